@@ -1,0 +1,2 @@
+//! The sinter shell.
+fn main() {}

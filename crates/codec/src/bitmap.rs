@@ -1,0 +1,254 @@
+//! One bit per row: validity, selections, delete marks.
+
+/// Packed bits, 64 to a word, lowest first. Bits past `len` are always zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bitmap {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Bitmap {
+    /// `len` equal bits.
+    pub fn new(len: usize, value: bool) -> Bitmap {
+        let mut bitmap = Bitmap::default();
+        bitmap.reset(len, value);
+        bitmap
+    }
+
+    /// One bit per element.
+    pub fn from_bools(bits: impl IntoIterator<Item = bool>) -> Bitmap {
+        let mut bitmap = Bitmap::default();
+        for bit in bits {
+            bitmap.push(bit);
+        }
+        bitmap
+    }
+
+    /// Takes over packed words; bits past `len` are cleared.
+    ///
+    /// # Panics
+    /// When `words` is shorter than `len` bits.
+    pub fn from_words(mut words: Vec<u64>, len: usize) -> Bitmap {
+        assert!(words.len() >= len.div_ceil(64), "{} words hold fewer than {len} bits", words.len());
+        words.truncate(len.div_ceil(64));
+        let mut bitmap = Bitmap { words, len };
+        bitmap.clear_tail();
+        bitmap
+    }
+
+    /// Makes it `len` equal bits again, keeping its memory.
+    pub fn reset(&mut self, len: usize, value: bool) {
+        self.words.clear();
+        self.words.resize(len.div_ceil(64), if value { u64::MAX } else { 0 });
+        self.len = len;
+        self.clear_tail();
+    }
+
+    fn clear_tail(&mut self) {
+        if !self.len.is_multiple_of(64) {
+            let last = self.words.len() - 1;
+            self.words[last] &= (1u64 << (self.len % 64)) - 1;
+        }
+    }
+
+    /// How many bits.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True when there are no bits at all.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The packed words, lowest bit first.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The packed words; the caller keeps bits past `len` zero.
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.words
+    }
+
+    /// The bit at `index`.
+    #[inline]
+    pub fn get(&self, index: usize) -> bool {
+        debug_assert!(index < self.len);
+        self.words[index / 64] >> (index % 64) & 1 == 1
+    }
+
+    /// Sets the bit at `index`.
+    #[inline]
+    pub fn set(&mut self, index: usize, value: bool) {
+        debug_assert!(index < self.len);
+        let mask = 1u64 << (index % 64);
+        if value {
+            self.words[index / 64] |= mask;
+        } else {
+            self.words[index / 64] &= !mask;
+        }
+    }
+
+    /// Appends one bit.
+    #[inline]
+    pub fn push(&mut self, value: bool) {
+        if self.len.is_multiple_of(64) {
+            self.words.push(0);
+        }
+        self.len += 1;
+        self.set(self.len - 1, value);
+    }
+
+    /// Appends `count` equal bits.
+    pub fn extend_with(&mut self, count: usize, value: bool) {
+        let old_len = self.len;
+        if value && !old_len.is_multiple_of(64) {
+            let last = self.words.len() - 1;
+            self.words[last] |= u64::MAX << (old_len % 64);
+        }
+        self.len += count;
+        self.words.resize(self.len.div_ceil(64), if value { u64::MAX } else { 0 });
+        self.clear_tail();
+    }
+
+    /// Appends the bits of `other`.
+    pub fn extend(&mut self, other: &Bitmap) {
+        let shift = self.len % 64;
+        if shift == 0 {
+            self.words.extend_from_slice(&other.words);
+            self.len += other.len;
+            return;
+        }
+        self.len += other.len;
+        for &word in &other.words {
+            let last = self.words.len() - 1;
+            self.words[last] |= word << shift;
+            self.words.push(word >> (64 - shift));
+        }
+        self.words.truncate(self.len.div_ceil(64));
+    }
+
+    /// The bits of `range` as a bitmap of their own, written over `out`.
+    ///
+    /// # Panics
+    /// When the range reaches past the end.
+    pub fn slice_into(&self, range: std::ops::Range<usize>, out: &mut Bitmap) {
+        assert!(range.end <= self.len, "range {range:?} of {} bits", self.len);
+        let len = range.len();
+        out.words.clear();
+        let (first, shift) = (range.start / 64, range.start % 64);
+        for i in 0..len.div_ceil(64) {
+            let low = self.words[first + i] >> shift;
+            let high = match self.words.get(first + i + 1) {
+                Some(next) if shift > 0 => next << (64 - shift),
+                _ => 0,
+            };
+            out.words.push(low | high);
+        }
+        out.len = len;
+        out.clear_tail();
+    }
+
+    /// The bits of `range` as a bitmap of their own.
+    pub fn slice(&self, range: std::ops::Range<usize>) -> Bitmap {
+        let mut out = Bitmap::default();
+        self.slice_into(range, &mut out);
+        out
+    }
+
+    /// How many bits are set.
+    pub fn count_ones(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// True when some bit is set.
+    pub fn any(&self) -> bool {
+        self.words.iter().any(|&word| word != 0)
+    }
+
+    /// True when every bit is set.
+    pub fn all(&self) -> bool {
+        self.count_ones() == self.len
+    }
+
+    /// Keeps the bits that `other` has too. Lengths must agree.
+    pub fn and(&mut self, other: &Bitmap) {
+        debug_assert_eq!(self.len, other.len);
+        for (a, b) in self.words.iter_mut().zip(&other.words) {
+            *a &= b;
+        }
+    }
+
+    /// Keeps the bits that `other` lacks. Lengths must agree.
+    pub fn and_not(&mut self, other: &Bitmap) {
+        debug_assert_eq!(self.len, other.len);
+        for (a, b) in self.words.iter_mut().zip(&other.words) {
+            *a &= !b;
+        }
+    }
+
+    /// Adds the bits of `other`. Lengths must agree.
+    pub fn or(&mut self, other: &Bitmap) {
+        debug_assert_eq!(self.len, other.len);
+        for (a, b) in self.words.iter_mut().zip(&other.words) {
+            *a |= b;
+        }
+    }
+
+    /// Turns every bit round.
+    pub fn invert(&mut self) {
+        for word in &mut self.words {
+            *word = !*word;
+        }
+        if self.len > 0 {
+            self.clear_tail();
+        }
+    }
+
+    /// Positions of the set bits, ascending.
+    pub fn ones(&self) -> impl Iterator<Item = usize> + '_ {
+        self.words.iter().enumerate().flat_map(|(index, &word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                if rest == 0 {
+                    return None;
+                }
+                let bit = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                Some(index * 64 + bit)
+            })
+        })
+    }
+
+    /// Positions of the set bits as 16-bit numbers, written over `out`. For bitmaps of at most 65,536 bits.
+    pub fn positions_into(&self, out: &mut Vec<u16>) {
+        out.clear();
+        out.extend(self.ones().map(|position| position as u16));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_and_extensions_agree_with_bools() {
+        let bools: Vec<bool> = (0..1000).map(|i| i % 3 == 0 || i % 7 == 2).collect();
+        let bitmap = Bitmap::from_bools(bools.iter().copied());
+        for range in [0..1000, 1..64, 63..65, 64..128, 130..999, 5..5, 1000..1000] {
+            let expected = Bitmap::from_bools(bools[range.clone()].iter().copied());
+            assert_eq!(bitmap.slice(range.clone()), expected, "{range:?}");
+            let mut joined = bitmap.slice(0..range.start);
+            joined.extend(&expected);
+            joined.extend(&bitmap.slice(range.end..1000));
+            assert_eq!(joined, bitmap);
+        }
+        let mut grown = Bitmap::new(3, true);
+        grown.extend_with(70, false);
+        grown.extend_with(130, true);
+        assert_eq!(grown.count_ones(), 133);
+        grown.invert();
+        assert_eq!(grown.ones().collect::<Vec<_>>(), (3..73).collect::<Vec<_>>());
+    }
+}

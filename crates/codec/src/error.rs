@@ -1,0 +1,40 @@
+//! What can go wrong in this room.
+
+/// Sorted by what the caller can do.
+#[derive(Debug, thiserror::Error, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The bytes are not a block, or not whole. Remedy: another copy of the file.
+    #[error("damaged block, {place}: {what}")]
+    Damaged {
+        /// The scheme or section, such as `pfor, vector 3`.
+        place: String,
+        /// Both sides: what was found and what would be right.
+        what: String,
+    },
+    /// A scheme tag that this build does not know. Remedy: a newer SinterDB.
+    #[error("block uses scheme {tag}, which this version does not know; a newer SinterDB wrote it")]
+    UnknownScheme {
+        /// The tag found.
+        tag: u8,
+    },
+    /// No scheme has this name. Remedy: one of the names in `sinter codecs`.
+    #[error("there is no compression scheme '{name}'; there are: {known}")]
+    NoSuchScheme {
+        /// What was asked for.
+        name: String,
+        /// All names, separated by commas.
+        known: String,
+    },
+    /// The scheme cannot hold values of this type. Remedy: another scheme, or none.
+    #[error("scheme '{scheme}' cannot hold {physical} values")]
+    NotApplicable {
+        /// What was asked for.
+        scheme: &'static str,
+        /// The type's name.
+        physical: &'static str,
+    },
+}
+
+/// Shorthand.
+pub type Result<T> = std::result::Result<T, Error>;

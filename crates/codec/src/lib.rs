@@ -1,0 +1,30 @@
+//! Bytes and values: every compression scheme of SinterDB, and the kernels that answer on encoded blocks.
+//!
+//! This room knows nothing of files, tables or Arrow. It turns [`Values`] into a [`Block`] (self-describing,
+//! relocatable, checked before use) and answers questions about a block without decoding more than it must.
+//!
+//! Start with [`encode`] and [`Block`]; then [`SCHEMES`], the one list of schemes; then one scheme's file.
+
+mod bitmap;
+mod block;
+mod error;
+mod physical;
+mod predicate;
+mod scalar;
+mod stats;
+mod values;
+
+pub use bitmap::Bitmap;
+pub use block::{Block, Choice, Encoded, Narrow, encode};
+pub use error::{Error, Result};
+pub use physical::Physical;
+pub use predicate::{CompareOp, Predicate};
+pub use scalar::Scalar;
+pub use stats::BlockStats;
+pub use values::{BytesBuf, BytesView, Values, ValuesBuf};
+
+/// Values in a vector: the unit of decoding. Fits the L1 cache at 8 bytes a value, with room for a few columns.
+pub const VECTOR_LEN: usize = 1024;
+
+/// Values in a full row group.
+pub const ROW_GROUP_LEN: usize = 128 * VECTOR_LEN;

@@ -1,0 +1,49 @@
+//! What can go wrong while a plan runs.
+
+/// Sorted by what the caller can do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The query was stopped on request.
+    #[error("query cancelled")]
+    Cancelled,
+    /// A result does not fit its type. Remedy: a cast to a wider type.
+    #[error("{what} is out of range for {type_name}; cast an operand to a wider type")]
+    Overflow {
+        /// The operation, such as `9223372036854775807 + 1`.
+        what: String,
+        /// The type that is too small.
+        type_name: String,
+    },
+    /// Integer or decimal division by zero.
+    #[error("division by zero")]
+    DivisionByZero,
+    /// A value has no counterpart in the wanted type.
+    #[error("cannot cast '{value}' to {type_name}")]
+    Cast {
+        /// The value as text.
+        value: String,
+        /// The wanted type.
+        type_name: String,
+    },
+    /// The engine was handed something that it does not do. Our own mistake: lowering should have kept it away.
+    #[error("exec cannot run {0}")]
+    Unsupported(String),
+    /// Encoded bytes are damaged.
+    #[error("{place}: {source}")]
+    Damaged {
+        /// Table, row group and column.
+        place: String,
+        /// What the codec found.
+        source: sinter_codec::Error,
+    },
+    /// The table's source failed, for instance in reading a page.
+    #[error(transparent)]
+    Source(Box<dyn std::error::Error + Send + Sync>),
+    /// Code from outside failed: a foreign expression or an Arrow conversion.
+    #[error("{0}")]
+    Foreign(String),
+}
+
+/// Shorthand.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,112 @@
+//! Typed expressions over the columns of a batch.
+
+use crate::{LogicalType, Result};
+use arrow::array::ArrayRef;
+use sinter_codec::{CompareOp, Scalar};
+use std::sync::Arc;
+
+/// Arithmetic of two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArithmeticOp {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+    /// `%`
+    Modulo,
+}
+
+/// Something that only code outside this room can evaluate, such as a scalar function of the SQL library.
+pub trait Foreign: Send + Sync + std::fmt::Debug {
+    /// One result per row from arguments that hold only rows the filter left alive.
+    ///
+    /// # Errors
+    /// [`crate::Error::Foreign`] with the function's own message.
+    fn evaluate(&self, arguments: &[ArrayRef], rows: usize) -> Result<ArrayRef>;
+    /// For plans.
+    fn text(&self) -> String;
+}
+
+/// An expression. SQL's three-valued logic throughout; sides of comparisons and arithmetic have been cast to the
+/// types that the operator needs by whoever lowered the plan.
+#[derive(Clone, Debug)]
+pub enum Expr {
+    /// By position in [`crate::Pipeline::columns`].
+    Column(usize),
+    /// A constant of a type.
+    Literal(Scalar, LogicalType),
+    /// Both sides have the same type, or are decimals of any scale.
+    Compare(CompareOp, Box<Expr>, Box<Expr>),
+    /// The result type is given: decimals carry the SQL library's precision and scale.
+    Arithmetic {
+        /// Which.
+        op: ArithmeticOp,
+        /// Left side.
+        left: Box<Expr>,
+        /// Right side.
+        right: Box<Expr>,
+        /// Type of the result.
+        ty: LogicalType,
+    },
+    /// Three-valued AND over any number of parts.
+    And(Vec<Expr>),
+    /// Three-valued OR over any number of parts.
+    Or(Vec<Expr>),
+    /// Three-valued NOT.
+    Not(Box<Expr>),
+    /// Never NULL itself.
+    IsNull(Box<Expr>),
+    /// Never NULL itself.
+    IsNotNull(Box<Expr>),
+    /// `expr [NOT] IN (constants)`; `has_null` when NULL was among them.
+    InList {
+        /// The tested value.
+        expr: Box<Expr>,
+        /// The constants, without NULL, of the tested value's type.
+        list: Vec<Scalar>,
+        /// NULL was in the list: no match then means unknown.
+        has_null: bool,
+        /// NOT IN.
+        negated: bool,
+    },
+    /// `expr [NOT] LIKE pattern`, `%` and `_` as wildcards, `\` escapes.
+    Like {
+        /// The text.
+        expr: Box<Expr>,
+        /// The pattern.
+        pattern: String,
+        /// NOT LIKE.
+        negated: bool,
+        /// ILIKE.
+        case_insensitive: bool,
+    },
+    /// Between numeric types, and of decimals; anything else arrives as `Foreign`.
+    Cast {
+        /// What is cast.
+        expr: Box<Expr>,
+        /// To which type.
+        ty: LogicalType,
+    },
+    /// `CASE WHEN c THEN r ... ELSE e END`; a result is computed only for the rows that take it.
+    Case {
+        /// Conditions with their results, in order.
+        branches: Vec<(Expr, Expr)>,
+        /// The result when none holds; NULL when absent.
+        otherwise: Option<Box<Expr>>,
+        /// Type of the result.
+        ty: LogicalType,
+    },
+    /// Evaluated outside.
+    Foreign {
+        /// By whom.
+        function: Arc<dyn Foreign>,
+        /// On what.
+        arguments: Vec<Expr>,
+        /// Type of the result.
+        ty: LogicalType,
+    },
+}

@@ -1,0 +1,26 @@
+//! SinterDB's one engine: operators on encoded vectors.
+//!
+//! A [`Pipeline`] scans a [`TableSource`], filters on the encoded form, and hands out either rows or aggregates.
+//! [`Pipeline::start`] gives a [`Run`] that any number of threads serve: each takes a [`Worker`], and workers share the
+//! row groups between them. Values are unpacked a vector at a time, late, and only where the filter left rows alive.
+//!
+//! Start with [`Pipeline`], then [`TableSource`], then [`Vector`].
+
+pub mod edge;
+mod error;
+mod expr;
+mod pin;
+mod pipeline;
+mod run;
+mod source;
+mod types;
+mod vector;
+
+pub use error::{Error, Result};
+pub use expr::{ArithmeticOp, Expr, Foreign};
+pub use pin::{PageSource, Pinned};
+pub use pipeline::{Aggregate, AggregateFunction, Output, Pipeline};
+pub use run::{AggregateState, Counters, Run, Worker};
+pub use source::{RowIds, ScanColumn, TableSource};
+pub use types::{Field, LogicalType, TimeUnit};
+pub use vector::{Batch, Dictionary, Vector};

@@ -1,0 +1,66 @@
+//! A plan for one pass over a table.
+
+use crate::{Expr, LogicalType, ScanColumn, TableSource};
+use std::sync::Arc;
+
+/// Scan, filter, then rows or aggregates, then limit.
+#[derive(Clone, Debug)]
+pub struct Pipeline {
+    /// What is scanned.
+    pub source: Arc<dyn TableSource>,
+    /// The columns that the expressions refer to, by position in this list.
+    pub columns: Vec<ScanColumn>,
+    /// All must hold. Comparisons of a column with constants run on the encoded form.
+    pub filter: Vec<Expr>,
+    /// What comes out.
+    pub output: Output,
+    /// At most so many rows in all (rows only).
+    pub limit: Option<usize>,
+}
+
+/// What a pipeline hands out.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// One batch column per expression.
+    Rows(Vec<Expr>),
+    /// One row over everything.
+    Aggregate(Vec<Aggregate>),
+}
+
+/// An aggregate function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AggregateFunction {
+    /// Rows.
+    CountStar,
+    /// Values that are not NULL.
+    Count,
+    /// Exact for integers and decimals; an error where it does not fit the result type.
+    Sum,
+    /// Least value; NaN is greatest.
+    Min,
+    /// Greatest value.
+    Max,
+    /// Arithmetic mean: `Float64`, or a decimal where the result type is one (rounded half away from zero).
+    Average,
+}
+
+/// An aggregate over all rows that pass.
+#[derive(Clone, Debug)]
+pub struct Aggregate {
+    /// Which.
+    pub function: AggregateFunction,
+    /// Over what; `None` for [`AggregateFunction::CountStar`].
+    pub argument: Option<Expr>,
+    /// `FILTER (WHERE ...)`.
+    pub filter: Option<Expr>,
+    /// Type of the result.
+    pub ty: LogicalType,
+}
+
+impl Pipeline {
+    /// The type of an expression over this pipeline's columns.
+    pub fn type_of(&self, expr: &Expr) -> LogicalType {
+        let _ = expr;
+        todo!()
+    }
+}

@@ -1,0 +1,51 @@
+//! What a table shows to the engine: the row groups of one snapshot.
+
+use crate::{LogicalType, Pinned, Result};
+use sinter_codec::{Bitmap, BlockStats};
+use std::sync::Arc;
+
+/// The ids of the rows of a group, in order.
+#[derive(Clone, Debug)]
+pub enum RowIds {
+    /// `first`, `first + 1`, ...
+    From(u64),
+    /// One per row, increasing.
+    Listed(Arc<[u64]>),
+}
+
+/// A column that a scan can produce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ScanColumn {
+    /// By position in the table.
+    Table(usize),
+    /// The 64-bit row id (`UInt64`), never NULL.
+    RowId,
+}
+
+/// One immutable snapshot of a table, as row groups. Pressed groups and fresh inserts look the same.
+///
+/// A segment of a plain type is one block ([`sinter_codec::Block`]); of a list, the block of lengths followed by the
+/// child's segment; of a struct, the block of presence followed by each field's segment.
+pub trait TableSource: Send + Sync + std::fmt::Debug {
+    /// Name for plans and messages.
+    fn name(&self) -> &str;
+    /// The columns' types, in table order.
+    fn column_types(&self) -> &[LogicalType];
+    /// The columns' names, in table order.
+    fn column_name(&self, column: usize) -> &str;
+    /// How many row groups.
+    fn group_count(&self) -> usize;
+    /// Rows of a group, deleted ones included; at most [`sinter_codec::ROW_GROUP_LEN`].
+    fn group_rows(&self, group: usize) -> usize;
+    /// Ids of those rows.
+    fn row_ids(&self, group: usize) -> RowIds;
+    /// Which of them are deleted (1 = deleted); `None` when none is.
+    fn deleted(&self, group: usize) -> Option<Arc<Bitmap>>;
+    /// Statistics of a segment, deleted rows included; `None` for nested types or where they are not known.
+    fn zone(&self, group: usize, column: usize) -> Option<&BlockStats>;
+    /// The bytes of a segment.
+    ///
+    /// # Errors
+    /// Whatever reading and checking a page can raise.
+    fn segment(&self, group: usize, column: usize) -> Result<Pinned>;
+}

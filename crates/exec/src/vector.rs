@@ -1,0 +1,35 @@
+//! What flows between operators.
+
+use sinter_codec::{Bitmap, Encoded, ValuesBuf};
+use std::sync::Arc;
+
+/// The values that codes point to. The identity lets an operator map each dictionary once.
+#[derive(Debug)]
+pub struct Dictionary {
+    /// Different for different dictionaries, in one process.
+    pub id: u64,
+    /// The entries.
+    pub values: ValuesBuf,
+}
+
+/// Up to [`sinter_codec::VECTOR_LEN`] values of one column, encoded.
+#[derive(Clone, Debug, Default)]
+pub struct Vector {
+    /// The values; slots that are NULL hold anything.
+    pub values: Encoded,
+    /// For [`Encoded::Codes`].
+    pub dictionary: Option<Arc<Dictionary>>,
+    /// 1 where a value is present; `None` when all are.
+    pub validity: Option<Bitmap>,
+    /// Lists and structs travel as Arrow arrays; then `values` is unused.
+    pub nested: Option<arrow::array::ArrayRef>,
+}
+
+/// Vectors of the same rows. Every row in it is alive: filters gather the survivors.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// In the order of the pipeline's output.
+    pub columns: Vec<Vector>,
+    /// Rows in each of them.
+    pub rows: usize,
+}
