@@ -1,1 +1,43 @@
-//! sinter-storage
+//! sinter-storage: the file. Pages, page map, buffer pool, log, checkpoint, recovery.
+//!
+//! # What the rooms above call
+//!
+//! ```text
+//! Store::memory() -> Store                               a database on the heap: same calls, no log
+//! Store::open(fs, path, Options) -> (Store, Recovery)    Recovery { root, transactions, notes }
+//!
+//! store.write_page(PageKind, &payload) -> PageId         written at once, durable with the commit that names it
+//! store.commit(&[Record], &[PageId]) -> CommitNumber     durable on return under Synchronous::Full
+//! store.pin(PageId) -> Pinned                            the payload; zero-copy from memory or the pool
+//! store.kind_of(PageId) -> PageKind
+//! store.free(PageId)                                     replay must free again
+//!
+//! store.checkpoint(|w| { let page = w.put(None, kind, &payload)?; ... Ok(root) })
+//! store.close(|w| ...)                                   checkpoint, and the log is gone: one file
+//! store.stats() -> Stats                                 bytes and counts for `sinter inspect`
+//! ```
+//!
+//! `Recovery::transactions` is an iterator of `Result<Transaction>`: what was committed after the checkpoint `root` belongs to, read
+//! from the log as it is asked for. Upper rooms load `root` and apply the transactions, each of which may already be in.
+
+pub mod error;
+pub mod fs;
+mod ids;
+mod map;
+mod options;
+pub mod page;
+mod page_kind;
+mod pin;
+mod pool;
+mod record;
+mod space;
+mod store;
+
+pub use error::{Error, Result};
+pub use fs::{File, FileSystem, HeapFileSystem, RealFileSystem};
+pub use ids::{CheckpointNumber, CommitNumber, ObjectId, PageId, UNIT_BYTES};
+pub use options::{NORMAL_SYNC_EVERY, Options, Synchronous};
+pub use page_kind::PageKind;
+pub use pin::Pinned;
+pub use record::{Record, RecordTag, Transaction};
+pub use store::Store;

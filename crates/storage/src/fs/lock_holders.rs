@@ -1,0 +1,53 @@
+//! Which processes hold a lock on a file, as far as the operating system tells.
+//!
+//! A refused `flock` does not say by whom. Linux lists all locks in `/proc/locks`, by device and inode. Elsewhere, and
+//! where the holder lives in another container, nothing is known and the message does without.
+
+use std::fs::File;
+
+/// The holders' process ids, each once, in no particular order.
+#[cfg(target_os = "linux")]
+pub(super) fn of(file: &File) -> Vec<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let (Ok(metadata), Ok(locks)) = (file.metadata(), std::fs::read_to_string("/proc/locks")) else {
+        return Vec::new();
+    };
+    parse(&locks, metadata.dev(), metadata.ino())
+}
+
+/// Nothing is known.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn of(_file: &File) -> Vec<u32> {
+    Vec::new()
+}
+
+/// Reads lines such as `1: FLOCK  ADVISORY  WRITE 16471 fe:00:9977878 0 EOF`.
+#[cfg(target_os = "linux")]
+fn parse(locks: &str, device: u64, inode: u64) -> Vec<u32> {
+    let major = (device >> 8 & 0xfff) | (device >> 32 & !0xfff);
+    let minor = (device & 0xff) | (device >> 12 & !0xff);
+    let place = format!("{major:02x}:{minor:02x}:{inode}");
+    let mut holders: Vec<u32> = locks
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        // A process that waits for a lock has an arrow in the second column, which moves the others.
+        .filter(|fields| fields.get(1) == Some(&"FLOCK") && fields.get(5) == Some(&place.as_str()))
+        .filter_map(|fields| fields[4].parse().ok())
+        .collect();
+    holders.sort_unstable();
+    holders.dedup();
+    holders
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    #[test]
+    fn finds_the_holder_by_device_and_inode() {
+        let locks = "1: FLOCK  ADVISORY  WRITE 16471 fe:00:9977878 0 EOF\n\
+                     2: POSIX  ADVISORY  WRITE 3 fe:00:9977878 0 EOF\n\
+                     2: -> FLOCK  ADVISORY  WRITE 4 fe:00:9977878 0 EOF\n\
+                     3: FLOCK  ADVISORY  READ 5 fe:01:9977878 0 EOF\n";
+        assert_eq!(super::parse(locks, 0xfe00, 9977878), vec![16471]);
+        assert_eq!(super::parse(locks, 0xfe01, 9977878), vec![5]);
+    }
+}

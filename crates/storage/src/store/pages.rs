@@ -1,0 +1,153 @@
+//! Writing, reading and freeing pages.
+
+use std::sync::atomic::Ordering;
+
+use super::{Mode, Pages, Store};
+use crate::error::{Error, Result, failed};
+use crate::ids::{Extent, PageId, UNIT_BYTES, units_for};
+use crate::map::PageEntry;
+use crate::page;
+use crate::page_kind::PageKind;
+use crate::pin::Pinned;
+
+/// A file grows by an eighth of its length, so that growing is rare and the file is not much too large...
+const GROWTH_DIVISOR: u64 = 8;
+/// ... by at least 1 MiB ...
+const GROWTH_UNITS_MIN: u64 = (1 << 20) / UNIT_BYTES as u64;
+/// ... and at most 64 MiB.
+const GROWTH_UNITS_MAX: u64 = (64 << 20) / UNIT_BYTES as u64;
+
+const ZEROS: [u8; UNIT_BYTES] = [0; UNIT_BYTES];
+
+impl Store {
+    /// Writes a new page at once, to a place of its own, and returns its id. The page can be pinned from now on.
+    ///
+    /// Nothing is synced. Until a commit names the page, or a checkpoint keeps it, it vanishes at a crash and at the close;
+    /// give it back with [`Store::free`] if it is not going to be committed.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] beyond [`page::PAYLOAD_BYTES_MAX`]; [`Error::DiskFull`], [`Error::Io`]: nothing was written.
+    pub fn write_page(&self, kind: PageKind, payload: &[u8]) -> Result<PageId> {
+        let page = self.new_page_id();
+        let entry = self.write_entry(page, kind, payload)?;
+        self.pages_mut().fresh.insert(page, entry);
+        Ok(page)
+    }
+
+    /// The page's payload, from the buffer pool or the file.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchPage`]; [`Error::DamagedPage`] if the bytes in the file are not those that were written; [`Error::Io`].
+    pub fn pin(&self, page: PageId) -> Result<Pinned> {
+        let entry = self.entry(page)?;
+        let whole = match self.mode {
+            Mode::Memory => self.data.read_shared(entry.offset(), entry.bytes as usize),
+            _ => match self.pool.get(page, entry) {
+                Some(whole) => Ok(whole),
+                None => self.data.read_shared(entry.offset(), entry.bytes as usize),
+            },
+        };
+        let whole = whole.map_err(failed(&self.path, "reading a page"))?;
+        Ok(whole.slice(page::HEADER_BYTES..whole.len()))
+    }
+
+    /// What the page holds.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchPage`].
+    pub fn kind_of(&self, page: PageId) -> Result<PageKind> {
+        Ok(self.entry(page)?.kind())
+    }
+
+    /// Gives a page up. Who has it pinned keeps its bytes; an id that is not known is passed over, so that replay may free twice.
+    ///
+    /// This is not logged: after a crash, replaying the record by which the page became superfluous must free it again.
+    pub fn free(&self, page: PageId) {
+        let mut pages = self.pages_mut();
+        if let Some(entry) = pages.fresh.remove(&page) {
+            self.release(&mut pages, entry.extent());
+        } else if let Some(entry) = pages.remove(page) {
+            match self.mode {
+                Mode::Memory => self.release(&mut pages, entry.extent()),
+                _ => {
+                    let epoch = pages.epoch;
+                    pages.space.retire(entry.extent(), epoch);
+                }
+            }
+        }
+        drop(pages);
+        self.pool.remove(page);
+    }
+
+    fn entry(&self, page: PageId) -> Result<PageEntry> {
+        self.pages().get(page).ok_or_else(|| Error::NoSuchPage { path: self.path.clone(), page })
+    }
+
+    pub(crate) fn new_page_id(&self) -> PageId {
+        let mut pages = self.pages_mut();
+        let page = pages.next_page;
+        pages.next_page = PageId(page.0 + 1);
+        page
+    }
+
+    /// Writes a page's bytes to a free place. Nothing names it yet.
+    pub(crate) fn write_entry(&self, page: PageId, kind: PageKind, payload: &[u8]) -> Result<PageEntry> {
+        if payload.len() > page::PAYLOAD_BYTES_MAX {
+            let (bytes, bytes_max) = (payload.len() as u64, page::PAYLOAD_BYTES_MAX as u64);
+            return Err(Error::TooLarge { what: "a page", bytes, bytes_max });
+        }
+        let (header, checksum) = page::header(page, kind, self.last_commit(), payload);
+        let bytes = header.len() + payload.len();
+        let extent = self.write_to_free_place(&[&header, payload], bytes)?;
+        Ok(PageEntry::new(extent.place, kind, bytes as u32, checksum))
+    }
+
+    /// Writes bytes to a free place, which is released again if that fails.
+    pub(crate) fn write_to_free_place(&self, parts: &[&[u8]], bytes: usize) -> Result<Extent> {
+        let extent = self.allocate(units_for(bytes as u64))?;
+        // On disk the last unit is filled up with zeros, so that the file depends on nothing but its contents.
+        let padding = match self.mode {
+            Mode::Memory => &[],
+            _ => &ZEROS[..extent.units as usize * UNIT_BYTES - bytes],
+        };
+        let parts = [parts, &[padding]].concat();
+        self.unsynced_pages.store(true, Ordering::Release);
+        if let Err(error) = self.data.write_at(extent.place * UNIT_BYTES as u64, &parts) {
+            self.release(&mut self.pages_mut(), extent);
+            return Err(failed(&self.path, "writing a page")(error));
+        }
+        Ok(extent)
+    }
+
+    /// Takes free units, and lets the file grow where there are none.
+    fn allocate(&self, units: u64) -> Result<Extent> {
+        let mut pages = self.pages_mut();
+        if let Some(extent) = pages.space.allocate(units) {
+            return Ok(extent);
+        }
+        let end = pages.space.end();
+        let step = (end / GROWTH_DIVISOR).clamp(GROWTH_UNITS_MIN, GROWTH_UNITS_MAX).max(units);
+        self.data.set_length((end + step) * UNIT_BYTES as u64).map_err(failed(&self.path, "letting the file grow"))?;
+        pages.space.extend_to(end + step);
+        pages
+            .space
+            .allocate(units)
+            .ok_or_else(|| Error::DiskFull { path: self.path.clone(), during: "letting the file grow" })
+    }
+
+    /// Gives units back that nothing on disk names.
+    pub(crate) fn release(&self, pages: &mut Pages, extent: Extent) {
+        self.data.discard(extent.place * UNIT_BYTES as u64, extent.units * UNIT_BYTES as u64);
+        pages.space.release(extent);
+    }
+}
+
+impl Pages {
+    pub(crate) fn get(&self, page: PageId) -> Option<PageEntry> {
+        self.fresh.get(&page).copied().or_else(|| self.map.get(page))
+    }
+
+    fn remove(&mut self, page: PageId) -> Option<PageEntry> {
+        self.map.replace(page, PageEntry::ABSENT, &mut Vec::new())
+    }
+}
