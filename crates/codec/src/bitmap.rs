@@ -100,6 +100,26 @@ impl Bitmap {
         self.set(self.len - 1, value);
     }
 
+    /// Appends the lowest `count` bits of `word` (at most 64); the others are zero.
+    #[inline]
+    pub fn push_word(&mut self, word: u64, count: usize) {
+        debug_assert!(count == 64 || word >> count == 0);
+        let shift = self.len % 64;
+        self.len += count;
+        if shift == 0 {
+            if count > 0 {
+                self.words.push(word);
+            }
+            return;
+        }
+        if let Some(last) = self.words.last_mut() {
+            *last |= word << shift;
+        }
+        if shift + count > 64 {
+            self.words.push(word >> (64 - shift));
+        }
+    }
+
     /// Appends `count` equal bits.
     pub fn extend_with(&mut self, count: usize, value: bool) {
         let old_len = self.len;

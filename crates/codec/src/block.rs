@@ -1,68 +1,37 @@
 //! A block: values of one column in one encoding, with their statistics.
 
-use crate::{Bitmap, BlockStats, BytesBuf, Physical, Predicate, Result, Values, ValuesBuf};
+use crate::block_header::{self, BlockHeader, expect_count};
+use crate::condition::{Condition, Prepared};
+use crate::node::{Cursor, Opened};
+use crate::scratch::Scratch;
+use crate::validity::Validity;
+use crate::values_mut::ValuesMut;
+use crate::{Bitmap, BlockStats, Encoded, Error, Physical, Predicate, Result, VECTOR_LEN, ValuesBuf};
 use std::ops::Range;
 
-/// How [`encode`] finds a scheme.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Choice {
-    /// The cheapest in bytes, judged from a sample.
-    #[default]
-    Auto,
-    /// Plain, whatever the values: delta batches and log records, where speed of writing counts.
-    Raw,
-    /// This scheme, by its name in [`crate::SCHEMES`]; its parts choose for themselves.
-    Forced(String),
-}
-
-/// Encodes `values` as one block, appended to `out`, and returns its statistics.
-///
-/// `validity` has one bit per value, 1 where it is present; `None` when all are. What stands at a NULL is not kept.
-///
-/// # Errors
-/// [`crate::Error::NoSuchScheme`] and [`crate::Error::NotApplicable`] for a forced choice. Never for `Auto` and `Raw`.
-pub fn encode(values: Values<'_>, validity: Option<&Bitmap>, choice: &Choice, out: &mut Vec<u8>) -> Result<BlockStats> {
-    let _ = (values, validity, choice, out);
-    todo!()
-}
-
-/// Small unsigned numbers, in the narrowest of three widths.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the variants are their widths")]
-pub enum Narrow {
-    U8(Vec<u8>),
-    U16(Vec<u16>),
-    U32(Vec<u32>),
-}
-
-/// The values of a range in the form nearest to their bytes: what [`Block::load`] fills.
-#[derive(Clone, Debug)]
-pub enum Encoded {
-    /// All values are equal; the buffer holds one value.
-    Constant(ValuesBuf),
-    /// Integers: value = `base` + delta (wrapping in the physical type is already resolved: the sum is exact).
-    BaseDelta {
-        /// The least value that a delta of zero stands for.
-        base: i128,
-        /// One per row.
-        deltas: Narrow,
-    },
-    /// Positions in [`Block::dictionary`].
-    Codes(Narrow),
-    /// Plain values, one per row.
-    Flat(ValuesBuf),
-}
-
-impl Default for Encoded {
-    fn default() -> Self {
-        Encoded::Flat(ValuesBuf::Bytes(BytesBuf::default()))
-    }
-}
-
 /// A checked view of an encoded block. Opening reads headers and directories, not values.
+///
+/// May be shared between threads. What a block had to decode to answer at all (a dictionary, the ends of runs) it keeps
+/// until it is dropped.
 #[derive(Debug)]
 pub struct Block<'a> {
-    bytes: &'a [u8],
+    header: BlockHeader,
+    validity: Validity<'a>,
+    values: Opened<'a>,
+}
+
+/// A predicate made ready for one block by [`Block::prepare`]: dictionaries were searched, constants translated.
+#[derive(Clone, Debug)]
+pub struct PreparedPredicate {
+    prepared: Prepared,
+}
+
+impl PreparedPredicate {
+    /// Nothing in the block can pass, whatever the row.
+    pub fn is_never(&self) -> bool {
+        let innermost = self.prepared.part.as_deref().unwrap_or(&self.prepared);
+        self.prepared.condition == Condition::Never || innermost.condition == Condition::Never
+    }
 }
 
 impl<'a> Block<'a> {
@@ -72,44 +41,54 @@ impl<'a> Block<'a> {
     /// # Errors
     /// [`crate::Error::Damaged`] and [`crate::Error::UnknownScheme`].
     pub fn open(bytes: &'a [u8]) -> Result<Block<'a>> {
-        Ok(Block { bytes })
+        let header = block_header::read(bytes)?;
+        let mut cursor = Cursor { place: "block", bytes: &bytes[header.header_bytes..header.byte_len], level: 0 };
+        let validity = Validity::open(header.validity, header.stats.value_count, &mut cursor)?;
+        let values = cursor.part()?;
+        cursor.finish()?;
+        expect_count("value node", values.value_count, header.stats.value_count)?;
+        if values.physical != header.physical {
+            let (found, expected) = (values.physical.name(), header.physical.name());
+            return Err(Error::damaged("value node", format!("it holds {found} values in a block of {expected}")));
+        }
+        Ok(Block { header, validity, values })
     }
 
     /// Length of the block in bytes, header and statistics included.
     pub fn byte_len(&self) -> usize {
-        self.bytes.len()
+        self.header.byte_len
     }
 
     /// The type of its values.
     pub fn physical(&self) -> Physical {
-        todo!()
+        self.header.physical
     }
 
     /// Rows, NULLs included.
     pub fn value_count(&self) -> usize {
-        todo!()
+        self.header.stats.value_count
     }
 
     /// What was measured when it was written.
     pub fn stats(&self) -> &BlockStats {
-        todo!()
+        &self.header.stats
     }
 
     /// The scheme as nested text, such as `dict(bitpack[5], fsst)`.
     pub fn describe(&self) -> String {
-        todo!()
+        self.values.reader.describe()
     }
 
     /// The dictionary that [`Encoded::Codes`] points into, decoded; `None` where the outermost scheme has none.
     pub fn dictionary(&self) -> Result<Option<ValuesBuf>> {
-        todo!()
+        Scratch::with(|scratch| self.values.reader.dictionary(scratch))
     }
 
     /// Writes the validity of the rows of `range` over `out`; returns false (and leaves `out` unspecified) when all
     /// of them are present.
     pub fn validity(&self, range: Range<usize>, out: &mut Bitmap) -> Result<bool> {
-        let _ = (range, out);
-        todo!()
+        self.check(&range);
+        self.validity.read(range, out)
     }
 
     /// Replaces the content of `out` by the values of `range`. NULL slots hold an unspecified value.
@@ -119,28 +98,91 @@ impl<'a> Block<'a> {
     /// # Panics
     /// When the range reaches past [`Block::value_count`]: a mistake of the caller.
     pub fn decode(&self, range: Range<usize>, out: &mut ValuesBuf) -> Result<()> {
-        let _ = (range, out);
-        todo!()
+        self.check(&range);
+        let out = ValuesMut::over(out, self.physical(), range.len());
+        Scratch::with(|scratch| self.values.reader.decode(range, out, scratch))
     }
 
     /// Like [`Block::decode`] for the form nearest to the bytes; `range` is at most one vector. Reuses the memory in
     /// `out` where the form stays the same.
     pub fn load(&self, range: Range<usize>, out: &mut Encoded) -> Result<()> {
-        let _ = (range, out);
-        todo!()
+        self.check(&range);
+        assert!(range.len() <= VECTOR_LEN, "{range:?} is more than a vector");
+        Scratch::with(|scratch| self.values.reader.load(range, self.physical(), out, scratch))
     }
 
     /// Replaces the content of `out` by the values at `start + positions[i]`, ascending positions, decoding as little
     /// as the scheme allows.
     pub fn gather(&self, start: usize, positions: &[u16], out: &mut ValuesBuf) -> Result<()> {
-        let _ = (start, positions, out);
-        todo!()
+        if let Some(&last) = positions.last() {
+            self.check(&(start..start + usize::from(last) + 1));
+        }
+        let out = ValuesMut::over(out, self.physical(), positions.len());
+        Scratch::with(|scratch| {
+            let mut rows = std::mem::take(&mut scratch.rows);
+            rows.clear();
+            rows.extend(positions.iter().map(|&position| start as u32 + u32::from(position)));
+            let gathered = self.values.reader.gather(&rows, out, scratch);
+            scratch.rows = rows;
+            gathered
+        })
     }
 
     /// Writes over `out` one bit per row of `range` (at most one vector): the row is present and passes. Answered on
     /// the encoded form where the scheme can. Returns true when no value had to be decoded for it.
+    ///
+    /// For more than one range of the same block, [`Block::prepare`] once and call [`Block::filter_prepared`].
     pub fn filter(&self, range: Range<usize>, predicate: &Predicate, out: &mut Bitmap) -> Result<bool> {
-        let _ = (range, predicate, out);
-        todo!()
+        let prepared = self.prepare(predicate)?;
+        Scratch::with(|scratch| self.filter_prepared(range, &prepared, scratch, out))
+    }
+
+    /// Makes a predicate ready for this block: what does not depend on the range is done here, once.
+    ///
+    /// # Panics
+    /// When a constant has not the block's type: a mistake of the caller.
+    pub fn prepare(&self, predicate: &Predicate) -> Result<PreparedPredicate> {
+        let condition = Condition::new(predicate, self.physical());
+        let prepared = match condition {
+            Condition::Never | Condition::Always => Prepared::plain(condition),
+            condition => Scratch::with(|scratch| self.values.reader.prepare(&condition, scratch))?,
+        };
+        Ok(PreparedPredicate { prepared })
+    }
+
+    /// [`Block::filter`] with a predicate made ready by this block, and working memory of the caller's.
+    pub fn filter_prepared(
+        &self,
+        range: Range<usize>,
+        predicate: &PreparedPredicate,
+        scratch: &mut Scratch,
+        out: &mut Bitmap,
+    ) -> Result<bool> {
+        self.check(&range);
+        out.reset(0, false);
+        let len = range.len();
+        let native = match predicate.prepared.condition {
+            Condition::Never => {
+                out.reset(len, false);
+                return Ok(true);
+            }
+            Condition::Always => {
+                out.reset(len, true);
+                true
+            }
+            _ => self.values.reader.filter(range.clone(), &predicate.prepared, self.physical(), out, scratch)?,
+        };
+        let mut present = std::mem::take(&mut scratch.present);
+        let some_null = self.validity.read(range, &mut present);
+        if let Ok(true) = some_null {
+            out.and(&present);
+        }
+        scratch.present = present;
+        some_null.map(|_| native)
+    }
+
+    fn check(&self, range: &Range<usize>) {
+        let count = self.value_count();
+        assert!(range.start <= range.end && range.end <= count, "range {range:?} of a block of {count} values");
     }
 }

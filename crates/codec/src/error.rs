@@ -36,5 +36,12 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Bytes that contradict themselves or end too early.
+    pub(crate) fn damaged(place: impl Into<String>, what: impl Into<String>) -> Error {
+        Error::Damaged { place: place.into(), what: what.into() }
+    }
+}
+
 /// Shorthand.
 pub type Result<T> = std::result::Result<T, Error>;

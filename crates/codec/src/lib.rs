@@ -7,19 +7,39 @@
 
 mod bitmap;
 mod block;
+mod block_header;
+mod chooser;
+mod condition;
+mod encoded;
+mod encoder;
 mod error;
+mod fixed;
+mod measure;
+mod node;
+mod null_filling;
 mod physical;
 mod predicate;
+mod sample;
 mod scalar;
+mod scheme;
+mod schemes;
+mod scratch;
 mod stats;
+mod validity;
 mod values;
+mod values_mut;
+mod varint;
 
 pub use bitmap::Bitmap;
-pub use block::{Block, Choice, Encoded, Narrow, encode};
+pub use block::{Block, PreparedPredicate};
+pub use chooser::{Choice, Chooser, encode};
+pub use encoded::{Encoded, Narrow};
 pub use error::{Error, Result};
 pub use physical::Physical;
 pub use predicate::{CompareOp, Predicate};
 pub use scalar::Scalar;
+pub use schemes::{SCHEMES, SchemeEntry, scheme_by_name};
+pub use scratch::Scratch;
 pub use stats::BlockStats;
 pub use values::{BytesBuf, BytesView, Values, ValuesBuf};
 

@@ -1,6 +1,9 @@
 //! Slices of values: borrowed where they are read, owned and reused where they are written.
 
-use crate::Physical;
+use crate::{Error, Physical, Result};
+
+/// A few bytes can claim to be many long strings; this is what one call decodes at most.
+pub(crate) const DECODED_BYTES_MAX: usize = 1 << 30;
 
 /// Byte strings: `offsets` has one more entry than there are values, starts anywhere and never decreases.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +78,17 @@ impl BytesBuf {
     pub fn push(&mut self, value: &[u8]) {
         self.data.extend_from_slice(value);
         self.offsets.push(u32::try_from(self.data.len()).expect("a batch holds less than 4 GiB of bytes"));
+    }
+
+    /// Appends one value that a block claims to hold, unless the buffer passes [`DECODED_BYTES_MAX`] by it.
+    #[inline]
+    pub(crate) fn push_decoded(&mut self, value: &[u8], place: &'static str) -> Result<()> {
+        if self.data.len() + value.len() > DECODED_BYTES_MAX {
+            let what = format!("{} bytes decoded at once pass the limit of 1 GiB", self.data.len() + value.len());
+            return Err(Error::damaged(place, what));
+        }
+        self.push(value);
+        Ok(())
     }
 
     /// The same, borrowed.

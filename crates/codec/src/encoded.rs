@@ -1,0 +1,75 @@
+//! The form nearest to the bytes: what [`crate::Block::load`] gives.
+
+use crate::{BytesBuf, Physical, ValuesBuf};
+
+/// Small unsigned numbers, in the narrowest of three widths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the variants are their widths")]
+pub enum Narrow {
+    U8(Vec<u8>),
+    U16(Vec<u16>),
+    U32(Vec<u32>),
+}
+
+/// The values of a range in the form nearest to their bytes: what [`Block::load`] fills.
+#[derive(Clone, Debug)]
+pub enum Encoded {
+    /// All values are equal; the buffer holds one value.
+    Constant(ValuesBuf),
+    /// Integers: value = `base` + delta (wrapping in the physical type is already resolved: the sum is exact).
+    BaseDelta {
+        /// The least value that a delta of zero stands for.
+        base: i128,
+        /// One per row.
+        deltas: Narrow,
+    },
+    /// Positions in [`Block::dictionary`].
+    Codes(Narrow),
+    /// Plain values, one per row.
+    Flat(ValuesBuf),
+}
+
+impl Default for Encoded {
+    fn default() -> Self {
+        Encoded::Flat(ValuesBuf::Bytes(BytesBuf::default()))
+    }
+}
+
+impl Narrow {
+    /// How many.
+    pub fn len(&self) -> usize {
+        match self {
+            Narrow::U8(numbers) => numbers.len(),
+            Narrow::U16(numbers) => numbers.len(),
+            Narrow::U32(numbers) => numbers.len(),
+        }
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number at `index`.
+    #[inline]
+    pub fn get(&self, index: usize) -> u32 {
+        match self {
+            Narrow::U8(numbers) => u32::from(numbers[index]),
+            Narrow::U16(numbers) => u32::from(numbers[index]),
+            Narrow::U32(numbers) => numbers[index],
+        }
+    }
+}
+
+impl Encoded {
+    /// The buffer of the flat form, to be overwritten; the form becomes flat.
+    pub(crate) fn flat(&mut self, physical: Physical) -> &mut ValuesBuf {
+        if !matches!(self, Encoded::Flat(_)) {
+            *self = Encoded::Flat(ValuesBuf::new(physical));
+        }
+        match self {
+            Encoded::Flat(values) => values,
+            _ => unreachable!("it was just made flat"),
+        }
+    }
+}

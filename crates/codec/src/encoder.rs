@@ -1,0 +1,160 @@
+//! Writes trees of nodes: chooses a scheme for each part, or follows the tree that the last block of the column had.
+
+use crate::Values;
+use crate::fixed::{Fixed, for_fixed};
+use crate::measure::Counts;
+use crate::node::{LEVELS_MAX, PAYLOAD_AT, write_node};
+use crate::sample::Sample;
+use crate::schemes::{RAW, SCHEMES, SchemeEntry, scheme_by_name};
+use crate::{Error, Result};
+
+/// The schemes of a node and its parts.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    entry: &'static SchemeEntry,
+    parts: Vec<Tree>,
+}
+
+impl Tree {
+    /// Of the outermost scheme.
+    pub(crate) fn tag(&self) -> u8 {
+        self.entry.tag
+    }
+}
+
+/// What the values of a part are, which bounds the schemes worth trying on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Values of a column, of runs, of a dictionary: every scheme.
+    Values,
+    /// Codes of a dictionary: all but another dictionary.
+    Codes,
+    /// Lengths, positions and the like: only schemes without parts.
+    Counts,
+}
+
+impl Role {
+    fn allows(self, entry: &SchemeEntry) -> bool {
+        match self {
+            Role::Values => true,
+            Role::Codes => entry.name != "dict",
+            Role::Counts => !entry.scheme.nests(),
+        }
+    }
+}
+
+/// Of two schemes the one that decodes faster is taken if its size is within this factor of the smaller one.
+const NEARLY_EQUAL: f64 = 1.03;
+
+/// Hands a scheme's parts to the schemes they deserve. One per node that is written.
+#[derive(Debug)]
+pub(crate) struct Encoder<'p> {
+    /// Of the node being written, 1 for the outermost.
+    level: usize,
+    plan: Option<&'p Tree>,
+    parts: Vec<Tree>,
+}
+
+impl<'p> Encoder<'p> {
+    /// Appends `values` as a node, in a scheme of their own.
+    pub(crate) fn part(&mut self, values: Values<'_>, role: Role, out: &mut Vec<u8>) {
+        let plan = self.plan.and_then(|plan| plan.parts.get(self.parts.len()));
+        let tree = write_values(values, role, plan, self.level + 1, out);
+        self.parts.push(tree);
+    }
+
+    /// What the values of a part would take, judged from a sample: for schemes that estimate by their parts.
+    pub(crate) fn estimate_part(&self, values: Values<'_>, role: Role) -> usize {
+        let mut out = Vec::new();
+        write_values(values, role, None, self.level + 1, &mut out);
+        out.len()
+    }
+
+    /// Encodes the sample with this scheme and scales up.
+    pub(crate) fn try_on_sample(&self, scheme: &str, sample: &Sample<'_>) -> Option<usize> {
+        let entry = scheme_by_name(scheme).ok()?;
+        let mut encoder = Encoder { level: self.level, plan: None, parts: Vec::new() };
+        let mut out = Vec::new();
+        entry.scheme.encode(sample.values(), &mut encoder, &mut out).ok()?;
+        Some(PAYLOAD_AT + sample.scale(out.len()))
+    }
+}
+
+/// Appends a node for `values` in the scheme of `plan` if it holds them, else in the one that promises the least bytes.
+pub(crate) fn write_values(
+    values: Values<'_>,
+    role: Role,
+    plan: Option<&Tree>,
+    level: usize,
+    out: &mut Vec<u8>,
+) -> Tree {
+    if let Some(plan) = plan
+        && let Ok(tree) = write_as(plan.entry, values, Some(plan), level, out)
+    {
+        return tree;
+    }
+    for entry in ranked(values, role, level) {
+        if let Ok(tree) = write_as(entry, values, None, level, out) {
+            return tree;
+        }
+    }
+    unreachable!("raw, the last of the ranking, holds all values")
+}
+
+/// Appends a node for `values` in this scheme. On an error nothing is appended.
+pub(crate) fn write_as(
+    entry: &'static SchemeEntry,
+    values: Values<'_>,
+    plan: Option<&Tree>,
+    level: usize,
+    out: &mut Vec<u8>,
+) -> Result<Tree> {
+    let entry = if values.is_empty() { &RAW } else { entry };
+    if !entry.holds(values.physical()) {
+        return Err(Error::NotApplicable { scheme: entry.name, physical: values.physical().name() });
+    }
+    let start = out.len();
+    let mut encoder = Encoder { level, plan, parts: Vec::new() };
+    let written = write_node(entry.tag, values.physical(), values.len(), out, |out| {
+        entry.scheme.encode(values, &mut encoder, out)
+    });
+    if let Err(error) = written {
+        out.truncate(start);
+        return Err(error);
+    }
+    Ok(Tree { entry, parts: encoder.parts })
+}
+
+/// The applicable schemes, most promising first, `raw` last.
+fn ranked(values: Values<'_>, role: Role, level: usize) -> Vec<&'static SchemeEntry> {
+    if values.is_empty() {
+        return vec![&RAW];
+    }
+    if all_equal(values) {
+        return SCHEMES.iter().filter(|entry| entry.name == "constant").chain([&RAW]).collect();
+    }
+    let sample = Sample::new(values, Counts::of(values));
+    let encoder = Encoder { level, plan: None, parts: Vec::new() };
+    let mut estimates: Vec<(usize, &'static SchemeEntry)> = SCHEMES
+        .iter()
+        .filter(|entry| entry.holds(values.physical()) && role.allows(entry))
+        .filter(|entry| level < LEVELS_MAX || !entry.scheme.nests())
+        .filter_map(|entry| Some((entry.scheme.estimate(&sample, &encoder)?, entry)))
+        .collect();
+    let least = estimates.iter().map(|(bytes, _)| *bytes).min().unwrap_or(0);
+    let limit = (least as f64 * NEARLY_EQUAL) as usize;
+    estimates.sort_by_key(
+        |(bytes, entry)| {
+            if *bytes <= limit { (0, entry.scheme.decode_rank() as usize) } else { (1, *bytes) }
+        },
+    );
+    estimates.into_iter().map(|(_, entry)| entry).chain([&RAW]).collect()
+}
+
+/// Whether there is one value only, by its bits.
+pub(crate) fn all_equal(values: Values<'_>) -> bool {
+    fn fixed<T: Fixed>(values: &[T]) -> bool {
+        values.iter().all(|value| value.bits() == values[0].bits())
+    }
+    for_fixed!(Values, values, values => fixed(values), view => view.iter().all(|value| value == view.get(0)))
+}

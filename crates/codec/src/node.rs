@@ -1,0 +1,163 @@
+//! A node: values in one scheme, with a small header; the brick that blocks are built from.
+//!
+//! ```text
+//! +--------+----------+-------------+---------------+---------------------+
+//! | scheme | physical | value_count | payload_bytes | payload ...         |
+//! |   u8   |    u8    |     u32     |      u32      | may hold more nodes |
+//! +--------+----------+-------------+---------------+---------------------+
+//! ```
+//!
+//! The layout is in docs/format/block.md; a test holds the page and the constants here together.
+
+use crate::scheme::Reader;
+use crate::schemes::{SchemeEntry, scheme_by_tag};
+use crate::{Error, Physical, ROW_GROUP_LEN, Result};
+
+pub(crate) const SCHEME_AT: usize = 0;
+pub(crate) const PHYSICAL_AT: usize = SCHEME_AT + 1;
+pub(crate) const VALUE_COUNT_AT: usize = PHYSICAL_AT + 1;
+pub(crate) const PAYLOAD_BYTES_AT: usize = VALUE_COUNT_AT + 4;
+pub(crate) const PAYLOAD_AT: usize = PAYLOAD_BYTES_AT + 4;
+
+/// Nodes inside nodes, the outermost counted. Three nestings: `rle(dict(fsst(bitpack)))`.
+pub(crate) const LEVELS_MAX: usize = 4;
+
+/// No block claims more values. Constants and runs say much in few bytes; this bounds what a hostile one can ask for.
+pub(crate) const VALUE_COUNT_MAX: usize = 16 * ROW_GROUP_LEN;
+
+/// The header of a node and its payload, not yet opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node<'a> {
+    pub(crate) entry: &'static SchemeEntry,
+    pub(crate) physical: Physical,
+    pub(crate) value_count: usize,
+    pub(crate) payload: &'a [u8],
+    /// 1 for the outermost.
+    pub(crate) level: usize,
+}
+
+impl<'a> Node<'a> {
+    /// Reads the header at the start of `bytes`; returns the node and its length in bytes, header included.
+    pub(crate) fn parse(bytes: &'a [u8], level: usize) -> Result<(Node<'a>, usize)> {
+        let mut cursor = Cursor { place: "node header", bytes, level };
+        let tag = cursor.u8("scheme")?;
+        let physical = cursor.u8("physical type")?;
+        let value_count = cursor.u32("value count")? as usize;
+        let payload_bytes = cursor.u32("payload length")? as usize;
+        let entry = scheme_by_tag(tag).ok_or(Error::UnknownScheme { tag })?;
+        let physical = Physical::from_tag(physical)
+            .ok_or_else(|| Error::damaged("node header", format!("there is no physical type {physical}")))?;
+        if !entry.holds(physical) {
+            let what = format!("it claims {} values, which the scheme cannot hold", physical.name());
+            return Err(Error::damaged(entry.name, what));
+        }
+        if value_count > VALUE_COUNT_MAX {
+            let what = format!("it claims {value_count} values, at most {VALUE_COUNT_MAX} are possible");
+            return Err(Error::damaged(entry.name, what));
+        }
+        if level > LEVELS_MAX {
+            return Err(Error::damaged(entry.name, format!("it is nested deeper than {LEVELS_MAX} levels")));
+        }
+        cursor.place = entry.name;
+        let payload = cursor.take(payload_bytes, "payload")?;
+        Ok((Node { entry, physical, value_count, payload, level }, PAYLOAD_AT + payload_bytes))
+    }
+
+    /// Checks the payload.
+    pub(crate) fn open(self) -> Result<Opened<'a>> {
+        let Node { physical, value_count, .. } = self;
+        Ok(Opened { physical, value_count, reader: self.entry.scheme.open(self)? })
+    }
+
+    /// A cursor over the payload.
+    pub(crate) fn cursor(&self) -> Cursor<'a> {
+        Cursor { place: self.entry.name, bytes: self.payload, level: self.level }
+    }
+}
+
+/// An opened node with its type and count.
+#[derive(Debug)]
+pub(crate) struct Opened<'a> {
+    pub(crate) physical: Physical,
+    pub(crate) value_count: usize,
+    pub(crate) reader: Box<dyn Reader + 'a>,
+}
+
+/// Appends a node header, lets `write` append the payload, and fills in its length.
+///
+/// # Panics
+/// When the payload passes 4 GiB: callers bound their batches.
+pub(crate) fn write_node(
+    tag: u8,
+    physical: Physical,
+    value_count: usize,
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+) -> Result<()> {
+    let start = out.len();
+    out.push(tag);
+    out.push(physical as u8);
+    out.extend_from_slice(&(value_count as u32).to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
+    write(out)?;
+    let payload_bytes = u32::try_from(out.len() - start - PAYLOAD_AT).expect("a node holds less than 4 GiB");
+    out[start + PAYLOAD_BYTES_AT..start + PAYLOAD_AT].copy_from_slice(&payload_bytes.to_le_bytes());
+    Ok(())
+}
+
+/// Reads a payload from front to back; everything missing is an error that names the place.
+#[derive(Clone, Debug)]
+pub(crate) struct Cursor<'a> {
+    pub(crate) place: &'static str,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) level: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// The next `len` bytes.
+    pub(crate) fn take(&mut self, len: usize, what: &str) -> Result<&'a [u8]> {
+        if len > self.bytes.len() {
+            let what = format!("{what} needs {len} bytes, {} are there", self.bytes.len());
+            return Err(Error::damaged(self.place, what));
+        }
+        let (taken, rest) = self.bytes.split_at(len);
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    /// The next byte.
+    pub(crate) fn u8(&mut self, what: &str) -> Result<u8> {
+        Ok(self.take(1, what)?[0])
+    }
+
+    /// The next four bytes as a number.
+    pub(crate) fn u32(&mut self, what: &str) -> Result<u32> {
+        let taken = self.take(4, what)?;
+        Ok(u32::from_le_bytes([taken[0], taken[1], taken[2], taken[3]]))
+    }
+
+    /// All that is left.
+    pub(crate) fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// The next node: a part of this payload that holds values itself.
+    pub(crate) fn part(&mut self) -> Result<Opened<'a>> {
+        let (node, len) = Node::parse(self.bytes, self.level + 1)?;
+        self.bytes = &self.bytes[len..];
+        node.open()
+    }
+
+    /// An error unless all was read.
+    pub(crate) fn finish(self) -> Result<()> {
+        if self.bytes.is_empty() {
+            return Ok(());
+        }
+        Err(Error::damaged(self.place, format!("{} bytes are left over at its end", self.bytes.len())))
+    }
+
+    /// An error of this place.
+    pub(crate) fn damaged(&self, what: impl Into<String>) -> Error {
+        Error::damaged(self.place, what)
+    }
+}

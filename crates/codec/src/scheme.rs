@@ -1,0 +1,125 @@
+//! What a compression scheme is: a [`Scheme`] that writes nodes and a [`Reader`] that answers about one of them.
+//!
+//! To add a scheme, write one file `schemes/<name>.rs` with a unit struct that implements [`Scheme`] and a struct that
+//! implements [`Reader`], and give it a line in the list of `schemes/mod.rs`. Chooser, property tests, benchmark and
+//! `sinter codecs` find it there (docs/howto/add-a-scheme.md walks through it).
+//!
+//! A scheme writes only its *payload*; the [node](crate::node) header around it (scheme tag, physical type, value count,
+//! length) is written for it. Parts of a payload that are values themselves (codes, run lengths, the integers behind
+//! floats) go through [`Encoder::part`], which chooses a scheme for them and writes a node of their own; the reader gets
+//! them back through [`Cursor::part`](crate::node::Cursor::part).
+
+use crate::condition::{Condition, Prepared};
+use crate::encoder::Encoder;
+use crate::node::Node;
+use crate::sample::Sample;
+use crate::scratch::Scratch;
+use crate::values_mut::ValuesMut;
+use crate::{Bitmap, Encoded, Error, Physical, Result, Values, ValuesBuf};
+use std::fmt::Debug;
+use std::ops::Range;
+
+/// A way to write values as bytes. Stateless: one static per scheme.
+pub(crate) trait Scheme: Debug + Send + Sync {
+    /// The name in [`crate::Choice::Forced`], in messages and in [`crate::Block::describe`].
+    fn name(&self) -> &'static str;
+
+    /// Whether it can hold values of this type at all.
+    fn holds(&self, physical: Physical) -> bool;
+
+    /// Rank in time to decode, 0 the fastest. Of two schemes of nearly equal size the chooser takes the lower rank.
+    fn decode_rank(&self) -> u32;
+
+    /// Whether its payload has parts that are nodes themselves. Those that do are not tried at the deepest level.
+    fn nests(&self) -> bool {
+        false
+    }
+
+    /// Bytes that [`Scheme::encode`] would write for the whole of which `sample` is a part; `None` where it would not
+    /// apply or cannot pay. The default tries it on the sample and scales up: right wherever size grows with count.
+    fn estimate(&self, sample: &Sample<'_>, encoder: &Encoder<'_>) -> Option<usize> {
+        encoder.try_on_sample(self.name(), sample)
+    }
+
+    /// Appends the payload for `values` (never empty, all present) to `out`.
+    ///
+    /// # Errors
+    /// [`Error::NotApplicable`] (see [`unsuitable`]) where these values cannot be held, such as two different ones by
+    /// `constant`; what was appended is then dropped and another scheme takes over. Nothing else fails.
+    fn encode(&self, values: Values<'_>, encoder: &mut Encoder<'_>, out: &mut Vec<u8>) -> Result<()>;
+
+    /// Checks a payload, which may be anything at all, and returns its reader. Looks at headers and directories, not at
+    /// every value, and allocates nothing that grows with a count it has not seen the bytes for.
+    fn open<'a>(&self, node: Node<'a>) -> Result<Box<dyn Reader + 'a>>;
+}
+
+/// The error of a [`Scheme::encode`] that cannot hold just these values.
+pub(crate) fn unsuitable(scheme: &dyn Scheme, physical: Physical) -> Error {
+    Error::NotApplicable { scheme: scheme.name(), physical: physical.name() }
+}
+
+/// An opened node: answers about its values. Ranges and rows were checked against the node's value count by the caller.
+///
+/// The bytes below may still lie in what [`Scheme::open`] did not look at: then a call returns an error or wrong values,
+/// but never panics, reads elsewhere or allocates more than its answer needs.
+pub(crate) trait Reader: Debug + Send + Sync {
+    /// The scheme with its parts as text: `dict(bitpack[5], fsst)`.
+    fn describe(&self) -> String;
+
+    /// Writes the values of `range` to `out`: over all of a slice of just that length, or appended to a bytes buffer.
+    fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()>;
+
+    /// Writes the values at `rows` (in any order; quickest when ascending) to `out`, as [`Reader::decode`] does.
+    fn gather(&self, rows: &[u32], out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()>;
+
+    /// [`crate::Block::load`] for a range of at most one vector. The default is flat.
+    fn load(&self, range: Range<usize>, physical: Physical, out: &mut Encoded, scratch: &mut Scratch) -> Result<()> {
+        let values = out.flat(physical);
+        let len = range.len();
+        self.decode(range, ValuesMut::over(values, physical, len), scratch)
+    }
+
+    /// Turns a condition into what [`Reader::filter`] wants to see again for every vector: here a dictionary is searched
+    /// once. The default keeps the condition as it is.
+    fn prepare(&self, condition: &Condition, _scratch: &mut Scratch) -> Result<Prepared> {
+        Ok(Prepared::plain(condition.clone()))
+    }
+
+    /// Appends one bit per row of `range` to `out`: it passes. Returns true when no value was decoded for it. The
+    /// default decodes vector by vector.
+    fn filter(
+        &self,
+        range: Range<usize>,
+        prepared: &Prepared,
+        physical: Physical,
+        out: &mut Bitmap,
+        scratch: &mut Scratch,
+    ) -> Result<bool> {
+        filter_decoded(self, range, &prepared.condition, physical, out, scratch)?;
+        Ok(false)
+    }
+
+    /// The values that [`Encoded::Codes`] points into, where [`Reader::load`] gives codes.
+    fn dictionary(&self, _scratch: &mut Scratch) -> Result<Option<ValuesBuf>> {
+        Ok(None)
+    }
+}
+
+/// The filter of a scheme that has none: decode, then compare.
+pub(crate) fn filter_decoded<R: Reader + ?Sized>(
+    reader: &R,
+    range: Range<usize>,
+    condition: &Condition,
+    physical: Physical,
+    out: &mut Bitmap,
+    scratch: &mut Scratch,
+) -> Result<()> {
+    let mut values = scratch.take_values(physical);
+    let len = range.len();
+    let decoded = reader.decode(range, ValuesMut::over(&mut values, physical, len), scratch);
+    if decoded.is_ok() {
+        condition.evaluate(values.as_values(), out);
+    }
+    scratch.give_values(values);
+    decoded
+}

@@ -1,0 +1,69 @@
+//! The one list of schemes. A new one is a file in this folder and a line here.
+
+mod constant;
+mod raw;
+
+use crate::scheme::Scheme;
+use crate::{Error, Physical, Result};
+
+/// A scheme in the list.
+#[derive(Debug)]
+pub struct SchemeEntry {
+    /// Its number on disk. Never given twice, nor reused.
+    pub tag: u8,
+    /// Its name: in [`crate::Choice::Forced`], messages and SQL.
+    pub name: &'static str,
+    pub(crate) scheme: &'static dyn Scheme,
+}
+
+impl SchemeEntry {
+    /// Whether it holds values of this type.
+    pub fn holds(&self, physical: Physical) -> bool {
+        self.scheme.holds(physical)
+    }
+}
+
+macro_rules! schemes {
+    ($($tag:literal => $module:ident :: $scheme:ident, $name:literal;)*) => {
+        /// Every scheme, in the order of tags.
+        pub static SCHEMES: &[SchemeEntry] =
+            &[$(SchemeEntry { tag: $tag, name: $name, scheme: &$module::$scheme }),*];
+    };
+}
+
+schemes! { // tag on disk => file :: scheme, name
+    0 => raw::Raw, "raw";
+    1 => constant::Constant, "constant";
+}
+
+/// The scheme that holds everything.
+pub(crate) static RAW: SchemeEntry = SchemeEntry { tag: 0, name: "raw", scheme: &raw::Raw };
+
+/// The scheme with this tag on disk.
+pub(crate) fn scheme_by_tag(tag: u8) -> Option<&'static SchemeEntry> {
+    SCHEMES.iter().find(|entry| entry.tag == tag)
+}
+
+/// The scheme of this name.
+///
+/// # Errors
+/// [`Error::NoSuchScheme`], with the names there are.
+pub fn scheme_by_name(name: &str) -> Result<&'static SchemeEntry> {
+    SCHEMES.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let known: Vec<&str> = SCHEMES.iter().map(|entry| entry.name).collect();
+        Error::NoSuchScheme { name: name.to_owned(), known: known.join(", ") }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_and_names_are_given_once() {
+        for (index, entry) in SCHEMES.iter().enumerate() {
+            assert!(SCHEMES[..index].iter().all(|earlier| earlier.tag < entry.tag && earlier.name != entry.name));
+            assert_eq!(entry.name, entry.scheme.name());
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Memory that decoding needs on the way, kept between calls so that hot loops allocate nothing.
+
+use crate::{Bitmap, Physical, VECTOR_LEN, ValuesBuf};
+use std::cell::Cell;
+
+/// Reusable working memory for decoding and filtering. Belongs to one thread at a time; holds no results.
+#[derive(Debug)]
+pub struct Scratch {
+    pub(crate) unpacked: Box<Unpacked>,
+    spare: Vec<ValuesBuf>,
+    pub(crate) rows: Vec<u32>,
+    pub(crate) present: Bitmap,
+}
+
+/// Room for one vector of unpacked numbers in each width. Only held while no other reader runs.
+#[derive(Debug)]
+pub(crate) struct Unpacked {
+    pub(crate) bytes: [u8; VECTOR_LEN],
+    pub(crate) halves: [u16; VECTOR_LEN],
+    pub(crate) words: [u32; VECTOR_LEN],
+    pub(crate) doubles: [u64; VECTOR_LEN],
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        let unpacked = Unpacked {
+            bytes: [0; VECTOR_LEN],
+            halves: [0; VECTOR_LEN],
+            words: [0; VECTOR_LEN],
+            doubles: [0; VECTOR_LEN],
+        };
+        Scratch { unpacked: Box::new(unpacked), spare: Vec::new(), rows: Vec::new(), present: Bitmap::default() }
+    }
+}
+
+/// Buffers kept for reuse; a tree of schemes holds at most a few at once.
+const SPARE_MAX: usize = 8;
+
+impl Scratch {
+    /// A buffer of this type with unspecified content; hand it back with [`Scratch::give_values`].
+    pub(crate) fn take_values(&mut self, physical: Physical) -> ValuesBuf {
+        match self.spare.iter().position(|buf| buf.physical() == physical) {
+            Some(index) => self.spare.swap_remove(index),
+            None => ValuesBuf::new(physical),
+        }
+    }
+
+    /// Keeps a buffer for the next [`Scratch::take_values`].
+    pub(crate) fn give_values(&mut self, buf: ValuesBuf) {
+        if self.spare.len() == SPARE_MAX {
+            self.spare.remove(0);
+        }
+        self.spare.push(buf);
+    }
+
+    /// Runs `work` with this thread's own scratch: for callers that have none at hand.
+    pub(crate) fn with<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
+        thread_local! {
+            static OF_THREAD: Cell<Option<Scratch>> = const { Cell::new(None) };
+        }
+        let mut scratch = OF_THREAD.take().unwrap_or_default();
+        let result = work(&mut scratch);
+        OF_THREAD.set(Some(scratch));
+        result
+    }
+}

@@ -1,0 +1,144 @@
+//! Symbol tables: strings compressed one by one, so that any of them can be read alone.
+//!
+//! A table maps short codes to symbols of 1 to 16 bytes that are frequent in a column. A string becomes the codes of
+//! the symbols that cover it, always taking the longest that fits; so, with one table, two strings are equal exactly
+//! when their codes are. Decoding copies 16 bytes per code and moves on by the symbol's length.
+//!
+//! The idea is FSST's (Boncz, Neumann, Leis: Fast Static Symbol Table compression, PVLDB 2020). We deviate in three
+//! points. Symbols may have 16 bytes, not 8: a copy costs the same on today's machines. Besides 8-bit codes with an
+//! escape there are 12-bit codes for 4096 symbols, of which the first 256 are the single bytes, so that nothing needs
+//! an escape; on TPC-H comments they save a third of the bytes. And the table is written in lexicographic order, each
+//! symbol without the prefix it shares with the one before, which halves it.
+//!
+//! Use: [`sample`] a column, [`SymbolTable::train`], [`SymbolTable::encoder`] and [`pack`]; the bytes of the table come
+//! from [`SymbolTable::write`] and go through [`SymbolTable::read`]; [`SymbolTable::decode`] is the way back.
+//! The bytes are described in docs/format/codecs/fsst.md.
+
+mod codes;
+mod decode;
+mod encoder;
+mod matcher;
+mod sample;
+mod symbol;
+mod train;
+mod wire;
+
+pub(crate) use codes::{code_at, pack, packed_bytes};
+pub(crate) use encoder::StringEncoder;
+pub(crate) use sample::sample;
+
+use matcher::Matcher;
+use symbol::Symbol;
+
+/// The longest symbol.
+pub(crate) const SYMBOL_BYTES: usize = 16;
+
+/// Symbols of 8-bit codes; the code that is left over is [`ESCAPE`].
+const NARROW_SYMBOLS: usize = 255;
+
+/// Symbols of 12-bit codes, single bytes included.
+const WIDE_SYMBOLS: usize = 4096;
+
+/// With 8-bit codes: the next code is not one, but a byte that stands for itself.
+const ESCAPE: u16 = 255;
+
+/// How wide the codes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Width {
+    /// 8 bits: up to 255 symbols, everything else escaped. For small blocks.
+    Narrow,
+    /// 12 bits: the 256 single bytes and up to 3840 longer symbols.
+    Wide,
+}
+
+impl Width {
+    /// Bits of one code.
+    pub(crate) fn bits(self) -> usize {
+        match self {
+            Width::Narrow => 8,
+            Width::Wide => 12,
+        }
+    }
+}
+
+/// The first code whose symbol the table can choose; those below are the single bytes.
+fn first_free_code(width: Width) -> usize {
+    match width {
+        Width::Narrow => 0,
+        Width::Wide => 256,
+    }
+}
+
+/// Symbols by code. Immutable; any number of threads may decode with it.
+///
+/// Invariant: no two codes have the same symbol, and symbols ascend from [`first_free_code`] on.
+pub(crate) struct SymbolTable {
+    width: Width,
+    /// By code, up to the last one in use.
+    symbols: Vec<Symbol>,
+    /// What decoding copies, by code; the length is 0 at codes without a symbol.
+    texts: Box<[[u8; SYMBOL_BYTES]]>,
+    sizes: Box<[u8]>,
+}
+
+impl SymbolTable {
+    /// The table for a column of `text_bytes` bytes of which `sample` is a part: the one of both widths that makes
+    /// table and codes smaller together.
+    pub(crate) fn train(sample: &[&[u8]], text_bytes: usize) -> SymbolTable {
+        let sample_bytes: usize = sample.iter().map(|value| value.len()).sum();
+        let scale = (text_bytes as f64 / sample_bytes.max(1) as f64).max(1.0);
+        let narrow = SymbolTable::train_width(Width::Narrow, sample, scale);
+        if text_bytes < WIDE_TEXT_BYTES_MIN {
+            return narrow;
+        }
+        let wide = SymbolTable::train_width(Width::Wide, sample, scale);
+        let cost = |table: &SymbolTable| table.serialized_bytes() as f64 + table.codes_bytes(sample) as f64 * scale;
+        if cost(&wide) < cost(&narrow) { wide } else { narrow }
+    }
+
+    /// The table with codes of this width, used for `scale` times as much text as the sample has.
+    pub(crate) fn train_width(width: Width, sample: &[&[u8]], scale: f64) -> SymbolTable {
+        SymbolTable::from_symbols(width, train::train(width, sample, scale))
+    }
+
+    fn from_symbols(width: Width, symbols: Vec<Symbol>) -> SymbolTable {
+        let mut texts = vec![[0; SYMBOL_BYTES]; 1 << width.bits()].into_boxed_slice();
+        let mut sizes = vec![0; 1 << width.bits()].into_boxed_slice();
+        for (code, symbol) in symbols.iter().enumerate() {
+            texts[code] = symbol.bytes;
+            sizes[code] = symbol.len;
+        }
+        SymbolTable { width, symbols, texts, sizes }
+    }
+
+    /// How wide its codes are.
+    pub(crate) fn width(&self) -> Width {
+        self.width
+    }
+
+    /// How many symbols it chose.
+    pub(crate) fn symbol_count(&self) -> usize {
+        self.symbols.len() - first_free_code(self.width)
+    }
+
+    /// What encodes with this table.
+    pub(crate) fn encoder(&self) -> StringEncoder {
+        StringEncoder::new(Matcher::new(self.width, &self.symbols))
+    }
+
+    /// Bytes of the packed codes of `values`.
+    fn codes_bytes(&self, values: &[&[u8]]) -> usize {
+        let mut encoder = self.encoder();
+        let mut codes = Vec::new();
+        for value in values {
+            encoder.encode(value, &mut codes);
+        }
+        packed_bytes(self.width, codes.len())
+    }
+}
+
+/// Below this much text a 12-bit table never paid for itself on the corpus of FSST; not trying saves the training.
+const WIDE_TEXT_BYTES_MIN: usize = 16 << 10;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+use super::*;
+use crate::{BytesBuf, Error};
+use proptest::prelude::*;
+
+const WIDTHS: [Width; 2] = [Width::Narrow, Width::Wide];
+
+/// Packed codes of `values`, and how many codes each has.
+fn encode(table: &SymbolTable, values: &[&[u8]]) -> (Vec<u8>, Vec<u32>) {
+    let mut encoder = table.encoder();
+    let mut codes = Vec::new();
+    let counts = values.iter().map(|value| encoder.encode(value, &mut codes) as u32).collect();
+    let mut packed = Vec::new();
+    pack(table.width(), &codes, &mut packed);
+    assert_eq!(packed.len(), packed_bytes(table.width(), codes.len()));
+    assert!(codes.iter().enumerate().all(|(index, &code)| code_at(table.width(), &packed, index) == code));
+    (packed, counts)
+}
+
+/// Trains both widths on `sample`, sends the table through its bytes and `values` through the table, whole and singly.
+fn comes_back(sample: &[&[u8]], values: &[&[u8]]) {
+    for width in WIDTHS {
+        let mut bytes = Vec::new();
+        let trained = SymbolTable::train_width(width, sample, 4.0);
+        trained.write(&mut bytes);
+        assert_eq!(bytes.len(), trained.serialized_bytes());
+        let (table, table_bytes) = SymbolTable::read(&bytes).unwrap();
+        assert_eq!(table_bytes, bytes.len());
+
+        let (packed, counts) = encode(&table, values);
+        let mut decoded = BytesBuf::default();
+        table.decode(&packed, 0, &counts, &mut decoded).unwrap();
+        assert!(decoded.view().iter().eq(values.iter().copied()));
+
+        let mut next_code = 0;
+        for (value, count) in values.iter().zip(counts) {
+            decoded.clear();
+            next_code = table.decode(&packed, next_code, &[count], &mut decoded).unwrap();
+            assert_eq!(decoded.view().get(0), *value);
+        }
+    }
+}
+
+fn words(count: usize) -> Vec<Vec<u8>> {
+    const WORDS: [&str; 8] = ["furiously ", "ironic ", "deposits ", "sleep ", "above ", "the ", "packages ", "quickly "];
+    let mut state = 7_u64;
+    let mut word = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        WORDS[(state >> 61) as usize]
+    };
+    (0..count).map(|_| [word(), word(), word()].concat().into_bytes()).collect()
+}
+
+fn slices(values: &[Vec<u8>]) -> Vec<&[u8]> {
+    values.iter().map(Vec::as_slice).collect()
+}
+
+#[test]
+fn frequent_words_become_symbols() {
+    let words = words(2000);
+    let values = slices(&words);
+    let text_bytes: usize = values.iter().map(|value| value.len()).sum();
+    let table = SymbolTable::train(&values, text_bytes);
+    let packed_bytes = encode(&table, &values).0.len() + table.serialized_bytes();
+    assert!(packed_bytes * 5 < text_bytes, "{packed_bytes} of {text_bytes} bytes");
+}
+
+#[test]
+fn what_is_awkward_comes_back() {
+    let all_bytes: Vec<u8> = (0..=255).collect();
+    let one_byte = vec![b'a'; 100_000];
+    let zeros = vec![0; 1000];
+    let long: Vec<u8> = words(40_000).concat();
+    let values: Vec<&[u8]> = vec![b"", &all_bytes, b"", b"\0", &zeros, &one_byte, b"a", &long, b"\xFF\xFF\xFF", b""];
+    comes_back(&values, &values);
+    comes_back(&[], &values);
+    comes_back(&[b""], &values);
+    comes_back(&[&zeros, b"\0\0", b"a\0"], &values);
+}
+
+#[test]
+fn noise_grows_by_no_more_than_its_codes() {
+    let mut state = 1_u64;
+    let noise: Vec<u8> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    })
+    .take(100_000)
+    .collect();
+    let table = SymbolTable::train(&sample(std::iter::once(&noise[..]), 16 << 10), noise.len());
+    let packed_bytes = encode(&table, &[&noise]).0.len();
+    assert!(packed_bytes < noise.len() * 8 / 7, "{packed_bytes} of {} bytes", noise.len());
+}
+
+#[test]
+fn a_sample_is_a_bounded_even_part() {
+    let words = words(10_000);
+    let part = sample(words.iter().map(Vec::as_slice), 32 << 10);
+    let part_bytes: usize = part.iter().map(|value| value.len()).sum();
+    assert!((30 << 10..34 << 10).contains(&part_bytes), "{part_bytes}");
+    let long = words.concat();
+    assert!(sample(std::iter::once(&long[..]), 32 << 10).len() > 20);
+}
+
+#[test]
+fn each_truncated_table_is_an_error() {
+    let words = words(500);
+    for width in WIDTHS {
+        let mut bytes = Vec::new();
+        SymbolTable::train_width(width, &slices(&words), 4.0).write(&mut bytes);
+        for len in 0..bytes.len() {
+            assert!(matches!(SymbolTable::read(&bytes[..len]), Err(Error::Damaged { .. })), "{len} of {}", bytes.len());
+        }
+    }
+}
+
+#[test]
+fn tables_that_no_writer_writes_are_rejected() {
+    let message = |bytes: &[u8]| SymbolTable::read(bytes).err().unwrap().to_string();
+    for (bytes, expected) in [
+        (&[9, 0, 0][..], "codes of 9 bits, not 8 or 12"),
+        (&[8, 0, 1], "256 symbols where 8-bit codes have 255"),
+        (&[12, 1, 0, 0x00, b'a'], "symbol 0 is a single byte, which 12-bit codes imply"),
+        (&[8, 1, 0, 0x01, b'a'], "symbol 0 shares 1 bytes with one of 0"),
+        (&[8, 2, 0, 0x00, b'b', 0x00, b'a'], "symbol 1 does not order after the one before it"),
+        (&[8, 2, 0, 0x00, b'b', 0x00, b'b'], "symbol 1 does not order after the one before it"),
+        (&[8, 2, 0, 0x10, b'a', b'b', 0xF2], "symbol 1 has 18 bytes, more than 16"),
+        (&[8, 1, 0, 0x10, b'a'], "the bytes end within symbol 0"),
+    ] {
+        assert_eq!(message(bytes), format!("damaged block, fsst, symbol table: {expected}"));
+    }
+}
+
+#[test]
+fn codes_that_no_encoder_writes_are_rejected() {
+    let (narrow, _) = SymbolTable::read(&[8, 1, 0, 0x10, b'a', b'b']).unwrap();
+    let mut out = BytesBuf::default();
+    assert_eq!(narrow.decode(&[0, 255, b'c', 0], 0, &[1, 2, 1], &mut out), Ok(4));
+    assert_eq!(out.data, b"abcab");
+    assert!(narrow.decode(&[1], 0, &[1], &mut out).is_err(), "a code without a symbol");
+    assert!(narrow.decode(&[255, 0], 0, &[1, 1], &mut out).is_err(), "an escape at the end of a string");
+    assert!(narrow.decode(&[0, 0], 1, &[2], &mut out).is_err(), "more codes than there are");
+    assert!(narrow.decode(&[0, 0], usize::MAX, &[1], &mut out).is_err(), "far behind the end");
+    let (wide, _) = SymbolTable::read(&[12, 0, 0]).unwrap();
+    assert!(wide.decode(&[0, 1, 0], 0, &[2], &mut out).is_err(), "code 256 of an empty table");
+    assert!(wide.decode(&[0, 0], 0, &[2], &mut out).is_err(), "half a code");
+}
+
+proptest! {
+    #[test]
+    fn any_strings_come_back(
+        values in prop::collection::vec(prop::collection::vec(prop_oneof![0u8..4, any::<u8>()], 0..60), 0..200),
+        trained in 0usize..200,
+    ) {
+        let values = slices(&values);
+        comes_back(&values[..trained.min(values.len())], &values);
+    }
+
+    #[test]
+    fn equal_strings_and_no_others_have_equal_codes(
+        values in prop::collection::vec(prop::collection::vec(0u8..3, 0..12), 2..60),
+    ) {
+        let values = slices(&values);
+        for width in WIDTHS {
+            let table = SymbolTable::train_width(width, &values, 100.0);
+            let mut encoder = table.encoder();
+            let encoded: Vec<Vec<u16>> = values.iter().map(|value| {
+                let mut codes = Vec::new();
+                encoder.encode(value, &mut codes);
+                codes
+            }).collect();
+            for (a, codes_a) in values.iter().zip(&encoded) {
+                for (b, codes_b) in values.iter().zip(&encoded) {
+                    prop_assert_eq!(a == b, codes_a == codes_b);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_a_table_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..400), codes in prop::collection::vec(any::<u8>(), 0..200)) {
+        for bits in [8, 12] {
+            let mut bytes = bytes.clone();
+            if bytes.len() > 2 {
+                bytes[0] = bits;
+                bytes[2] &= 1;
+            }
+            let Ok((table, _)) = SymbolTable::read(&bytes) else { continue };
+            let mut out = BytesBuf::default();
+            let counts = vec![3; codes.len() / 3];
+            if table.decode(&codes, 0, &counts, &mut out).is_ok() {
+                prop_assert!(out.data.len() <= codes.len() * SYMBOL_BYTES);
+                prop_assert_eq!(out.view().len(), counts.len());
+            }
+        }
+    }
+}
