@@ -1,1 +1,9 @@
-//! sinter-bench
+//! Benchmarks: data generators here, comparisons with other Rust libraries beside them.
+//!
+//! SQL engines are compared from Python (`benchmarks/`), where each has a wheel; this room feeds them. Nothing depends
+//! on it, so nobody compiles it by accident.
+
+mod parquet_file;
+pub mod tpch;
+
+pub use parquet_file::write_parquet;

@@ -1,0 +1,57 @@
+//! `sinter-bench`: makes the data that benchmarks run on.
+
+use clap::{Parser, Subcommand};
+use sinter_bench::{tpch, write_parquet};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+#[derive(Parser)]
+#[command(name = "sinter-bench", version, about = "Makes the data that SinterDB's benchmarks run on.")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Writes TPC-H's eight tables as Parquet files: DIR/region.parquet and so on.
+    TpchGen {
+        /// Scale factor; 1 is about 1 GB of text.
+        #[arg(long, default_value_t = 1.0)]
+        sf: f64,
+        /// Folder to write to; created where absent. Tables already there are kept unless --overwrite is given.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Write tables again that are already there.
+        #[arg(long)]
+        overwrite: bool,
+    },
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    match Arguments::parse().command {
+        Command::TpchGen { sf, out, overwrite } => generate_tpch(sf, &out, overwrite),
+    }
+}
+
+/// A table takes its final name only when it is complete, so that a run cut short leaves no half table behind.
+fn generate_tpch(scale_factor: f64, folder: &Path, overwrite: bool) -> Result<(), Box<dyn Error>> {
+    if !(scale_factor > 0.0 && scale_factor <= 100_000.0) {
+        return Err(format!("scale factor {scale_factor} is not between 0 and 100000").into());
+    }
+    std::fs::create_dir_all(folder)?;
+    for name in tpch::TABLES {
+        let path = folder.join(format!("{name}.parquet"));
+        if path.exists() && !overwrite {
+            eprintln!("{name}: there already");
+            continue;
+        }
+        let begin = Instant::now();
+        let partial = folder.join(format!("{name}.parquet.partial"));
+        let row_count = write_parquet(&partial, tpch::table(name, scale_factor).expect("TABLES names it"))?;
+        std::fs::rename(&partial, &path)?;
+        eprintln!("{name}: {row_count} rows in {:.1} s", begin.elapsed().as_secs_f64());
+    }
+    Ok(())
+}
