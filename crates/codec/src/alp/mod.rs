@@ -10,12 +10,11 @@
 //! exceptions. (A division costs about two cycles a value with SSE2; memory is slower.) And singles are computed as
 //! doubles, for the same reason.
 //!
-//! Doubles with all their digits (measurements that went through arithmetic) have no such exponent; [`split`] serves
-//! those, in the manner of ALP's "real doubles".
+//! Doubles with all their digits (measurements that went through arithmetic) have no such exponent; the scheme `alp_rd`
+//! serves those.
 
 mod decimal;
 mod exponent;
-pub(crate) mod split;
 
 pub(crate) use decimal::{Exception, Float, decode, encode};
 pub(crate) use exponent::{Exponent, choose};

@@ -46,9 +46,27 @@ fn decimals_have_no_exceptions() {
 #[test]
 fn every_special_value_comes_back() {
     let doubles = [
-        0.0, -0.0, f64::NAN, -f64::NAN, f64::from_bits(0x7FF0_0000_0000_0001), f64::INFINITY, f64::NEG_INFINITY, f64::MIN,
-        f64::MAX, f64::MIN_POSITIVE, 5e-324, -5e-324, f64::EPSILON, 9_007_199_254_740_993.0, 2_251_799_813_685_248.0,
-        -2_251_799_813_685_248.0, 6_755_399_441_055_744.0, 1e22, 1e23, 0.1, 1.0 / 3.0,
+        0.0,
+        -0.0,
+        f64::NAN,
+        -f64::NAN,
+        f64::from_bits(0x7FF0_0000_0000_0001),
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::MIN,
+        f64::MAX,
+        f64::MIN_POSITIVE,
+        5e-324,
+        -5e-324,
+        f64::EPSILON,
+        9_007_199_254_740_993.0,
+        2_251_799_813_685_248.0,
+        -2_251_799_813_685_248.0,
+        6_755_399_441_055_744.0,
+        1e22,
+        1e23,
+        0.1,
+        1.0 / 3.0,
     ];
     doubles_come_back(&doubles);
     let singles: Vec<f32> = doubles.iter().map(|&value| value as f32).chain([1e-45, f32::MAX, 16_777_217.0]).collect();

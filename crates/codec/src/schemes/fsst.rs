@@ -12,7 +12,7 @@ use crate::node::{Node, Opened};
 use crate::sample::Sample;
 use crate::scheme::{Reader, Scheme, filter_decoded, unsuitable};
 use crate::scratch::Scratch;
-use crate::symbol_table::{SymbolTable, Width, code_at, pack, packed_bytes, sample};
+use crate::symbol_table::{SymbolTable, code_capacity, pack, packed_bytes, sample};
 use crate::values_mut::ValuesMut;
 use crate::{Bitmap, BytesBuf, BytesView, CompareOp, Error, Physical, Result, VECTOR_LEN, Values, ValuesBuf};
 use std::ops::Range;
@@ -86,8 +86,15 @@ impl Scheme for Fsst {
             return Err(cursor.damaged(format!("{found} lengths of type {name} for {} strings", node.value_count)));
         }
         let starts = cursor.take(START_BYTES * node.value_count.div_ceil(VECTOR_LEN), "vector directory")?;
-        let vector_starts = starts.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
-        Ok(Box::new(FsstReader { table, code_counts, vector_starts, packed: cursor.rest() }))
+        let packed = cursor.rest();
+        let end = code_capacity(table.width(), packed.len());
+        let starts = starts.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes) as usize);
+        let vector_starts: Vec<usize> = starts.chain([end]).collect();
+        if let Some(vector) = vector_starts.windows(2).position(|pair| pair[0] > pair[1]) {
+            let (start, end) = (vector_starts[vector], vector_starts[vector + 1]);
+            return Err(cursor.damaged(format!("vector {vector} has codes {start}..{end}")));
+        }
+        Ok(Box::new(FsstReader { table, code_counts, vector_starts, packed }))
     }
 }
 
@@ -128,50 +135,232 @@ impl EncodedTexts {
 struct FsstReader<'a> {
     table: SymbolTable,
     code_counts: Opened<'a>,
-    vector_starts: Vec<u32>,
+    /// Index of the first code of each vector, then of the code after the last.
+    vector_starts: Vec<usize>,
     packed: &'a [u8],
 }
 
+/// Strings of one vector: their code counts, and where their codes begin.
+struct Stretch<'b> {
+    first_code: usize,
+    code_counts: &'b [u32],
+}
+
 impl FsstReader<'_> {
-    /// Calls `visit` for each vector that `range` touches, with the index of the first code of the first row of `range`
-    /// in it, and the code counts of those rows.
-    fn for_vectors(
+    /// The strings of `rows`, which lie in one vector.
+    fn stretch<'b>(&self, rows: Range<usize>, buf: &'b mut ValuesBuf, scratch: &mut Scratch) -> Result<Stretch<'b>> {
+        let vector = rows.start / VECTOR_LEN;
+        let from_start = vector * VECTOR_LEN..rows.end;
+        let target = ValuesMut::over(buf, Physical::U32, from_start.len());
+        self.code_counts.reader.decode(from_start, target, scratch)?;
+        let ValuesBuf::U32(counts) = buf else { unreachable!("the buffer was made for them") };
+        let (start, end) = (self.vector_starts[vector], self.vector_starts[vector + 1]);
+        if total(counts) > end - start {
+            let what = format!("vector {vector} has lengths of {} codes, {} are there", total(counts), end - start);
+            return Err(Error::damaged("fsst", what));
+        }
+        let (skipped, code_counts) = counts.split_at(rows.start % VECTOR_LEN);
+        Ok(Stretch { first_code: start + total(skipped), code_counts })
+    }
+
+    /// Calls `visit` for the strings of `range`, vector by vector.
+    fn for_stretches(
         &self,
         range: Range<usize>,
         scratch: &mut Scratch,
-        mut visit: impl FnMut(usize, &[u32]) -> Result<()>,
+        mut visit: impl FnMut(Stretch<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut counts = scratch.take_values(Physical::U32);
-        let mut row = range.start;
         let mut visited = Ok(());
+        let mut row = range.start;
         while row < range.end && visited.is_ok() {
-            let vector = row / VECTOR_LEN;
-            let end = range.end.min((vector + 1) * VECTOR_LEN);
-            visited = self.counts_of(vector * VECTOR_LEN..end, &mut counts, scratch).and_then(|counts| {
-                let (skipped, wanted) = counts.split_at(row % VECTOR_LEN);
-                visit(self.start_of(vector)? + total(skipped), wanted)
-            });
+            let end = range.end.min((row / VECTOR_LEN + 1) * VECTOR_LEN);
+            visited = self.stretch(row..end, &mut counts, scratch).and_then(&mut visit);
             row = end;
         }
         scratch.give_values(counts);
         visited
     }
 
-    fn counts_of<'b>(&self, rows: Range<usize>, buf: &'b mut ValuesBuf, scratch: &mut Scratch) -> Result<&'b [u32]> {
-        let len = rows.len();
-        self.code_counts.reader.decode(rows, ValuesMut::over(buf, Physical::U32, len), scratch)?;
-        match buf {
-            ValuesBuf::U32(counts) => Ok(counts),
-            _ => unreachable!("the buffer was made for them"),
-        }
+    /// Appends a bit for each string of `range`: `test` of its first code and its code count.
+    fn filter_codes(
+        &self,
+        range: Range<usize>,
+        out: &mut Bitmap,
+        scratch: &mut Scratch,
+        test: impl Fn(usize, usize) -> bool,
+    ) -> Result<bool> {
+        self.for_stretches(range, scratch, |stretch| {
+            let mut first_code = stretch.first_code;
+            for &code_count in stretch.code_counts {
+                out.push(test(first_code, code_count as usize));
+                first_code += code_count as usize;
+            }
+            Ok(())
+        })?;
+        Ok(true)
     }
 
-    fn start_of(&self, vector: usize) -> Result<usize> {
-        Ok(self.vector_starts[vector] as usize)
+    fn gather_from(
+        &self,
+        rows: &[u32],
+        buf: &mut BytesBuf,
+        counts: &mut ValuesBuf,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        for rows in rows.chunk_by(|a, b| a <= b && *a as usize / VECTOR_LEN == *b as usize / VECTOR_LEN) {
+            let (first, last) = (rows[0] as usize, rows[rows.len() - 1] as usize);
+            let stretch = self.stretch(first..last + 1, counts, scratch)?;
+            let (mut reached, mut first_code) = (0, stretch.first_code);
+            for &row in rows {
+                let index = row as usize - first;
+                first_code += total(&stretch.code_counts[reached..index]);
+                self.table.decode(self.packed, first_code, &stretch.code_counts[index..index + 1], buf)?;
+                reached = index;
+            }
+        }
+        Ok(())
     }
 }
 
-/// Saturates far above any index that is in bounds.
-fn total(counts: &[u32]) -> usize {
-    counts.iter().fold(0, |sum: usize, &count| sum.saturating_add(count as usize))
+impl Reader for FsstReader<'_> {
+    fn describe(&self) -> String {
+        format!("fsst{}({})", self.table.width().bits(), self.code_counts.reader.describe())
+    }
+
+    fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
+        let ValuesMut::Bytes(buf) = out else { unreachable!("only for bytes") };
+        self.for_stretches(range, scratch, |stretch| {
+            self.table.decode(self.packed, stretch.first_code, stretch.code_counts, buf)?;
+            Ok(())
+        })
+    }
+
+    fn gather(&self, rows: &[u32], out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
+        let ValuesMut::Bytes(buf) = out else { unreachable!("only for bytes") };
+        let mut counts = scratch.take_values(Physical::U32);
+        let gathered = self.gather_from(rows, buf, &mut counts, scratch);
+        scratch.give_values(counts);
+        gathered
+    }
+
+    /// Encodes the constants of equalities once.
+    fn prepare(&self, condition: &Condition, _scratch: &mut Scratch) -> Result<Prepared> {
+        let on_codes = match condition {
+            Condition::Bytes(BytesCondition::Compare(op @ (CompareOp::Equal | CompareOp::NotEqual), value)) => {
+                BytesCondition::Compare(*op, self.table.needle(value))
+            }
+            Condition::Bytes(BytesCondition::OneOf(values)) => {
+                BytesCondition::OneOf(values.iter().map(|value| self.table.needle(value)).collect())
+            }
+            _ => return Ok(Prepared::plain(condition.clone())),
+        };
+        let part = Some(Box::new(Prepared::plain(Condition::Bytes(on_codes))));
+        Ok(Prepared { part, ..Prepared::plain(condition.clone()) })
+    }
+
+    fn filter(
+        &self,
+        range: Range<usize>,
+        prepared: &Prepared,
+        physical: Physical,
+        out: &mut Bitmap,
+        scratch: &mut Scratch,
+    ) -> Result<bool> {
+        let (table, packed) = (&self.table, self.packed);
+        if let Condition::Bytes(BytesCondition::Prefix(prefix)) = &prepared.condition {
+            return self
+                .filter_codes(range, out, scratch, |first, count| table.begins_with(packed, first, count, prefix));
+        }
+        match prepared.part.as_deref().map(|part| &part.condition) {
+            Some(Condition::Bytes(BytesCondition::Compare(op, needle))) => {
+                let wanted = *op == CompareOp::Equal;
+                self.filter_codes(range, out, scratch, |first, count| {
+                    table.is_equal(packed, first, count, needle) == wanted
+                })
+            }
+            Some(Condition::Bytes(BytesCondition::OneOf(needles))) => {
+                self.filter_codes(range, out, scratch, |first, count| {
+                    needles.iter().any(|needle| table.is_equal(packed, first, count, needle))
+                })
+            }
+            _ => filter_decoded(self, range, &prepared.condition, physical, out, scratch).map(|()| false),
+        }
+    }
+}
+
+/// Codes of these strings together.
+fn total(code_counts: &[u32]) -> usize {
+    code_counts.iter().map(|&count| count as usize).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Block, Choice, Predicate, Scalar, encode};
+
+    /// Three words each, some empty, over three vectors; the table has 12-bit codes.
+    fn comments() -> Vec<String> {
+        let words = ["furiously", "ironic", "deposits", "sleep", "above", "the", "express", "packages"];
+        let word = |row: usize, place: u32| words[row / 8_usize.pow(place) % words.len()];
+        let comment = |row: usize| format!("{} {} {}", word(row, 0), word(row * 7, 1), word(row * 5, 2));
+        (0..3000).map(|row| if row % 100 == 99 { String::new() } else { comment(row) }).collect()
+    }
+
+    fn block(texts: &[String]) -> Vec<u8> {
+        let buf: BytesBuf = texts.iter().map(String::as_bytes).collect();
+        let mut out = Vec::new();
+        encode(Values::Bytes(buf.view()), None, &Choice::Forced("fsst".into()), &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn any_range_and_any_rows_come_back() {
+        let texts = comments();
+        for texts in [&texts[..], &texts[..1], &texts[..1024], &texts[..1025]] {
+            let bytes = block(texts);
+            let block = Block::open(&bytes).unwrap();
+            let mut out = ValuesBuf::new(Physical::Bytes);
+            for range in
+                [0..texts.len(), 0..1, texts.len() / 2..texts.len(), 1023.min(texts.len())..texts.len().min(1025)]
+            {
+                block.decode(range.clone(), &mut out).unwrap();
+                let Values::Bytes(view) = out.as_values() else { unreachable!() };
+                assert!(view.iter().eq(texts[range].iter().map(String::as_bytes)));
+            }
+            let positions: Vec<u16> = (0..texts.len() as u16).filter(|position| position % 7 == 0).collect();
+            block.gather(0, &positions, &mut out).unwrap();
+            let Values::Bytes(view) = out.as_values() else { unreachable!() };
+            assert!(view.iter().eq(positions.iter().map(|&position| texts[usize::from(position)].as_bytes())));
+        }
+    }
+
+    #[test]
+    fn equality_and_prefixes_are_answered_on_the_codes() {
+        let texts = comments();
+        let bytes = block(&texts);
+        let block = Block::open(&bytes).unwrap();
+        assert!(block.describe().starts_with("fsst"), "{}", block.describe());
+        let constant = |text: &str| Scalar::Bytes(text.as_bytes().to_vec());
+        for text in [&texts[5][..], "", "ironic", "ironic deposits sleep and more", "\u{e9}", "furiously"] {
+            for (predicate, native, test) in [
+                (
+                    Predicate::Compare(CompareOp::Equal, constant(text)),
+                    true,
+                    &(|value: &str| value == text) as &dyn Fn(&str) -> bool,
+                ),
+                (Predicate::Compare(CompareOp::NotEqual, constant(text)), true, &|value| value != text),
+                (Predicate::In(vec![constant(text), constant(&texts[8])]), true, &|value| {
+                    value == text || value == texts[8]
+                }),
+                (Predicate::Prefix(text.into()), true, &|value| value.starts_with(text)),
+                (Predicate::Compare(CompareOp::Less, constant(text)), false, &|value| value < text),
+            ] {
+                let mut passes = Bitmap::default();
+                let range = 1000..1024 + 900;
+                assert_eq!(block.filter(range.clone(), &predicate, &mut passes).unwrap(), native, "{predicate:?}");
+                assert_eq!(passes, Bitmap::from_bools(texts[range].iter().map(|value| test(value))), "{predicate:?}");
+            }
+        }
+    }
 }

@@ -19,7 +19,7 @@ pub(crate) fn packed_bytes(width: Width, code_count: usize) -> usize {
 }
 
 /// How many codes `bytes` have room for.
-pub(super) fn code_capacity(width: Width, bytes: usize) -> usize {
+pub(crate) fn code_capacity(width: Width, bytes: usize) -> usize {
     match width {
         Width::Narrow => bytes,
         Width::Wide => bytes / 3 * 2 + usize::from(bytes % 3 == 2),
@@ -43,12 +43,12 @@ pub(crate) fn pack(width: Width, codes: &[u16], out: &mut Vec<u8>) {
     }
 }
 
-/// The code at `index`. For comparing a few codes; decoding reads them by the word.
+/// The code at `index`. For comparing; decoding reads several at once.
 ///
 /// # Panics
 /// When `index` is past [`code_capacity`].
 #[inline]
-pub(crate) fn code_at(width: Width, packed: &[u8], index: usize) -> u16 {
+pub(super) fn code_at(width: Width, packed: &[u8], index: usize) -> u16 {
     match width {
         Width::Narrow => u16::from(packed[index]),
         Width::Wide => {

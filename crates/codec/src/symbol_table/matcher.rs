@@ -120,7 +120,8 @@ impl Matcher {
         match self.width {
             Width::Wide => (u16::from(byte), 1),
             Width::Narrow => {
-                let found = (0..self.words.len()).find(|&code| self.sizes[code] == 1 && self.words[code] == u128::from(byte));
+                let found =
+                    (0..self.words.len()).find(|&code| self.sizes[code] == 1 && self.words[code] == u128::from(byte));
                 found.map_or((0, 0), |code| (code as u16, 1))
             }
         }

@@ -41,7 +41,8 @@ fn comes_back(sample: &[&[u8]], values: &[&[u8]]) {
 }
 
 fn words(count: usize) -> Vec<Vec<u8>> {
-    const WORDS: [&str; 8] = ["furiously ", "ironic ", "deposits ", "sleep ", "above ", "the ", "packages ", "quickly "];
+    const WORDS: [&str; 8] =
+        ["furiously ", "ironic ", "deposits ", "sleep ", "above ", "the ", "packages ", "quickly "];
     let mut state = 7_u64;
     let mut word = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -43,7 +43,8 @@ struct Counts {
 impl Counts {
     fn of(matcher: &Matcher, width: Width, symbols: &[Symbol], padded: &[Vec<u8>], with_pairs: bool) -> Counts {
         // A byte that was escaped counts as the symbol it could become: it goes by number 256 + byte past the table.
-        let unit_of = |code: u16| symbols.get(usize::from(code)).copied().unwrap_or_else(|| Symbol::of_byte(code as u8));
+        let unit_of =
+            |code: u16| symbols.get(usize::from(code)).copied().unwrap_or_else(|| Symbol::of_byte(code as u8));
         let mut singles = vec![0u32; WIDE_SYMBOLS];
         let mut pairs: HashMap<u32, u32, BuildHasherDefault<WordHasher>> = HashMap::default();
         let mut codes = Vec::new();
