@@ -45,5 +45,22 @@ pub enum Error {
     Foreign(String),
 }
 
+impl Error {
+    /// The same error, with the place where it happened when the bytes there are damaged.
+    pub(crate) fn at(self, place: impl Into<String>) -> Error {
+        match self {
+            Error::Damaged { source, .. } => Error::Damaged { place: place.into(), source },
+            other => other,
+        }
+    }
+}
+
+impl From<sinter_codec::Error> for Error {
+    /// Reading a block fails only where its bytes are damaged or newer than we are; whoever knows the place adds it.
+    fn from(source: sinter_codec::Error) -> Error {
+        Error::Damaged { place: "block".into(), source }
+    }
+}
+
 /// Shorthand.
 pub type Result<T> = std::result::Result<T, Error>;

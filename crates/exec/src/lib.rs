@@ -6,6 +6,7 @@
 //!
 //! Start with [`Pipeline`], then [`TableSource`], then [`Vector`].
 
+mod dispatch;
 pub mod edge;
 mod error;
 mod expr;

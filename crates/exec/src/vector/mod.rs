@@ -1,16 +1,17 @@
 //! What flows between operators.
 
-use sinter_codec::{Bitmap, Encoded, ValuesBuf};
-use std::sync::Arc;
+mod compact;
+mod dictionary;
+mod flatten;
+mod gather;
 
-/// The values that codes point to. The identity lets an operator map each dictionary once.
-#[derive(Debug)]
-pub struct Dictionary {
-    /// Different for different dictionaries, in one process.
-    pub id: u64,
-    /// The entries.
-    pub values: ValuesBuf,
-}
+pub(crate) use compact::{compact, truncate};
+pub use dictionary::Dictionary;
+pub(crate) use flatten::{flatten, push_scalar, scalar_at};
+pub(crate) use gather::{gather_bits, gather_values, gather_vector};
+
+use sinter_codec::{Bitmap, Encoded};
+use std::sync::Arc;
 
 /// Up to [`sinter_codec::VECTOR_LEN`] values of one column, encoded.
 #[derive(Clone, Debug, Default)]

@@ -1,4 +1,30 @@
 //! Typed expressions over the columns of a batch.
+//!
+//! [`Expr`] is the tree that plans are made of; `compile` turns trees into a `program`, which a `machine` runs over
+//! vectors. The other files are the operations, one idea each.
+
+mod arithmetic;
+mod case;
+mod cast;
+mod compare;
+mod compile;
+mod decimal;
+mod entries;
+mod foreign;
+mod like;
+mod logic;
+mod machine;
+mod membership;
+mod program;
+mod slot;
+mod type_of;
+
+pub(crate) use compare::{float_key, holds};
+pub(crate) use compile::compile;
+pub(crate) use decimal::digits;
+pub(crate) use like::{LikePattern, Shape};
+pub(crate) use machine::Machine;
+pub(crate) use program::Program;
 
 use crate::{LogicalType, Result};
 use arrow::array::ArrayRef;
@@ -20,9 +46,23 @@ pub enum ArithmeticOp {
     Modulo,
 }
 
+impl ArithmeticOp {
+    /// As SQL writes it.
+    pub(crate) fn sign(self) -> &'static str {
+        match self {
+            ArithmeticOp::Add => "+",
+            ArithmeticOp::Subtract => "-",
+            ArithmeticOp::Multiply => "*",
+            ArithmeticOp::Divide => "/",
+            ArithmeticOp::Modulo => "%",
+        }
+    }
+}
+
 /// Something that only code outside this room can evaluate, such as a scalar function of the SQL library.
 pub trait Foreign: Send + Sync + std::fmt::Debug {
-    /// One result per row from arguments that hold only rows the filter left alive.
+    /// One result per row from arguments that hold only rows the filter left alive, or, since it must depend on its
+    /// arguments alone, entries of a dictionary.
     ///
     /// # Errors
     /// [`crate::Error::Foreign`] with the function's own message.

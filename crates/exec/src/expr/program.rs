@@ -1,0 +1,123 @@
+//! Expressions compiled to a list of instructions over registers.
+//!
+//! Every instruction writes a register of its own, so the memory of a result is there again for the next vector, and a
+//! subexpression that occurs twice is computed once. Branches of CASE and functions of dictionary entries are programs
+//! of their own, run on other rows than the rest.
+
+use super::arithmetic::NumberPlan;
+use super::cast::CastPlan;
+use super::decimal::DecimalPlan;
+use super::like::LikePattern;
+use super::membership::Membership;
+use super::{Expr, Foreign};
+use crate::LogicalType;
+use sinter_codec::{CompareOp, Scalar, ValuesBuf};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Where an instruction finds an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operand {
+    /// A column of the batch; its flat form where it is not flat already.
+    Column(usize),
+    /// The result of an earlier instruction.
+    Register(usize),
+    /// One of the program's constants.
+    Constant(usize),
+}
+
+/// A literal, ready for kernels.
+#[derive(Clone, Debug)]
+pub(crate) struct Constant {
+    /// One value; the default value where the literal is NULL.
+    pub(crate) values: ValuesBuf,
+    pub(crate) is_null: bool,
+}
+
+/// What an instruction computes. Operands called `bits` are truth values in bitmaps.
+#[derive(Clone, Debug)]
+pub(crate) enum Operation {
+    /// Plain values of a column, where it has another form.
+    Flatten(usize),
+    /// A boolean's values (0 and 1) as bits.
+    Truth(Operand),
+    /// Bits as a boolean's values.
+    FromTruth(Operand),
+    Number(NumberPlan, Operand, Operand),
+    Decimal(DecimalPlan, Operand, Operand),
+    Compare(CompareOp, Operand, Operand),
+    /// Decimals that cannot be brought to one scale in 128 bits, with their scales.
+    CompareScaled(CompareOp, (Operand, i8), (Operand, i8)),
+    And(Vec<Operand>),
+    Or(Vec<Operand>),
+    Not(Operand),
+    IsNull { operand: Operand, negated: bool },
+    In { operand: Operand, list: Arc<Membership>, has_null: bool, negated: bool },
+    Like { operand: Operand, pattern: Arc<LikePattern>, negated: bool },
+    Cast(CastPlan, Operand),
+    Case { branches: Vec<(Program, Program)>, otherwise: Option<Box<Program>> },
+    Foreign { function: Arc<dyn Foreign>, arguments: Vec<(Operand, LogicalType)> },
+    /// A function of one column, computed on its dictionary where it has one.
+    Entries { column: usize, program: Box<Program> },
+}
+
+/// An operation and the type of its result.
+#[derive(Clone, Debug)]
+pub(crate) struct Instruction {
+    pub(crate) operation: Operation,
+    pub(crate) ty: LogicalType,
+    /// The result is bits.
+    pub(crate) is_truth: bool,
+}
+
+/// A compiled list of expressions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Program {
+    /// The columns it reads.
+    pub(crate) columns: Vec<usize>,
+    pub(crate) constants: Vec<Constant>,
+    /// Instruction `i` writes register `i`.
+    pub(crate) instructions: Vec<Instruction>,
+    /// Which register holds a column's flat form.
+    pub(crate) flat_registers: HashMap<usize, usize>,
+    /// Where the results are, with their types.
+    pub(crate) outputs: Vec<(Operand, LogicalType)>,
+}
+
+impl Constant {
+    /// `None` where the scalar is not a value of the type.
+    pub(crate) fn new(scalar: &Scalar, ty: &LogicalType) -> Option<Constant> {
+        let mut values = ValuesBuf::new(ty.physical()?);
+        if scalar.is_null() {
+            values.push_default(1);
+            return Some(Constant { values, is_null: true });
+        }
+        crate::vector::push_scalar(&mut values, scalar).then_some(Constant { values, is_null: false })
+    }
+}
+
+impl Program {
+    /// True when the result is one constant.
+    pub(crate) fn as_constant(&self) -> Option<&Constant> {
+        match self.outputs[..] {
+            [(Operand::Constant(constant), _)] => Some(&self.constants[constant]),
+            _ => None,
+        }
+    }
+
+    /// True for an instruction whose result is bits.
+    pub(crate) fn is_truth(&self, operand: Operand) -> bool {
+        matches!(operand, Operand::Register(register) if self.instructions[register].is_truth)
+    }
+}
+
+/// True when evaluating the expression costs enough, or on values wide enough, that a dictionary's entries are the
+/// better place for it.
+pub(crate) fn worth_entries(expr: &Expr, column_type: &LogicalType) -> bool {
+    match expr {
+        Expr::Column(_) | Expr::Literal(..) | Expr::IsNull(_) | Expr::IsNotNull(_) => false,
+        Expr::Foreign { .. } | Expr::Like { .. } | Expr::InList { .. } => true,
+        _ if matches!(column_type, LogicalType::Utf8 | LogicalType::Binary) => true,
+        _ => expr.children().into_iter().any(|child| worth_entries(child, column_type)),
+    }
+}
