@@ -1,2 +1,113 @@
-//! The sinter shell.
-fn main() {}
+//! The `sinter` shell: SQL from a terminal, a script or the command line; results for people and for programs.
+//!
+//! Everything goes through the front door (the `sinterdb` crate). The way of a statement: [`split`] finds its end,
+//! [`session`] runs it, [`output`] writes what it gives. [`repl`], [`script`] and the command line only differ in where
+//! statements come from.
+//!
+//! Exit codes: 0; 1 for an error in SQL or data; 2 for a wrong command line; 130 after Ctrl-C.
+
+mod args;
+mod complete;
+mod demo;
+mod dot;
+mod failure;
+mod highlight;
+mod interrupt;
+mod lex;
+mod output;
+mod progress;
+mod repl;
+mod script;
+mod session;
+mod split;
+mod words;
+
+use crate::args::{Args, Command};
+use crate::dot::Next;
+use crate::failure::{Failure, Result};
+use crate::session::Session;
+use clap::Parser;
+use console::style;
+use sinterdb::Database;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let ran = match &args.command {
+        None => shell(&args),
+        Some(Command::Demo(args)) => demo::run(args),
+        Some(Command::Codecs { format }) => codecs(format.mode()),
+    };
+    match ran {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            print_failure(&failure);
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+/// Says on standard error what went wrong.
+fn print_failure(failure: &Failure) {
+    if !failure.is_closed_pipe() {
+        eprintln!("{}", style(failure).for_stderr().red());
+    }
+}
+
+/// Opens the database and runs what the command line, a script or somebody at the terminal says.
+fn shell(args: &Args) -> Result<()> {
+    let database = open(args)?;
+    let mut session = Session::new(database.connect(), args.format.mode());
+    session.timer = args.timer;
+    session.progress = !args.no_progress && std::io::stderr().is_terminal();
+    let ran = statements(args, &mut session);
+    // Both errors matter: what went wrong first is told first.
+    let closed = database.close().map_err(Failure::from);
+    match (ran, closed) {
+        (Err(failure), Err(second)) => {
+            print_failure(&second);
+            Err(failure)
+        }
+        (ran, closed) => ran.and(closed),
+    }
+}
+
+fn open(args: &Args) -> Result<Database> {
+    let config = args.engine.config();
+    let Some(path) = args.file.as_deref().filter(|path| *path != Path::new(":memory:")) else {
+        return Ok(Database::memory_with(config)?);
+    };
+    let database = Database::open_with(path, config)?;
+    if database.is_new() {
+        note(&format!("new database {}", path.display()));
+    }
+    database.notes().iter().for_each(|text| note(text));
+    Ok(database)
+}
+
+fn note(text: &str) {
+    eprintln!("{} {text}", style("note:").for_stderr().yellow());
+}
+
+fn statements(args: &Args, session: &mut Session) -> Result<()> {
+    if !args.statements.is_empty() {
+        for sql in &args.statements {
+            if script::run(session, "-c", &mut sql.as_bytes(), 0)? == Next::Quit {
+                break;
+            }
+        }
+        return Ok(());
+    }
+    if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        println!("SinterDB {}. SQL ends with a semicolon; .help lists commands.", env!("CARGO_PKG_VERSION"));
+        return repl::run(session);
+    }
+    script::run(session, "stdin", &mut std::io::stdin().lock(), 0).map(drop)
+}
+
+/// `sinter codecs`: the engine's one list of schemes.
+fn codecs(mode: output::Mode) -> Result<()> {
+    Session::new(Database::memory()?.connect(), mode).run("SELECT * FROM codecs()")
+}

@@ -1,0 +1,221 @@
+//! What the user typed after `sinter`.
+
+use crate::output::Mode;
+use clap::{Parser, Subcommand, ValueEnum};
+use sinterdb::{Config, Synchronous};
+use std::path::PathBuf;
+
+/// An embedded database that keeps everything compressed.
+///
+/// Without FILE the database is in memory. Without -c, statements come from standard input: interactively on a terminal,
+/// as a script otherwise.
+#[derive(Debug, Parser)]
+#[command(name = "sinter", version, args_conflicts_with_subcommands = true, max_term_width = 100)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+
+    /// The database; created if absent.
+    pub(crate) file: Option<PathBuf>,
+
+    /// Run these statements and exit; may be given several times.
+    #[arg(short = 'c', long = "command", value_name = "SQL")]
+    pub(crate) statements: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) format: Format,
+
+    /// Show no progress bars.
+    #[arg(long)]
+    pub(crate) no_progress: bool,
+
+    /// Print after each statement how long it took.
+    #[arg(long)]
+    pub(crate) timer: bool,
+
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+/// How results are written. Without one of these: a table.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[group(multiple = false)]
+pub(crate) struct Format {
+    /// Results as comma-separated values (RFC 4180): NULL is empty, an empty string is "".
+    #[arg(long)]
+    csv: bool,
+    /// Results as a JSON array of objects.
+    #[arg(long)]
+    json: bool,
+    /// Results as Markdown tables.
+    #[arg(long)]
+    markdown: bool,
+    /// Results as one `column = value` per line.
+    #[arg(long)]
+    line: bool,
+    /// Results as tables with all rows and columns, whatever the terminal's width.
+    #[arg(long = "box")]
+    full: bool,
+}
+
+impl Format {
+    /// The chosen mode.
+    pub(crate) fn mode(self) -> Mode {
+        match self {
+            Format { csv: true, .. } => Mode::Csv,
+            Format { json: true, .. } => Mode::Json,
+            Format { markdown: true, .. } => Mode::Markdown,
+            Format { line: true, .. } => Mode::Line,
+            Format { full: true, .. } => Mode::Box,
+            _ => Mode::Table,
+        }
+    }
+}
+
+/// How the database is opened.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Engine {
+    /// Memory for cached pages and running queries, such as 512MB or 4GB.
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    memory_limit: Option<u64>,
+
+    /// Threads per query.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+
+    /// Refuse every change; never create the file.
+    #[arg(long, alias = "read-only")]
+    readonly: bool,
+
+    /// When a commit counts as durable.
+    #[arg(long, value_enum, value_name = "MODE", default_value = "full")]
+    synchronous: SynchronousMode,
+}
+
+/// [`Synchronous`], as clap knows it.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SynchronousMode {
+    /// Synced to the disk before it returns.
+    Full,
+    /// Synced in the background: a power cut may lose the last moments, never part of a commit.
+    Normal,
+    /// Not synced before the database is closed.
+    Off,
+}
+
+impl Engine {
+    /// The options as the database takes them.
+    pub(crate) fn config(&self) -> Config {
+        let mut config = Config::builder()
+            .read_only(self.readonly)
+            .create(!self.readonly)
+            .synchronous(match self.synchronous {
+                SynchronousMode::Full => Synchronous::Full,
+                SynchronousMode::Normal => Synchronous::Normal,
+                SynchronousMode::Off => Synchronous::Off,
+            });
+        if let Some(bytes) = self.memory_limit {
+            config = config.memory_limit_bytes(bytes);
+        }
+        if let Some(threads) = self.threads {
+            config = config.threads(threads.into());
+        }
+        config
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Press real data, show what each column costs, and query it: the main job in one command.
+    Demo(DemoArgs),
+    /// List the compression schemes.
+    Codecs {
+        #[command(flatten)]
+        format: Format,
+    },
+}
+
+/// Options of `sinter demo`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DemoArgs {
+    /// Scale factor of the TPC-H data; 1 is about 1 GB as text.
+    #[arg(long, value_name = "FACTOR", default_value = "0.1", value_parser = parse_scale)]
+    pub(crate) sf: f64,
+
+    /// Keep the database in this directory, as demo.sinter; otherwise it is gone afterwards.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// Show no progress bars.
+    #[arg(long)]
+    pub(crate) no_progress: bool,
+
+    /// Memory for cached pages and running queries, such as 512MB or 4GB.
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) memory_limit: Option<u64>,
+
+    /// Threads per query.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+}
+
+fn parse_scale(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(scale) if (0.001..=1000.0).contains(&scale) => Ok(scale),
+        _ => Err("expected a number from 0.001 to 1000".into()),
+    }
+}
+
+/// `4GB` is 4 * 10^9 bytes, `4GiB` is 4 * 2^30; without a unit, bytes.
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let unit_start = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_start);
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "t" | "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        _ => return Err(format!("unknown unit {unit:?}; expected KB, MB, GB, TB, KiB, MiB, GiB or TiB")),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(number) if number.is_finite() && number * factor >= 1.0 => Ok((number * factor) as u64),
+        _ => Err("expected a size such as 512MB or 4GB".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(parse_bytes("4GB"), Ok(4_000_000_000));
+        assert_eq!(parse_bytes("1.5 GiB"), Ok(1_610_612_736));
+        assert_eq!(parse_bytes("4096"), Ok(4096));
+        assert!(parse_bytes("GB").is_err() && parse_bytes("4 apples").is_err() && parse_bytes("-1GB").is_err());
+    }
+
+    #[test]
+    fn one_format_at_a_time() {
+        assert!(Args::try_parse_from(["sinter", "--csv", "--json"]).is_err());
+        assert_eq!(Args::try_parse_from(["sinter", "x", "--line"]).unwrap().format.mode(), Mode::Line);
+    }
+
+    #[test]
+    fn subcommands_stand_before_files() {
+        assert!(Args::try_parse_from(["sinter", "demo"]).unwrap().command.is_some());
+        assert!(Args::try_parse_from(["sinter", "./demo"]).unwrap().command.is_none());
+    }
+}
