@@ -161,6 +161,18 @@ pub enum Error {
         /// The database's UUID.
         expected: uuid::Uuid,
     },
+    /// The log belongs to a later state of the database than the file.
+    #[error(
+        "{}: follows a later state of the database than the file beside it, which was closed at checkpoint {checkpoint}; \
+         put the right file in its place, or move the log away to give up what it holds",
+        log.display()
+    )]
+    LogStray {
+        /// The log's path.
+        log: PathBuf,
+        /// The file's checkpoint.
+        checkpoint: u64,
+    },
     /// The log's bytes are not a log, or not whole where they must be.
     #[error("{}: damaged at byte {offset}: {what}; restore the log or a backup", log.display())]
     DamagedLog {
@@ -213,7 +225,7 @@ pub enum Error {
 }
 
 /// Shorthand.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// Wraps an error of an upper room, so that a checkpoint's closure can return it.
@@ -231,6 +243,7 @@ impl Error {
                 | Error::DamagedLog { .. }
                 | Error::LogMissing { .. }
                 | Error::LogForeign { .. }
+                | Error::LogStray { .. }
         )
     }
 }

@@ -38,6 +38,11 @@ number! {
     CheckpointNumber
 }
 
+impl PageId {
+    /// The largest id: seven levels of the page map. At a million pages a second, they last for two thousand years.
+    pub const MAX: PageId = PageId((1 << 56) - 1);
+}
+
 /// A run of units in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Extent {

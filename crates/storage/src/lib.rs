@@ -20,10 +20,12 @@
 //! `Recovery::transactions` is an iterator of `Result<Transaction>`: what was committed after the checkpoint `root` belongs to, read
 //! from the log as it is asked for. Upper rooms load `root` and apply the transactions, each of which may already be in.
 
-pub mod error;
+mod error;
 pub mod fs;
+pub mod header;
 mod ids;
-mod map;
+pub mod log;
+pub mod map;
 mod options;
 pub mod page;
 mod page_kind;
@@ -32,6 +34,7 @@ mod pool;
 mod record;
 mod space;
 mod store;
+pub mod testing;
 
 pub use error::{Error, Result};
 pub use fs::{File, FileSystem, HeapFileSystem, RealFileSystem};
@@ -40,4 +43,4 @@ pub use options::{NORMAL_SYNC_EVERY, Options, Synchronous};
 pub use page_kind::PageKind;
 pub use pin::Pinned;
 pub use record::{Record, RecordTag, Transaction};
-pub use store::Store;
+pub use store::{CheckpointWriter, PageCount, Recovery, Stats, Store, Transactions};

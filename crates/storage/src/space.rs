@@ -71,21 +71,6 @@ impl Space {
         }
     }
 
-    /// The file was cut to `end`, where only free units were.
-    pub(crate) fn cut_to(&mut self, end: u64) {
-        debug_assert!(end >= self.used_end());
-        if let Some((&place, &units)) = self.free.last_key_value()
-            && place + units == self.end
-            && end < self.end
-        {
-            self.remove_run(place, units);
-            self.end = end;
-            if place < end {
-                self.insert_run(place, end - place);
-            }
-        }
-    }
-
     /// The smallest free run that is large enough, or `None`.
     pub(crate) fn allocate(&mut self, units: u64) -> Option<Extent> {
         let &(run_units, place) = self.by_size.range((units, 0)..).next()?;

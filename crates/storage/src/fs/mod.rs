@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`RealFileSystem`] | databases on disk |
 //! | [`HeapFileSystem`] | `:memory:`, and tests |
-//! | `testing::CrashingFileSystem` | crashes, torn writes, failed syncs, from a seed |
+//! | [`testing::CrashingFileSystem`](crate::testing::CrashingFileSystem) | crashes, torn writes, failed syncs, from a seed |
 //!
 //! What we assume of a disk: a write that returned is seen by later reads; after [`File::sync`] returned, the file's bytes and
 //! length survive a power loss; after [`FileSystem::sync_directory`] returned, so do creations, removals and renames in

@@ -14,16 +14,13 @@ const _: () = assert!(NODE_BYTES == UNIT_BYTES);
 
 /// Bits of the page id that one level of the tree decides.
 const BITS_PER_LEVEL: u32 = ENTRIES_PER_NODE.trailing_zeros();
-/// The depth that covers all 64-bit ids.
-pub const DEPTH_MAX: u8 = (u64::BITS / BITS_PER_LEVEL) as u8;
+/// Levels that there can be: they cover all ids up to [`PageId::MAX`].
+pub const DEPTH_MAX: u8 = 7;
+const _: () = assert!(PageId::MAX.0 == (1 << (DEPTH_MAX as u32 * BITS_PER_LEVEL)) - 1);
 
 /// The first id that a map of this depth does not cover.
 pub(super) fn covered_below(depth: u8) -> u64 {
-    match depth {
-        0 => 0,
-        DEPTH_MAX.. => u64::MAX,
-        _ => 1 << (u32::from(depth) * BITS_PER_LEVEL),
-    }
+    if depth == 0 { 0 } else { 1 << (u32::from(depth) * BITS_PER_LEVEL) }
 }
 
 /// Which entry of a node leads to the page; `level` is 0 for the nodes whose entries are pages.

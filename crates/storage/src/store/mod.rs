@@ -1,27 +1,49 @@
 //! The store: pages, commits and checkpoints of one database file.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `open` | from a path to a store: lock, headers, creation |
+//! | `recover` | from a header and its logs to the state at the last commit |
+//! | `protect` | what an older header still needs |
+//! | `pages` | write, pin, free |
+//! | `page_table` | map, fresh pages and free space, as one |
+//! | `journal` | log and header, as commits and checkpoints share them |
+//! | `commit`, `checkpoint`, `close` | the three ways to become durable |
+//! | `stats`, `check` | looking without touching |
 
+mod check;
+mod checkpoint;
+mod close;
+mod commit;
+mod journal;
+mod open;
+mod page_table;
 mod pages;
+mod protect;
+mod recover;
+mod stats;
 
-use std::collections::HashMap;
+pub use checkpoint::CheckpointWriter;
+pub use recover::{Recovery, Transactions};
+pub use stats::{PageCount, Stats};
+
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::error::Result;
-use crate::fs::{File, FileSystem, HeapFileSystem, OpenMode};
-use crate::ids::{CheckpointNumber, CommitNumber, PageId};
-use crate::map::{PageEntry, PageMap};
-use crate::options::Options;
+use crate::error::{Error, Result};
+use crate::fs::{File, LockGuard};
+use crate::ids::CommitNumber;
+use crate::options::Synchronous;
 use crate::pool::Pool;
-use crate::record::Record;
-use crate::space::Space;
-
-const HEADER_UNITS: u64 = 2;
+use journal::Journal;
+use page_table::PageTable;
 
 /// What kind of store this is, for its whole life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+enum Mode {
     /// A file with a log beside it.
     Durable,
     /// A file that is only read.
@@ -33,62 +55,29 @@ pub(crate) enum Mode {
 /// One database file and its log.
 ///
 /// Thread-safe: any number of threads may pin, write pages, commit and free at once; commits are put in order by a mutex.
+/// Locks are taken in the order journal, pages, pool.
+///
+/// Dropping a store without [`Store::close`] is what a crash is: the next open replays the log.
 pub struct Store {
     path: PathBuf,
     mode: Mode,
     data: Arc<dyn File>,
-    pages: RwLock<Pages>,
+    pages: RwLock<PageTable>,
     pool: Pool,
     journal: Mutex<Journal>,
-    /// The last commit, readable without the journal's lock.
+    /// The last commit, readable without the journal's lock; written under it.
     last_commit: AtomicU64,
     /// Whether pages were written since the data file was last synced.
     unsynced_pages: AtomicBool,
+    synchronous: AtomicU8,
+    /// The first failure after which nothing can be promised any more.
+    poison: OnceLock<String>,
+    is_closed: AtomicBool,
+    /// Keeps others out; `None` once closed, and in memory.
+    lock: Mutex<Option<LockGuard>>,
 }
-
-#[derive(Debug)]
-struct Pages {
-    /// Pages that are committed or checkpointed.
-    map: PageMap,
-    /// Pages that were written and that no commit has named yet.
-    fresh: HashMap<PageId, PageEntry>,
-    space: Space,
-    next_page: PageId,
-    /// The log that is being written; what is freed now may be named by it, or by the checkpoint before it.
-    epoch: CheckpointNumber,
-}
-
-#[derive(Debug)]
-struct Journal;
 
 impl Store {
-    /// A database in memory: no log, no checkpoints, nothing to recover.
-    ///
-    /// # Panics
-    /// Never: a new heap file can always be made.
-    pub fn memory() -> Store {
-        let options = Options::default();
-        let path = PathBuf::from(":memory:");
-        let data = HeapFileSystem::new().open(&path, OpenMode::Create).expect("a heap file can always be created");
-        let pages = Pages {
-            map: PageMap::default(),
-            fresh: HashMap::new(),
-            space: Space::new(HEADER_UNITS, HEADER_UNITS),
-            next_page: PageId(1),
-            epoch: CheckpointNumber(0),
-        };
-        Store {
-            path,
-            mode: Mode::Memory,
-            data,
-            pages: RwLock::new(pages),
-            pool: Pool::new(options.pool_bytes_max),
-            journal: Mutex::new(Journal),
-            last_commit: AtomicU64::new(0),
-            unsynced_pages: AtomicBool::new(false),
-        }
-    }
-
     /// The database file; `:memory:` for a database in memory.
     pub fn path(&self) -> &Path {
         &self.path
@@ -99,29 +88,68 @@ impl Store {
         CommitNumber(self.last_commit.load(Ordering::Acquire))
     }
 
-    /// Makes `records` durable under one number, and with them the `pages` that they name.
-    ///
-    /// # Errors
-    /// After an error nothing of it is committed.
-    pub fn commit(&self, records: &[Record], pages: &[PageId]) -> Result<CommitNumber> {
-        let _journal = self.journal();
-        let _ = records;
-        let commit = CommitNumber(self.last_commit().0 + 1);
-        let mut all = self.pages_mut();
-        for page in pages {
-            if let Some(entry) = all.fresh.remove(page) {
-                all.map.replace(*page, entry, &mut Vec::new());
-            }
-        }
-        self.last_commit.store(commit.0, Ordering::Release);
-        Ok(commit)
+    /// Why the store refuses changes since a write or sync failed, if it does.
+    pub fn poisoned(&self) -> Option<&str> {
+        self.poison.get().map(String::as_str)
     }
 
-    fn pages(&self) -> RwLockReadGuard<'_, Pages> {
+    /// What a commit promises now.
+    pub fn synchronous(&self) -> Synchronous {
+        match self.synchronous.load(Ordering::Acquire) {
+            0 => Synchronous::Full,
+            1 => Synchronous::Normal,
+            _ => Synchronous::Off,
+        }
+    }
+
+    /// Sets what commits promise from now on. Leaving `off` makes everything so far durable first.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`]: the sync failed.
+    pub fn set_synchronous(&self, level: Synchronous) -> Result<()> {
+        if self.synchronous() == Synchronous::Off && level != Synchronous::Off {
+            self.sync()?;
+        }
+        self.synchronous.store(level as u8, Ordering::Release);
+        Ok(())
+    }
+
+    /// Sets the buffer pool's limit, and keeps to it at once as far as pins allow.
+    pub fn set_pool_bytes_max(&self, bytes_max: usize) {
+        self.pool.set_bytes_max(bytes_max);
+    }
+
+    fn check_open(&self) -> Result<()> {
+        match self.is_closed.load(Ordering::Acquire) {
+            true => Err(Error::Closed { path: self.path.clone() }),
+            false => Ok(()),
+        }
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        self.check_open()?;
+        if self.mode == Mode::ReadOnly {
+            return Err(Error::ReadOnly { path: self.path.clone() });
+        }
+        match self.poison.get() {
+            Some(why) => Err(Error::Poisoned { path: self.path.clone(), why: why.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes a failure after which nothing can be promised, and returns the error to report.
+    fn poison(&self, path: &Path, during: &str, error: io::Error) -> Error {
+        let why = self.poison.get_or_init(|| format!("{during} failed ({}: {error})", path.display()));
+        Error::Poisoned { path: self.path.clone(), why: why.clone() }
+    }
+
+    // A thread that panicked under one of these locks did so between whole steps: what it guards is still sound.
+
+    fn pages(&self) -> RwLockReadGuard<'_, PageTable> {
         self.pages.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn pages_mut(&self) -> RwLockWriteGuard<'_, Pages> {
+    fn pages_mut(&self) -> RwLockWriteGuard<'_, PageTable> {
         self.pages.write().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,11 +1,15 @@
 //! Writing, reading and freeing pages.
 
+use std::io;
+use std::ops::Range;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use super::{Mode, Pages, Store};
+use super::{Mode, Store};
 use crate::error::{Error, Result, failed};
+use crate::fs::File;
 use crate::ids::{Extent, PageId, UNIT_BYTES, units_for};
-use crate::map::PageEntry;
+use crate::map::{NODE_BYTES, PageEntry};
 use crate::page;
 use crate::page_kind::PageKind;
 use crate::pin::Pinned;
@@ -28,6 +32,7 @@ impl Store {
     /// # Errors
     /// [`Error::TooLarge`] beyond [`page::PAYLOAD_BYTES_MAX`]; [`Error::DiskFull`], [`Error::Io`]: nothing was written.
     pub fn write_page(&self, kind: PageKind, payload: &[u8]) -> Result<PageId> {
+        self.check_writable()?;
         let page = self.new_page_id();
         let entry = self.write_entry(page, kind, payload)?;
         self.pages_mut().fresh.insert(page, entry);
@@ -39,16 +44,30 @@ impl Store {
     /// # Errors
     /// [`Error::NoSuchPage`]; [`Error::DamagedPage`] if the bytes in the file are not those that were written; [`Error::Io`].
     pub fn pin(&self, page: PageId) -> Result<Pinned> {
-        let entry = self.entry(page)?;
-        let whole = match self.mode {
-            Mode::Memory => self.data.read_shared(entry.offset(), entry.bytes as usize),
-            _ => match self.pool.get(page, entry) {
-                Some(whole) => Ok(whole),
-                None => self.data.read_shared(entry.offset(), entry.bytes as usize),
-            },
-        };
-        let whole = whole.map_err(failed(&self.path, "reading a page"))?;
-        Ok(whole.slice(page::HEADER_BYTES..whole.len()))
+        loop {
+            let entry = self.entry(page)?;
+            let whole = match self.mode {
+                Mode::Memory => self.data.read_shared(entry.offset(), entry.bytes as usize),
+                _ => match self.pool.get(page, entry) {
+                    Some(whole) => Ok(whole),
+                    None => match self.read_verified(page, entry) {
+                        Ok(whole) => Ok(whole),
+                        // The page moved while it was read, and its old place was given to another.
+                        Err(_) if self.entry(page)? != entry => continue,
+                        Err(error) => return Err(error),
+                    },
+                },
+            };
+            let whole = whole.map_err(failed(&self.path, "reading a page"))?;
+            return Ok(whole.slice(page::HEADER_BYTES..whole.len()));
+        }
+    }
+
+    /// Reads a page from the file, past the pool, and checks it; then the pool keeps it.
+    fn read_verified(&self, page: PageId, entry: PageEntry) -> Result<Pinned> {
+        let whole = read_page(&*self.data, &self.path, page, entry)?;
+        self.pool.insert(page, entry, whole.clone());
+        Ok(whole)
     }
 
     /// What the page holds.
@@ -63,23 +82,17 @@ impl Store {
     ///
     /// This is not logged: after a crash, replaying the record by which the page became superfluous must free it again.
     pub fn free(&self, page: PageId) {
-        let mut pages = self.pages_mut();
-        if let Some(entry) = pages.fresh.remove(&page) {
-            self.release(&mut pages, entry.extent());
-        } else if let Some(entry) = pages.remove(page) {
-            match self.mode {
-                Mode::Memory => self.release(&mut pages, entry.extent()),
-                _ => {
-                    let epoch = pages.epoch;
-                    pages.space.retire(entry.extent(), epoch);
-                }
-            }
+        let mut table = self.pages_mut();
+        match table.fresh.remove(&page) {
+            Some(entry) => table.release(entry.extent(), &*self.data),
+            None => table.replace(page, PageEntry::ABSENT, &*self.data),
         }
-        drop(pages);
+        drop(table);
         self.pool.remove(page);
     }
 
     fn entry(&self, page: PageId) -> Result<PageEntry> {
+        self.check_open()?;
         self.pages().get(page).ok_or_else(|| Error::NoSuchPage { path: self.path.clone(), page })
     }
 
@@ -111,9 +124,11 @@ impl Store {
             _ => &ZEROS[..extent.units as usize * UNIT_BYTES - bytes],
         };
         let parts = [parts, &[padding]].concat();
+        let written = self.data.write_at(extent.place * UNIT_BYTES as u64, &parts);
+        // Only now: a sync that is under way need not have seen these bytes.
         self.unsynced_pages.store(true, Ordering::Release);
-        if let Err(error) = self.data.write_at(extent.place * UNIT_BYTES as u64, &parts) {
-            self.release(&mut self.pages_mut(), extent);
+        if let Err(error) = written {
+            self.pages_mut().release(extent, &*self.data);
             return Err(failed(&self.path, "writing a page")(error));
         }
         Ok(extent)
@@ -134,20 +149,36 @@ impl Store {
             .allocate(units)
             .ok_or_else(|| Error::DiskFull { path: self.path.clone(), during: "letting the file grow" })
     }
-
-    /// Gives units back that nothing on disk names.
-    pub(crate) fn release(&self, pages: &mut Pages, extent: Extent) {
-        self.data.discard(extent.place * UNIT_BYTES as u64, extent.units * UNIT_BYTES as u64);
-        pages.space.release(extent);
-    }
 }
 
-impl Pages {
-    pub(crate) fn get(&self, page: PageId) -> Option<PageEntry> {
-        self.fresh.get(&page).copied().or_else(|| self.map.get(page))
-    }
+/// Reads a page, header included, and checks that it is the one that its map entry describes.
+pub(super) fn read_page(data: &dyn File, path: &Path, page: PageId, entry: PageEntry) -> Result<Pinned> {
+    let damaged = |what: String| {
+        let (path, offset) = (path.to_path_buf(), entry.offset());
+        Error::DamagedPage { path, page: Some(page), kind: entry.kind(), offset, what }
+    };
+    let whole = data.read_shared(entry.offset(), entry.bytes as usize).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => damaged("the file ends before it does".to_string()),
+        _ => failed(path, "reading a page")(error),
+    })?;
+    page::verify(&whole, page, entry.kind(), entry.checksum).map_err(damaged)?;
+    Ok(whole)
+}
 
-    fn remove(&mut self, page: PageId) -> Option<PageEntry> {
-        self.map.replace(page, PageEntry::ABSENT, &mut Vec::new())
-    }
+/// Reads a node of the page map, which covers `ids`.
+pub(super) fn read_node(data: &dyn File, path: &Path, entry: PageEntry, ids: Range<u64>) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; NODE_BYTES];
+    let read = data.read_at(entry.offset(), &mut bytes);
+    let computed = crc32c::crc32c(&bytes);
+    let what = match read {
+        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+            return Err(failed(path, "reading the page map")(error));
+        }
+        Err(_) => "the file ends before it does".to_string(),
+        Ok(()) if computed == entry.checksum => return Ok(bytes),
+        Ok(()) => format!("checksum {:08x}, of the bytes {computed:08x}", entry.checksum),
+    };
+    let what = format!("{what}; it holds the places of pages {} to {}", ids.start, ids.end - 1);
+    let (path, offset) = (path.to_path_buf(), entry.offset());
+    Err(Error::DamagedPage { path, page: None, kind: PageKind::MAP_NODE, offset, what })
 }

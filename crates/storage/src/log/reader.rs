@@ -1,0 +1,203 @@
+//! Reading a log back, distrusting every byte. Holds one frame and one commit in memory, whatever the log claims.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::COMMIT_BYTES_MAX;
+use super::codec::take_records;
+use super::frame::{FRAME_HEADER_BYTES, Frame, IS_FIRST, IS_LAST, IS_SYNCED};
+use super::header::{HEADER_BYTES, LogHeader};
+use crate::error::{Error, Result, failed};
+use crate::fs::File;
+use crate::ids::{CheckpointNumber, CommitNumber};
+use crate::record::Transaction;
+
+/// How many bytes the search for whole frames behind a damaged one checks at most: a bound on what a hostile log can cost.
+const SEARCH_BYTES_MAX: u64 = 256 << 20;
+/// How much of the log the search holds at once.
+const SEARCH_WINDOW_BYTES: usize = 1 << 20;
+
+/// Goes through the commits of one log.
+#[derive(Debug, Clone)]
+pub(crate) struct LogReader {
+    pub(crate) path: PathBuf,
+    pub(crate) header: LogHeader,
+    file: Arc<dyn File>,
+    length: u64,
+    /// After the last whole commit.
+    offset: u64,
+    previous: u32,
+    commit: CommitNumber,
+}
+
+/// What comes next in a log.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// A whole commit.
+    Commit(Transaction),
+    /// The log ends, right after a whole commit.
+    End,
+    /// What follows the last whole commit is none; why.
+    Torn(String),
+}
+
+impl LogReader {
+    /// Reads the header of a log that should be number `number` of `database`. `None` for a log whose creation was cut short: it has no
+    /// room for a frame and no valid header.
+    pub(crate) fn open(
+        file: Arc<dyn File>,
+        path: &Path,
+        database: Uuid,
+        number: CheckpointNumber,
+    ) -> Result<Option<LogReader>> {
+        let length = file.length().map_err(failed(path, "reading a log"))?;
+        let mut bytes = [0; HEADER_BYTES];
+        let whole = length.min(HEADER_BYTES as u64) as usize;
+        file.read_at(0, &mut bytes[..whole]).map_err(failed(path, "reading a log"))?;
+        let (header, previous) = match LogHeader::decode(&bytes, path, database, number) {
+            Ok(decoded) => decoded,
+            Err(Error::DamagedLog { .. }) if length <= HEADER_BYTES as u64 => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let (path, commit) = (path.to_path_buf(), header.start_commit);
+        Ok(Some(LogReader { path, header, file, length, offset: HEADER_BYTES as u64, previous, commit }))
+    }
+
+    /// The last commit that was read; before the first, the one that the log starts after.
+    pub(crate) fn commit(&self) -> CommitNumber {
+        self.commit
+    }
+
+    /// Where the last whole commit ends.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Bytes after the last whole commit.
+    pub(crate) fn bytes_left(&self) -> u64 {
+        self.length - self.offset
+    }
+
+    /// The next commit, if there is a whole one. After anything else, the reader stays where it is.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(crate) fn next(&mut self) -> Result<Stop> {
+        let commit = CommitNumber(self.commit.0.saturating_add(1));
+        let (mut offset, mut previous) = (self.offset, self.previous);
+        let (mut bytes, mut records, mut payload) = (Vec::new(), Vec::new(), Vec::new());
+        if offset == self.length {
+            return Ok(Stop::End);
+        }
+        let mut total_bytes = 0;
+        for index in 0.. {
+            let frame = match self.read_frame(offset, &mut payload)? {
+                Ok(frame) => frame,
+                Err(why) => return Ok(Stop::Torn(why)),
+            };
+            total_bytes += u64::from(frame.length);
+            if let Some(why) = not_the_next(&frame, previous, commit, index == 0, total_bytes) {
+                return Ok(Stop::Torn(why));
+            }
+            bytes.extend_from_slice(&payload);
+            if let Err(why) = take_records(&mut bytes, &mut records) {
+                return Ok(Stop::Torn(why));
+            }
+            offset += FRAME_HEADER_BYTES as u64 + u64::from(frame.length);
+            previous = frame.checksum;
+            if frame.flags & IS_LAST != 0 {
+                break;
+            }
+        }
+        if !bytes.is_empty() {
+            return Ok(Stop::Torn(format!("commit {commit} ends within a record")));
+        }
+        (self.offset, self.previous, self.commit) = (offset, previous, commit);
+        Ok(Stop::Commit(Transaction { commit, records }))
+    }
+
+    /// Looks behind the reader's place for a frame that is whole and was written after everything before it was durable. If there is one,
+    /// what stands here is no torn tail, but damage to commits that were promised. Returns its commit.
+    pub(crate) fn find_synced_frame(&self) -> Result<Option<CommitNumber>> {
+        let mut window = vec![0; (self.bytes_left() as usize).min(SEARCH_WINDOW_BYTES)];
+        let (mut start, mut payload, mut checked) = (self.offset + 1, Vec::new(), 0u64);
+        while start + FRAME_HEADER_BYTES as u64 <= self.length {
+            let bytes = window.len().min((self.length - start) as usize);
+            self.file.read_at(start, &mut window[..bytes]).map_err(failed(&self.path, "reading a log"))?;
+            for (index, header) in window[..bytes].array_windows::<FRAME_HEADER_BYTES>().enumerate() {
+                let frame = Frame::decode(header);
+                let offset = start + index as u64;
+                let later = frame.commit > self.commit && frame.commit.0 - self.commit.0 < self.length;
+                let synced = frame.flags & (IS_FIRST | IS_SYNCED) == IS_FIRST | IS_SYNCED;
+                if !later || !synced || !frame.is_plausible(self.length - offset - FRAME_HEADER_BYTES as u64) {
+                    continue;
+                }
+                checked += u64::from(frame.length);
+                if checked > SEARCH_BYTES_MAX {
+                    return Ok(None);
+                }
+                if self.read_frame(offset, &mut payload)?.is_ok() {
+                    return Ok(Some(frame.commit));
+                }
+            }
+            start += (bytes - FRAME_HEADER_BYTES + 1) as u64;
+        }
+        Ok(None)
+    }
+
+    /// Reads and checks one frame by itself.
+    fn read_frame(&self, offset: u64, payload: &mut Vec<u8>) -> Result<Result<Frame, String>> {
+        let mut header = [0; FRAME_HEADER_BYTES];
+        let left = self.length.saturating_sub(offset);
+        if left < FRAME_HEADER_BYTES as u64 {
+            return Ok(Err(format!("{left} bytes, a frame has at least {FRAME_HEADER_BYTES}")));
+        }
+        self.read(offset, &mut header)?;
+        let frame = Frame::decode(&header);
+        if !frame.is_plausible(left - FRAME_HEADER_BYTES as u64) {
+            let Frame { length, flags, .. } = frame;
+            return Ok(Err(format!("a frame of {length} bytes with flags {flags:#x}, and {left} bytes left")));
+        }
+        payload.resize(frame.length as usize, 0);
+        self.read(offset + FRAME_HEADER_BYTES as u64, payload)?;
+        let computed = frame.checksum_of(payload);
+        if computed != frame.checksum {
+            return Ok(Err(format!("frame checksum {:08x}, of the bytes {computed:08x}", frame.checksum)));
+        }
+        Ok(Ok(frame))
+    }
+
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        match self.file.read_at(offset, buffer) {
+            // The file was cut by somebody since it was opened.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                let (log, what) = (self.path.clone(), "the file is shorter than it was".to_string());
+                Err(Error::DamagedLog { log, offset, what })
+            }
+            other => other.map_err(failed(&self.path, "reading a log")),
+        }
+    }
+}
+
+/// Why a whole frame is not the one that belongs here.
+fn not_the_next(
+    frame: &Frame,
+    previous: u32,
+    commit: CommitNumber,
+    is_first: bool,
+    total_bytes: u64,
+) -> Option<String> {
+    if frame.previous != previous {
+        return Some(format!("a frame after checksum {:08x}, the one before has {previous:08x}", frame.previous));
+    }
+    if frame.commit != commit {
+        return Some(format!("a frame of commit {}, {commit} is next", frame.commit));
+    }
+    if (frame.flags & IS_FIRST != 0) != is_first {
+        return Some(format!("flags {:#x} in the wrong place of commit {commit}", frame.flags));
+    }
+    (total_bytes > COMMIT_BYTES_MAX).then(|| format!("commit {commit} of more than {COMMIT_BYTES_MAX} bytes"))
+}

@@ -1,0 +1,108 @@
+//! What commits and checkpoints share: the log that is being written, and the header that it follows.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::Store;
+use crate::error::{Result, failed};
+use crate::fs::FileSystem;
+use crate::header::{COPIES, Header};
+use crate::ids::{CheckpointNumber, CommitNumber, UNIT_BYTES};
+use crate::log::{self, LogHeader, LogWriter};
+use crate::options::Synchronous;
+
+/// Guarded by the store's `journal` lock, which puts commits in order.
+#[derive(Debug)]
+pub(super) struct Journal {
+    pub(super) fs: Arc<dyn FileSystem>,
+    /// The log; `None` before the first commit since opening.
+    pub(super) writer: Option<LogWriter>,
+    /// The number of the next log, and of the next checkpoint: never used before.
+    pub(super) next_log: CheckpointNumber,
+    /// The header of the last durable checkpoint.
+    pub(super) header: Header,
+    /// Which copy holds it. The next checkpoint writes the other one.
+    pub(super) header_copy: usize,
+    /// Bytes in the logs before the one that is being written.
+    pub(super) older_logs_bytes: u64,
+}
+
+impl Store {
+    /// The log to append to. The first commit since opening creates it, and takes the header's word back that there is none.
+    pub(super) fn log_writer<'a>(&self, journal: &'a mut Journal) -> Result<&'a mut LogWriter> {
+        if journal.writer.is_none() {
+            let writer = self.create_log(journal)?;
+            if journal.header.is_closed {
+                let header = Header { is_closed: false, ..journal.header.clone() };
+                for copy in 0..COPIES {
+                    self.write_header(copy, &header)?;
+                }
+                journal.header = header;
+            }
+            journal.next_log = CheckpointNumber(writer.number.0 + 1);
+            journal.writer = Some(writer);
+        }
+        match &mut journal.writer {
+            Some(writer) => Ok(writer),
+            None => unreachable!("just created"),
+        }
+    }
+
+    /// Creates the next log, durably. On error there is none, or the store is poisoned.
+    pub(super) fn create_log(&self, journal: &Journal) -> Result<LogWriter> {
+        let number = journal.next_log;
+        let path = log::path_of(&self.path, number);
+        let (database, start_commit) = (journal.header.database, self.last_commit());
+        let header = LogHeader { database, number, start_commit };
+        let created = LogWriter::create(&*journal.fs, &path, header);
+        let mut writer = created.map_err(|error| {
+            // What is left of it, if anything, has no room for a commit; recovery passes over that.
+            let _ = journal.fs.remove(&path);
+            failed(&path, "creating a log")(error)
+        })?;
+        if self.synchronous() != Synchronous::Off {
+            writer.sync().map_err(|error| self.poison(&path, "syncing a new log", error))?;
+            self.sync_directory(journal)?;
+        }
+        Ok(writer)
+    }
+
+    /// Writes one copy of the header and makes it durable. On error the store is poisoned: nobody knows what the copy looks like.
+    pub(super) fn write_header(&self, copy: usize, header: &Header) -> Result<()> {
+        self.data
+            .write_at((copy * UNIT_BYTES) as u64, &[&header.encode()])
+            .map_err(|error| self.poison(&self.path, "writing the header", error))?;
+        self.sync_data()
+    }
+
+    /// Makes all pages written so far durable, unless the store does without.
+    pub(super) fn sync_data(&self) -> Result<()> {
+        if self.synchronous() == Synchronous::Off {
+            return Ok(());
+        }
+        self.sync_data_always()
+    }
+
+    pub(super) fn sync_data_always(&self) -> Result<()> {
+        self.unsynced_pages.store(false, std::sync::atomic::Ordering::Release);
+        self.data.sync().map_err(|error| self.poison(&self.path, "syncing the database file", error))
+    }
+
+    pub(super) fn sync_directory(&self, journal: &Journal) -> Result<()> {
+        let directory = self.path.parent().map(PathBuf::from).unwrap_or_default();
+        let synced = journal.fs.sync_directory(&directory);
+        synced.map_err(|error| self.poison(&self.path, "syncing the directory", error))
+    }
+
+    /// Removes the logs before `oldest`. One that stays is no harm: the next checkpoint tries again.
+    pub(super) fn remove_logs_before(&self, journal: &Journal, oldest: CheckpointNumber) {
+        let logs = log::list(&*journal.fs, &self.path).unwrap_or_default();
+        for number in logs.into_iter().filter(|number| *number < oldest) {
+            let _ = journal.fs.remove(&log::path_of(&self.path, number));
+        }
+    }
+
+    pub(super) fn set_last_commit(&self, commit: CommitNumber) {
+        self.last_commit.store(commit.0, std::sync::atomic::Ordering::Release);
+    }
+}

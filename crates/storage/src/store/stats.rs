@@ -1,0 +1,84 @@
+//! What a store is made of, in numbers: for `sinter inspect`, SHOW STORAGE and SHOW MEMORY.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use super::Store;
+use crate::ids::{CheckpointNumber, CommitNumber, UNIT_BYTES};
+use crate::options::Synchronous;
+use crate::page_kind::PageKind;
+
+/// Pages of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PageCount {
+    /// How many.
+    pub pages: u64,
+    /// Their bytes in the file: headers and padding included.
+    pub bytes: u64,
+}
+
+/// A store in numbers, at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stats {
+    /// The database's UUID.
+    pub database: Uuid,
+    /// The last durable checkpoint.
+    pub checkpoint: CheckpointNumber,
+    /// The last commit.
+    pub commit: CommitNumber,
+    /// What commits promise.
+    pub synchronous: Synchronous,
+    /// The file's length.
+    pub file_bytes: u64,
+    /// Bytes in the file that nothing uses.
+    pub free_bytes: u64,
+    /// Bytes that only older checkpoints and logs name; they become free with the next checkpoints.
+    pub retired_bytes: u64,
+    /// Pages by kind, those that no commit has named yet included.
+    pub pages: BTreeMap<PageKind, PageCount>,
+    /// Pages that no commit has named yet.
+    pub fresh_pages: u64,
+    /// Bytes of pages in the buffer pool.
+    pub pool_bytes: u64,
+    /// The pool's limit.
+    pub pool_bytes_max: u64,
+    /// Bytes in all logs.
+    pub log_bytes: u64,
+}
+
+impl Store {
+    /// The store in numbers. Walks the page map, which is in memory.
+    pub fn stats(&self) -> Stats {
+        let (database, checkpoint, log_bytes) = {
+            let journal = self.journal();
+            let log_bytes = journal.older_logs_bytes + journal.writer.as_ref().map_or(0, |log| log.bytes());
+            (journal.header.database, journal.header.checkpoint, log_bytes)
+        };
+        let (pool_bytes, pool_bytes_max) = self.pool.bytes();
+        let table = self.pages();
+        let mut pages: BTreeMap<PageKind, PageCount> = BTreeMap::new();
+        let mut count = |kind, units: u64| {
+            let count = pages.entry(kind).or_default();
+            count.pages += 1;
+            count.bytes += units * UNIT_BYTES as u64;
+        };
+        table.map.for_each_page(&mut |_, entry| count(entry.kind(), entry.extent().units));
+        table.map.for_each_stored_node(&mut |entry| count(entry.kind(), entry.extent().units));
+        table.fresh.values().for_each(|entry| count(entry.kind(), entry.extent().units));
+        Stats {
+            database,
+            checkpoint,
+            commit: self.last_commit(),
+            synchronous: self.synchronous(),
+            file_bytes: table.space.end() * UNIT_BYTES as u64,
+            free_bytes: table.space.free_units() * UNIT_BYTES as u64,
+            retired_bytes: table.space.retired_units() * UNIT_BYTES as u64,
+            fresh_pages: table.fresh.len() as u64,
+            pages,
+            pool_bytes: pool_bytes as u64,
+            pool_bytes_max: pool_bytes_max as u64,
+            log_bytes,
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! A file system on a disk that loses power at the n-th call, or fails one, from a seed.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::disk::{Call, Change, Disk, NameChange};
+use super::random::Random;
+use crate::fs::{File, FileSystem, LockKind, LockOutcome, OpenMode};
+
+/// What happens at a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The power goes: this call may have done some of its work, and no later call does any.
+    Crash,
+    /// The call fails with an error of this kind, and later ones work again. A write has then done half of its work; what was
+    /// not durable before a failed sync never will be.
+    Fail(io::ErrorKind),
+}
+
+/// A disk in memory. Clones are the same disk. Locks are always granted.
+///
+/// Calls that change something are counted from 0; see [`Call`].
+#[derive(Debug, Clone, Default)]
+pub struct CrashingFileSystem {
+    machine: Arc<Mutex<Machine>>,
+}
+
+#[derive(Debug, Default)]
+struct Machine {
+    disk: Disk,
+    calls: Vec<Call>,
+    plan: BTreeMap<u64, Fault>,
+    is_dead: bool,
+}
+
+impl CrashingFileSystem {
+    /// An empty disk on which nothing goes wrong.
+    pub fn new() -> CrashingFileSystem {
+        CrashingFileSystem::default()
+    }
+
+    /// Plans a fault for the call of this index.
+    pub fn plan(&self, call_index: u64, fault: Fault) {
+        self.machine().plan.insert(call_index, fault);
+    }
+
+    /// The calls so far.
+    pub fn calls(&self) -> Vec<Call> {
+        self.machine().calls.clone()
+    }
+
+    /// Whether the planned crash has happened.
+    pub fn is_dead(&self) -> bool {
+        self.machine().is_dead
+    }
+
+    /// The disk as it is found after a power loss now: what was synced, and of the rest what the seed says.
+    pub fn restart(&self, seed: u64) -> CrashingFileSystem {
+        let disk = self.machine().disk.survivor(&mut Random::new(seed));
+        CrashingFileSystem { machine: Arc::new(Mutex::new(Machine { disk, ..Machine::default() })) }
+    }
+
+    /// A disk with the same bytes, on which nothing is pending.
+    pub fn copy(&self) -> CrashingFileSystem {
+        let copy = CrashingFileSystem::new();
+        for path in self.files() {
+            copy.put(&path, self.bytes(&path));
+        }
+        copy
+    }
+
+    /// The files.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.machine().disk.names.keys().cloned().collect()
+    }
+
+    /// A file's bytes; empty if there is none.
+    pub fn bytes(&self, path: &Path) -> Vec<u8> {
+        let machine = self.machine();
+        machine.disk.names.get(path).map(|inode| machine.disk.inodes[*inode].now.clone()).unwrap_or_default()
+    }
+
+    /// Makes or replaces a file, durably: to plant damage.
+    pub fn put(&self, path: &Path, bytes: Vec<u8>) {
+        let mut machine = self.machine();
+        let inode = machine.disk.inodes.len();
+        machine.disk.inodes.push(Default::default());
+        machine.disk.inodes[inode].change(Change::Write { offset: 0, bytes });
+        machine.disk.inodes[inode].sync();
+        machine.disk.change_name(NameChange::Put(path.to_path_buf(), inode));
+        machine.disk.sync_names();
+    }
+
+    fn machine(&self) -> MutexGuard<'_, Machine> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Machine {
+    fn check_alive(&self) -> io::Result<()> {
+        if self.is_dead { Err(io::Error::other("the power is off")) } else { Ok(()) }
+    }
+
+    /// Counts a call and says what is planned for it.
+    fn call(&mut self, call: Call) -> io::Result<Option<Fault>> {
+        self.check_alive()?;
+        let fault = self.plan.get(&(self.calls.len() as u64)).copied();
+        self.calls.push(call);
+        self.is_dead = fault == Some(Fault::Crash);
+        Ok(fault)
+    }
+}
+
+fn outcome(fault: Option<Fault>) -> io::Result<()> {
+    match fault {
+        None => Ok(()),
+        Some(Fault::Crash) => Err(io::Error::other("the power went off")),
+        Some(Fault::Fail(kind)) => Err(io::Error::new(kind, "failed on purpose")),
+    }
+}
+
+fn missing(path: &Path) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("no file {}", path.display()))
+}
+
+impl FileSystem for CrashingFileSystem {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let mut machine = self.machine();
+        machine.check_alive()?;
+        let inode = match machine.disk.names.get(path) {
+            Some(inode) => *inode,
+            None if mode == OpenMode::Create => {
+                let fault = machine.call(Call::Create)?;
+                if let Some(Fault::Fail(_)) = fault {
+                    outcome(fault)?;
+                }
+                let inode = machine.disk.inodes.len();
+                machine.disk.inodes.push(Default::default());
+                machine.disk.change_name(NameChange::Put(path.to_path_buf(), inode));
+                outcome(fault)?;
+                inode
+            }
+            None => return Err(missing(path)),
+        };
+        Ok(Arc::new(CrashingFile { machine: Arc::clone(&self.machine), inode }))
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        let machine = self.machine();
+        machine.check_alive()?;
+        Ok(machine.disk.names.contains_key(path))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut machine = self.machine();
+        let fault = machine.call(Call::Remove)?;
+        if matches!(fault, None | Some(Fault::Crash)) {
+            machine.disk.change_name(NameChange::Remove(path.to_path_buf()));
+        }
+        outcome(fault)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut machine = self.machine();
+        let fault = machine.call(Call::Rename)?;
+        if matches!(fault, None | Some(Fault::Crash)) {
+            let inode = *machine.disk.names.get(from).ok_or_else(|| missing(from))?;
+            machine.disk.change_name(NameChange::Put(to.to_path_buf(), inode));
+            machine.disk.change_name(NameChange::Remove(from.to_path_buf()));
+        }
+        outcome(fault)
+    }
+
+    fn list(&self, directory: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
+        let machine = self.machine();
+        machine.check_alive()?;
+        Ok(machine.disk.names.keys().filter(|path| crate::fs::is_listed(path, directory, prefix)).cloned().collect())
+    }
+
+    fn sync_directory(&self, _directory: &Path) -> io::Result<()> {
+        let mut machine = self.machine();
+        let fault = machine.call(Call::SyncDirectory)?;
+        if fault.is_none() {
+            machine.disk.sync_names();
+        }
+        outcome(fault)
+    }
+
+    fn lock(&self, _path: &Path, _kind: LockKind) -> io::Result<LockOutcome> {
+        self.machine().check_alive()?;
+        Ok(LockOutcome::Held(Box::new(())))
+    }
+}
+
+#[derive(Debug)]
+struct CrashingFile {
+    machine: Arc<Mutex<Machine>>,
+    inode: usize,
+}
+
+impl CrashingFile {
+    fn machine(&self) -> MutexGuard<'_, Machine> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl File for CrashingFile {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let machine = self.machine();
+        machine.check_alive()?;
+        let bytes = &machine.disk.inodes[self.inode].now;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let source = bytes.get(start..start.saturating_add(buffer.len())).ok_or(io::ErrorKind::UnexpectedEof)?;
+        buffer.copy_from_slice(source);
+        Ok(())
+    }
+
+    fn write_at(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
+        let mut machine = self.machine();
+        let fault = machine.call(Call::Write)?;
+        let mut bytes = parts.concat();
+        if let Some(Fault::Fail(_)) = fault {
+            bytes.truncate(bytes.len() / 2);
+        }
+        machine.disk.inodes[self.inode].change(Change::Write { offset, bytes });
+        outcome(fault)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut machine = self.machine();
+        let fault = machine.call(Call::Sync)?;
+        let inode = &mut machine.disk.inodes[self.inode];
+        match fault {
+            None => inode.sync(),
+            Some(Fault::Fail(_)) => inode.forget_unsynced(),
+            Some(Fault::Crash) => {}
+        }
+        outcome(fault)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        let machine = self.machine();
+        machine.check_alive()?;
+        Ok(machine.disk.inodes[self.inode].now.len() as u64)
+    }
+
+    fn set_length(&self, bytes: u64) -> io::Result<()> {
+        let mut machine = self.machine();
+        let fault = machine.call(Call::SetLength)?;
+        if matches!(fault, None | Some(Fault::Crash)) {
+            machine.disk.inodes[self.inode].change(Change::Length(bytes));
+        }
+        outcome(fault)
+    }
+}

@@ -1,0 +1,214 @@
+//! A small room above storage, and the model that says what it must hold.
+//!
+//! [`Shelf`] is what every upper room is in miniature: state in memory, changed by log records, written whole at a checkpoint, and
+//! rebuilt from the root page and the transactions. It has numbered slots (records) and pages on the side (references).
+
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use rand::rngs::SmallRng;
+use rand::{Rng, RngCore, SeedableRng};
+use sinter_storage::{
+    Error, FileSystem, ObjectId, Options, PageId, PageKind, Record, RecordTag, Recovery, Result, Store, Transaction,
+};
+
+pub(crate) const PATH: &str = "shop.sinter";
+
+/// The state: slots with values, and pages with what they contain.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Shelf {
+    pub(crate) slots: BTreeMap<u64, Vec<u8>>,
+    /// Page, and the seed its payload comes from.
+    pub(crate) pages: BTreeMap<PageId, u64>,
+}
+
+impl Shelf {
+    /// A whole state as bytes, for a checkpoint.
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend((self.slots.len() as u64).to_le_bytes());
+        for (slot, value) in &self.slots {
+            bytes.extend(slot.to_le_bytes());
+            bytes.extend((value.len() as u64).to_le_bytes());
+            bytes.extend(value);
+        }
+        for (page, seed) in &self.pages {
+            bytes.extend(page.0.to_le_bytes());
+            bytes.extend(seed.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn decode(mut bytes: &[u8]) -> Shelf {
+        let mut shelf = Shelf::default();
+        for _ in 0..take_u64(&mut bytes) {
+            let slot = take_u64(&mut bytes);
+            let value_bytes = take_u64(&mut bytes) as usize;
+            shelf.slots.insert(slot, bytes[..value_bytes].to_vec());
+            bytes = &bytes[value_bytes..];
+        }
+        while !bytes.is_empty() {
+            shelf.pages.insert(PageId(take_u64(&mut bytes)), take_u64(&mut bytes));
+        }
+        shelf
+    }
+
+    /// Applies a record; pages that it takes off the shelf are added to `free`.
+    pub(crate) fn apply(&mut self, record: &Record, free: &mut Vec<PageId>) {
+        let mut payload = &record.payload[..];
+        match record.tag {
+            RecordTag::ROWS_INSERTED => drop(self.slots.insert(record.object.0, payload.to_vec())),
+            RecordTag::ROWS_DELETED => drop(self.slots.remove(&record.object.0)),
+            RecordTag::ROW_GROUPS_ATTACHED => drop(self.pages.insert(PageId(record.object.0), take_u64(&mut payload))),
+            RecordTag::CATALOG_DROP => {
+                self.pages.remove(&PageId(record.object.0));
+                free.push(PageId(record.object.0));
+            }
+            other => panic!("a record nobody wrote: {other}"),
+        }
+    }
+
+    /// Loads what a recovery found, as an upper room does.
+    pub(crate) fn recover(store: &Store, recovery: Recovery) -> Result<Shelf> {
+        let mut shelf = match recovery.root {
+            Some(root) => Shelf::decode(&store.pin(root)?),
+            None => Shelf::default(),
+        };
+        for transaction in recovery.transactions {
+            let Transaction { records, .. } = transaction?;
+            let mut free = Vec::new();
+            records.iter().for_each(|record| shelf.apply(record, &mut free));
+            free.into_iter().for_each(|page| store.free(page));
+        }
+        Ok(shelf)
+    }
+
+    /// Checks that each page holds what it should.
+    pub(crate) fn check_pages(&self, store: &Store) -> Result<(), String> {
+        for (&page, &seed) in &self.pages {
+            let pinned = store.pin(page).map_err(|error| error.to_string())?;
+            if pinned[..] != payload(seed) {
+                return Err(format!("page {page} does not hold what seed {seed} makes"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn take_u64(bytes: &mut &[u8]) -> u64 {
+    let (number, rest) = bytes.split_first_chunk::<8>().expect("eight bytes");
+    *bytes = rest;
+    u64::from_le_bytes(*number)
+}
+
+/// A page's contents, up to four units of them.
+pub(crate) fn payload(seed: u64) -> Vec<u8> {
+    let mut random = SmallRng::seed_from_u64(seed);
+    let mut bytes = vec![0; random.random_range(1..16_000)];
+    random.fill_bytes(&mut bytes);
+    bytes
+}
+
+pub(crate) fn open(fs: Arc<dyn FileSystem>, options: Options) -> Result<(Store, Recovery)> {
+    Store::open(fs, Path::new(PATH), options)
+}
+
+/// Runs a random workload and remembers what was promised.
+pub(crate) struct Workload {
+    random: SmallRng,
+    /// The state after each acknowledged commit; the first is the state at the start.
+    pub(crate) states: Vec<Shelf>,
+    /// A commit that was under way when something failed: it may or may not count.
+    pub(crate) in_doubt: Option<Shelf>,
+    /// Pages written and not committed yet, with their seeds.
+    loose: BTreeMap<PageId, u64>,
+}
+
+impl Workload {
+    pub(crate) fn new(seed: u64, start: Shelf) -> Workload {
+        let (random, loose) = (SmallRng::seed_from_u64(seed), BTreeMap::new());
+        Workload { random, states: vec![start], in_doubt: None, loose }
+    }
+
+    pub(crate) fn shelf(&self) -> &Shelf {
+        &self.states[self.states.len() - 1]
+    }
+
+    /// Runs so many steps, or until something fails.
+    pub(crate) fn run(&mut self, store: &Store, steps: usize) -> Result<()> {
+        (0..steps).try_for_each(|_| self.step(store))
+    }
+
+    fn step(&mut self, store: &Store) -> Result<()> {
+        match self.random.random_range(0..100) {
+            0..45 => self.commit(store),
+            45..70 => {
+                let seed = self.random.next_u64();
+                let page = store.write_page(PageKind::CHUNK, &payload(seed))?;
+                self.loose.insert(page, seed);
+                Ok(())
+            }
+            70..80 => {
+                if let Some((page, _)) = self.loose.pop_first() {
+                    store.free(page);
+                }
+                Ok(())
+            }
+            80..90 => self.shelf().check_pages(store).map_err(Error::caller),
+            _ => self.checkpoint(store),
+        }
+    }
+
+    /// A few changes of slots, pages put on the shelf and taken off, as one commit.
+    fn commit(&mut self, store: &Store) -> Result<()> {
+        let mut after = self.shelf().clone();
+        let mut records = Vec::new();
+        for _ in 0..self.random.random_range(1..6) {
+            let (slot, value_bytes) = (self.random.random_range(0..40), self.random.random_range(0..2000));
+            records.push(match self.random.random_range(0..4) {
+                0 => record(RecordTag::ROWS_DELETED, slot, Vec::new()),
+                _ => {
+                    let mut value = vec![0; value_bytes];
+                    self.random.fill_bytes(&mut value);
+                    record(RecordTag::ROWS_INSERTED, slot, value)
+                }
+            });
+        }
+        let mut pages = Vec::new();
+        while !self.loose.is_empty() && self.random.random_bool(0.7) {
+            if let Some((page, seed)) = self.loose.pop_last() {
+                records.push(record(RecordTag::ROW_GROUPS_ATTACHED, page.0, seed.to_le_bytes().to_vec()));
+                pages.push(page);
+            }
+        }
+        if let Some(&page) = after.pages.keys().next().filter(|_| self.random.random_bool(0.5)) {
+            records.push(record(RecordTag::CATALOG_DROP, page.0, Vec::new()));
+        }
+        let mut free = Vec::new();
+        records.iter().for_each(|record| after.apply(record, &mut free));
+        self.in_doubt = Some(after.clone());
+        store.commit(&records, &pages)?;
+        self.in_doubt = None;
+        self.states.push(after);
+        free.into_iter().for_each(|page| store.free(page));
+        Ok(())
+    }
+
+    /// The whole state goes to one page, a new one or a new version of the old one.
+    pub(crate) fn checkpoint(&mut self, store: &Store) -> Result<()> {
+        let shelf = self.shelf().clone();
+        store.checkpoint(|writer| writer.put(None, PageKind::CATALOG, &shelf.encode()))
+    }
+
+    pub(crate) fn close(&mut self, store: &Store) -> Result<()> {
+        let shelf = self.shelf().clone();
+        store.close(|writer| writer.put(None, PageKind::CATALOG, &shelf.encode()))
+    }
+}
+
+pub(crate) fn record(tag: RecordTag, object: u64, payload: Vec<u8>) -> Record {
+    Record { tag, object: ObjectId(object), payload }
+}
