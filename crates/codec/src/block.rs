@@ -29,8 +29,7 @@ pub struct PreparedPredicate {
 impl PreparedPredicate {
     /// Nothing in the block can pass, whatever the row.
     pub fn is_never(&self) -> bool {
-        let innermost = self.prepared.part.as_deref().unwrap_or(&self.prepared);
-        self.prepared.condition == Condition::Never || innermost.condition == Condition::Never
+        self.prepared.condition == Condition::Never
     }
 }
 

@@ -47,24 +47,21 @@ pub(crate) enum BytesCondition {
     Contains(Vec<u8>),
 }
 
-/// A condition as a reader wants it for each vector, with what its parts want.
+/// A condition as a reader wants it for each vector.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
-    /// On the values of the node itself.
+    /// On the values of the node itself. `Never` and `Always` need no reader.
     pub(crate) condition: Condition,
-    /// On those of the part that is tested in their place: codes for values, values for runs.
+    /// On those of the part that is tested in their place: codes for values.
     pub(crate) part: Option<Box<Prepared>>,
+    /// Which distinct entries of the node (runs) pass, where they were all tested beforehand.
+    pub(crate) passing: Bitmap,
 }
 
 impl Prepared {
     /// Without parts.
     pub(crate) fn plain(condition: Condition) -> Prepared {
-        Prepared { condition, part: None }
-    }
-
-    /// With the condition on a part.
-    pub(crate) fn with_part(condition: Condition, part: Prepared) -> Prepared {
-        Prepared { condition, part: Some(Box::new(part)) }
+        Prepared { condition, part: None, passing: Bitmap::default() }
     }
 }
 
@@ -169,6 +166,16 @@ fn of_numbers(physical: Physical, condition: IntegerCondition) -> Condition {
 }
 
 impl IntegerCondition {
+    /// Whether this value passes.
+    pub(crate) fn passes(&self, value: i128) -> bool {
+        match self {
+            IntegerCondition::Within(low, high) => (*low..=*high).contains(&value),
+            IntegerCondition::Outside(low, high) => !(*low..=*high).contains(&value),
+            IntegerCondition::OneOf(constants) => constants.binary_search(&value).is_ok(),
+            IntegerCondition::Marked(marked) => usize::try_from(value).is_ok_and(|code| code < marked.len() && marked.get(code)),
+        }
+    }
+
     /// Appends a bit per value for what `key` makes of it.
     pub(crate) fn evaluate_by<T: Copy, K: Integer>(&self, values: &[T], key: impl Fn(T) -> K, out: &mut Bitmap) {
         match self {

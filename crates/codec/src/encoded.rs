@@ -61,6 +61,30 @@ impl Narrow {
     }
 }
 
+macro_rules! emptied {
+    ($($method:ident => $variant:ident, $native:ty);*) => {
+        impl Narrow {
+            $(
+                /// An empty vector of this width, with the memory there was if it had this width before.
+                pub(crate) fn $method(&mut self) -> &mut Vec<$native> {
+                    if !matches!(self, Narrow::$variant(_)) {
+                        *self = Narrow::$variant(Vec::new());
+                    }
+                    match self {
+                        Narrow::$variant(numbers) => {
+                            numbers.clear();
+                            numbers
+                        }
+                        _ => unreachable!("it was just made so"),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+emptied! { as_u8 => U8, u8; as_u16 => U16, u16; as_u32 => U32, u32 }
+
 impl Encoded {
     /// The buffer of the flat form, to be overwritten; the form becomes flat.
     pub(crate) fn flat(&mut self, physical: Physical) -> &mut ValuesBuf {

@@ -1,5 +1,6 @@
 //! Values of fixed width, and the integers among them: what generic code needs to know of a native type.
 
+use crate::values_mut::Native;
 use std::fmt::Debug;
 
 /// A number of fixed width, compared and kept by its bits: `-0.0` differs from `0.0`, a NaN equals itself.
@@ -17,7 +18,7 @@ pub(crate) trait Fixed: Copy + Default + Debug + Send + Sync + 'static {
 }
 
 /// An integer of any width and sign. Arithmetic wraps.
-pub(crate) trait Integer: Fixed + Ord {
+pub(crate) trait Integer: Native + Ord {
     /// The signed type of the same width: what differences are.
     type Signed: Integer;
     /// Least and greatest value.

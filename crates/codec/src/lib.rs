@@ -5,11 +5,15 @@
 //!
 //! Start with [`encode`] and [`Block`]; then [`SCHEMES`], the one list of schemes; then one scheme's file.
 
+mod alp;
+mod bit_packing;
+mod bit_stream;
 mod bitmap;
 mod block;
 mod block_header;
 mod chooser;
 mod condition;
+mod dictionary;
 mod encoded;
 mod encoder;
 mod error;
@@ -17,6 +21,7 @@ mod fixed;
 mod measure;
 mod node;
 mod null_filling;
+mod packed;
 mod physical;
 mod predicate;
 mod sample;
@@ -25,6 +30,7 @@ mod scheme;
 mod schemes;
 mod scratch;
 mod stats;
+mod symbol_table;
 mod validity;
 mod values;
 mod values_mut;

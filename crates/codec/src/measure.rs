@@ -2,7 +2,7 @@
 
 use crate::condition::float_order;
 use crate::fixed::{Fixed, Integer, for_fixed, for_integers};
-use crate::{Bitmap, BlockStats, BytesView, Scalar, Values};
+use crate::{Bitmap, BlockStats, Scalar, Values};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What a sample cannot tell.

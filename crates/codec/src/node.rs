@@ -9,9 +9,13 @@
 //!
 //! The layout is in docs/format/block.md; a test holds the page and the constants here together.
 
+use crate::condition::{Condition, Prepared};
 use crate::scheme::Reader;
 use crate::schemes::{SchemeEntry, scheme_by_tag};
-use crate::{Error, Physical, ROW_GROUP_LEN, Result};
+use crate::scratch::Scratch;
+use crate::values_mut::ValuesMut;
+use crate::{Bitmap, Error, Physical, ROW_GROUP_LEN, Result, ValuesBuf};
+use std::ops::Range;
 
 pub(crate) const SCHEME_AT: usize = 0;
 pub(crate) const PHYSICAL_AT: usize = SCHEME_AT + 1;
@@ -81,6 +85,39 @@ pub(crate) struct Opened<'a> {
     pub(crate) physical: Physical,
     pub(crate) value_count: usize,
     pub(crate) reader: Box<dyn Reader + 'a>,
+}
+
+impl Opened<'_> {
+    /// [`Reader::decode`] into a buffer.
+    pub(crate) fn decode_into(&self, range: Range<usize>, out: &mut ValuesBuf, scratch: &mut Scratch) -> Result<()> {
+        let out = ValuesMut::over(out, self.physical, range.len());
+        self.reader.decode(range, out, scratch)
+    }
+
+    /// [`Reader::prepare`], unless the condition decides by itself.
+    pub(crate) fn prepare(&self, condition: &Condition, scratch: &mut Scratch) -> Result<Prepared> {
+        match condition {
+            Condition::Never | Condition::Always => Ok(Prepared::plain(condition.clone())),
+            condition => self.reader.prepare(condition, scratch),
+        }
+    }
+
+    /// [`Reader::filter`], unless the condition decides by itself.
+    pub(crate) fn filter(
+        &self,
+        range: Range<usize>,
+        prepared: &Prepared,
+        out: &mut Bitmap,
+        scratch: &mut Scratch,
+    ) -> Result<bool> {
+        match prepared.condition {
+            Condition::Never | Condition::Always => {
+                out.extend_with(range.len(), prepared.condition == Condition::Always);
+                Ok(true)
+            }
+            _ => self.reader.filter(range, prepared, self.physical, out, scratch),
+        }
+    }
 }
 
 /// Appends a node header, lets `write` append the payload, and fills in its length.

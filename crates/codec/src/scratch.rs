@@ -1,6 +1,6 @@
 //! Memory that decoding needs on the way, kept between calls so that hot loops allocate nothing.
 
-use crate::{Bitmap, Physical, VECTOR_LEN, ValuesBuf};
+use crate::{Bitmap, Encoded, Physical, VECTOR_LEN, ValuesBuf};
 use std::cell::Cell;
 
 /// Reusable working memory for decoding and filtering. Belongs to one thread at a time; holds no results.
@@ -10,6 +10,7 @@ pub struct Scratch {
     spare: Vec<ValuesBuf>,
     pub(crate) rows: Vec<u32>,
     pub(crate) present: Bitmap,
+    pub(crate) codes: Encoded,
 }
 
 /// Room for one vector of unpacked numbers in each width. Only held while no other reader runs.
@@ -29,7 +30,7 @@ impl Default for Scratch {
             words: [0; VECTOR_LEN],
             doubles: [0; VECTOR_LEN],
         };
-        Scratch { unpacked: Box::new(unpacked), spare: Vec::new(), rows: Vec::new(), present: Bitmap::default() }
+        Scratch { unpacked: Box::new(unpacked), spare: Vec::new(), rows: Vec::new(), present: Bitmap::default(), codes: Encoded::default() }
     }
 }
 

@@ -1,6 +1,19 @@
 //! Where a reader writes: a slice of just the right length, or a bytes buffer that grows.
 
-use crate::{BytesBuf, Physical, ValuesBuf};
+use crate::fixed::Fixed;
+use crate::{BytesBuf, Physical, Values, ValuesBuf};
+
+/// A fixed-width type and its variants in the enums over physical types: how generic code gets at its own slice.
+pub(crate) trait Native: Fixed {
+    /// The type's name among physical types.
+    const PHYSICAL: Physical;
+    /// The slice in `out`, which is one of this type.
+    fn slice_mut(out: ValuesMut<'_>) -> &mut [Self];
+    /// The vector in `buf`, which is one of this type.
+    fn vec_mut(buf: &mut ValuesBuf) -> &mut Vec<Self>;
+    /// The same, as values.
+    fn values(slice: &[Self]) -> Values<'_>;
+}
 
 macro_rules! values_mut {
     ($($variant:ident => $native:ty),* $(,)?) => {
@@ -11,6 +24,27 @@ macro_rules! values_mut {
             /// Appended to, not overwritten.
             Bytes(&'a mut BytesBuf),
         }
+
+        $(
+        impl Native for $native {
+            const PHYSICAL: Physical = Physical::$variant;
+            fn slice_mut(out: ValuesMut<'_>) -> &mut [Self] {
+                match out {
+                    ValuesMut::$variant(slice) => slice,
+                    other => panic!("a target for {}, not {}", other.physical().name(), Self::PHYSICAL.name()),
+                }
+            }
+            fn vec_mut(buf: &mut ValuesBuf) -> &mut Vec<Self> {
+                match buf {
+                    ValuesBuf::$variant(values) => values,
+                    other => panic!("a buffer of {}, not {}", other.physical().name(), Self::PHYSICAL.name()),
+                }
+            }
+            fn values(slice: &[Self]) -> Values<'_> {
+                Values::$variant(slice)
+            }
+        }
+        )*
 
         impl<'a> ValuesMut<'a> {
             /// The first `len` values of `buf`, which is made to be of this type and length. Memory that `buf` already has

@@ -1,7 +1,17 @@
 //! The one list of schemes. A new one is a file in this folder and a line here.
 
+mod alp;
+mod alp_rd;
+mod bitpack;
 mod constant;
+mod delta;
+mod dict;
+mod frame_of_reference;
+mod fsst;
+mod pfor;
+mod pfor_delta;
 mod raw;
+mod rle;
 
 use crate::scheme::Scheme;
 use crate::{Error, Physical, Result};
@@ -34,6 +44,16 @@ macro_rules! schemes {
 schemes! { // tag on disk => file :: scheme, name
     0 => raw::Raw, "raw";
     1 => constant::Constant, "constant";
+    2 => rle::Rle, "rle";
+    3 => bitpack::Bitpack, "bitpack";
+    4 => frame_of_reference::FrameOfReference, "for";
+    5 => pfor::Pfor, "pfor";
+    6 => delta::Delta, "delta";
+    7 => pfor_delta::PforDelta, "pfor_delta";
+    8 => dict::Dict, "dict";
+    9 => fsst::Fsst, "fsst";
+    10 => alp::Alp, "alp";
+    11 => alp_rd::AlpRd, "alp_rd";
 }
 
 /// The scheme that holds everything.

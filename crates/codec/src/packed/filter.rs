@@ -1,0 +1,139 @@
+//! Conditions answered on packed numbers: the constants move into the frame, not the values out of it.
+
+use super::directory::PackedVector;
+use super::unpack::{self, Numbers};
+use crate::bit_packing::Lane;
+use crate::condition::{IntegerCondition, push_tests};
+use crate::fixed::Integer;
+use crate::scratch::Unpacked;
+use crate::{Bitmap, VECTOR_LEN};
+use std::ops::Range;
+
+/// Constants of an IN list up to which comparing a whole vector with each of them beats a search per value.
+const COMPARED_CONSTANTS: usize = 8;
+
+/// Appends one bit per value of `range` of the vector. Where base and width tell all, nothing is unpacked.
+pub(crate) fn filter<T: Integer>(
+    vector: &PackedVector<'_, T>,
+    range: Range<usize>,
+    condition: &IntegerCondition,
+    out: &mut Bitmap,
+    room: &mut Unpacked,
+) {
+    if vector.bit_width > 64 {
+        return filter_values(vector, range, condition, out, room);
+    }
+    let start = out.len();
+    match condition {
+        IntegerCondition::Within(low, high) => push(vector, &range, span(vector, *low, *high), false, out, room),
+        IntegerCondition::Outside(low, high) => push(vector, &range, span(vector, *low, *high), true, out, room),
+        IntegerCondition::OneOf(constants) => {
+            let base = vector.base.wide();
+            let last = base.saturating_add((1 << vector.bit_width) - 1);
+            let first = constants.partition_point(|constant| *constant < base);
+            let end = constants.partition_point(|constant| *constant <= last);
+            match &constants[first..end.max(first)] {
+                [] => out.extend_with(range.len(), false),
+                held if held.len() <= 2 => push_one_of::<T, 2>(vector, &range, held, out, room),
+                held if held.len() <= COMPARED_CONSTANTS => {
+                    push_one_of::<T, COMPARED_CONSTANTS>(vector, &range, held, out, room);
+                }
+                _ => return filter_values(vector, range, condition, out, room),
+            }
+        }
+        IntegerCondition::Marked(_) => return filter_values(vector, range, condition, out, room),
+    }
+    for (position, value) in vector.exceptions().filter(|(position, _)| range.contains(position)) {
+        out.set(start + position - range.start, condition.passes(value.wide()));
+    }
+}
+
+/// Unpacks the values, then tests them.
+fn filter_values<T: Integer>(
+    vector: &PackedVector<'_, T>,
+    range: Range<usize>,
+    condition: &IntegerCondition,
+    out: &mut Bitmap,
+    room: &mut Unpacked,
+) {
+    let mut values = [T::default(); VECTOR_LEN];
+    let values = &mut values[..range.len()];
+    unpack::decode(vector, range, values, room);
+    condition.evaluate_by(values, |value| value, out);
+}
+
+/// A range of values as a range of packed numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Span {
+    None,
+    All,
+    Some(u64, u64),
+}
+
+fn span<T: Integer>(vector: &PackedVector<'_, T>, low: i128, high: i128) -> Span {
+    let base = vector.base.wide();
+    let (low, high) = (low.saturating_sub(base), high.saturating_sub(base));
+    let greatest = (1i128 << vector.bit_width) - 1;
+    if high < 0 || low > greatest || low > high {
+        Span::None
+    } else if low <= 0 && high >= greatest {
+        Span::All
+    } else {
+        Span::Some(low.max(0) as u64, high.min(greatest) as u64)
+    }
+}
+
+/// Appends one bit per number: it lies in `span`, or not if `outside`.
+fn push<T: Integer>(
+    vector: &PackedVector<'_, T>,
+    range: &Range<usize>,
+    span: Span,
+    outside: bool,
+    out: &mut Bitmap,
+    room: &mut Unpacked,
+) {
+    fn compare<L: Lane>(numbers: &[L], low: u64, high: u64, outside: bool, out: &mut Bitmap) {
+        let (low, high) = (L::cut(low), L::cut(high));
+        if outside {
+            push_tests(numbers, out, |number| (number < low) | (number > high));
+        } else {
+            push_tests(numbers, out, |number| (number >= low) & (number <= high));
+        }
+    }
+    let (low, high) = match span {
+        Span::None => return out.extend_with(range.len(), outside),
+        Span::All => return out.extend_with(range.len(), !outside),
+        Span::Some(low, high) => (low, high),
+    };
+    match unpack::unpack(vector, room) {
+        Numbers::U8(numbers) => compare(&numbers[range.clone()], low, high, outside, out),
+        Numbers::U16(numbers) => compare(&numbers[range.clone()], low, high, outside, out),
+        Numbers::U32(numbers) => compare(&numbers[range.clone()], low, high, outside, out),
+        Numbers::U64(numbers) => compare(&numbers[range.clone()], low, high, outside, out),
+        Numbers::Zero | Numbers::Plain => unreachable!("a width of 0 decides, plain values are compared elsewhere"),
+    }
+}
+
+/// Appends one bit per number: it stands for one of `constants`, which all lie in the frame and are `1..=N`.
+fn push_one_of<T: Integer, const N: usize>(
+    vector: &PackedVector<'_, T>,
+    range: &Range<usize>,
+    constants: &[i128],
+    out: &mut Bitmap,
+    room: &mut Unpacked,
+) {
+    fn compare<L: Lane, const N: usize>(numbers: &[L], wanted: [u64; N], out: &mut Bitmap) {
+        let wanted = wanted.map(L::cut);
+        push_tests(numbers, out, |number| wanted.iter().fold(false, |found, wanted| found | (number == *wanted)));
+    }
+    let base = vector.base.wide();
+    let mut wanted = [(constants[0] - base) as u64; N];
+    wanted.iter_mut().zip(constants).for_each(|(wanted, constant)| *wanted = (constant - base) as u64);
+    match unpack::unpack(vector, room) {
+        Numbers::Zero | Numbers::Plain => out.extend_with(range.len(), true),
+        Numbers::U8(numbers) => compare(&numbers[range.clone()], wanted, out),
+        Numbers::U16(numbers) => compare(&numbers[range.clone()], wanted, out),
+        Numbers::U32(numbers) => compare(&numbers[range.clone()], wanted, out),
+        Numbers::U64(numbers) => compare(&numbers[range.clone()], wanted, out),
+    }
+}

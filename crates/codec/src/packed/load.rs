@@ -1,0 +1,64 @@
+//! Packed numbers handed out as they are: a base and narrow deltas.
+
+use super::directory::PackedVector;
+use super::unpack::{self, Numbers};
+use crate::fixed::Integer;
+use crate::scratch::Unpacked;
+use crate::values_mut::ValuesMut;
+use crate::{Encoded, Narrow, Physical, VECTOR_LEN, ValuesBuf};
+use std::ops::Range;
+
+/// Gives `range` of the vector as a constant or as base and deltas; false (and `out` unspecified) where it must be flat.
+pub(crate) fn load<T: Integer>(
+    vector: &PackedVector<'_, T>,
+    range: Range<usize>,
+    physical: Physical,
+    out: &mut Encoded,
+    room: &mut Unpacked,
+) -> bool {
+    if vector.bit_width == 0 && vector.is_unpatched() {
+        if !matches!(out, Encoded::Constant(_)) {
+            *out = Encoded::Constant(ValuesBuf::new(physical));
+        }
+        if let Encoded::Constant(value) = out {
+            T::slice_mut(ValuesMut::over(value, physical, 1))[0] = vector.base;
+        }
+        return true;
+    }
+    let base = vector.base.wide();
+    let packed_last = base.saturating_add((1i128 << vector.bit_width.min(64)) - 1);
+    let patches = vector.exceptions().filter(|(position, _)| range.contains(position));
+    let (mut least, mut greatest, mut patched) = (base, packed_last, false);
+    for (_, value) in patches {
+        (least, greatest, patched) = (least.min(value.wide()), greatest.max(value.wide()), true);
+    }
+    let reach = greatest.saturating_sub(least);
+    if vector.bit_width > 32 || reach > i128::from(u32::MAX) {
+        return false;
+    }
+    if !matches!(out, Encoded::BaseDelta { .. }) {
+        *out = Encoded::BaseDelta { base: 0, deltas: Narrow::U8(Vec::new()) };
+    }
+    let Encoded::BaseDelta { base: base_out, deltas } = out else { unreachable!("it was just made so") };
+    *base_out = least;
+    if patched {
+        let mut values = [T::default(); VECTOR_LEN];
+        let values = &mut values[..range.len()];
+        unpack::decode(vector, range, values, room);
+        let distances = values.iter().map(|value| value.wide().wrapping_sub(least) as u32);
+        match reach {
+            0..=0xff => deltas.as_u8().extend(distances.map(|distance| distance as u8)),
+            0x100..=0xffff => deltas.as_u16().extend(distances.map(|distance| distance as u16)),
+            _ => deltas.as_u32().extend(distances),
+        }
+        return true;
+    }
+    match unpack::unpack(vector, room) {
+        Numbers::Zero => deltas.as_u8().resize(range.len(), 0),
+        Numbers::U8(numbers) => deltas.as_u8().extend_from_slice(&numbers[range]),
+        Numbers::U16(numbers) => deltas.as_u16().extend_from_slice(&numbers[range]),
+        Numbers::U32(numbers) => deltas.as_u32().extend_from_slice(&numbers[range]),
+        Numbers::U64(_) | Numbers::Plain => unreachable!("wider than 32 bits is flat"),
+    }
+    true
+}

@@ -1,0 +1,191 @@
+//! An opened node of packed vectors.
+
+use super::directory::{Layout, PackedVector};
+use super::{filter, load, unpack};
+use crate::condition::{Condition, Prepared};
+use crate::fixed::Integer;
+use crate::node::Node;
+use crate::scheme::{Reader, filter_decoded};
+use crate::scratch::{Scratch, Unpacked};
+use crate::values_mut::ValuesMut;
+use crate::{Bitmap, Encoded, Physical, Result, VECTOR_LEN};
+use std::fmt::Debug;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// Opens a payload of this layout.
+pub(crate) fn open<'a>(node: Node<'a>, layout: Layout) -> Result<Box<dyn Reader + 'a>> {
+    Ok(match node.physical {
+        Physical::I8 => Box::new(PackedReader::<i8>::open(node, layout)?),
+        Physical::I16 => Box::new(PackedReader::<i16>::open(node, layout)?),
+        Physical::I32 => Box::new(PackedReader::<i32>::open(node, layout)?),
+        Physical::I64 => Box::new(PackedReader::<i64>::open(node, layout)?),
+        Physical::I128 => Box::new(PackedReader::<i128>::open(node, layout)?),
+        Physical::U8 => Box::new(PackedReader::<u8>::open(node, layout)?),
+        Physical::U16 => Box::new(PackedReader::<u16>::open(node, layout)?),
+        Physical::U32 => Box::new(PackedReader::<u32>::open(node, layout)?),
+        Physical::U64 => Box::new(PackedReader::<u64>::open(node, layout)?),
+        other => unreachable!("{} does not hold {} values", layout.scheme, other.name()),
+    })
+}
+
+/// Integers of type `T` in packed vectors. Every entry of the directory was checked.
+#[derive(Debug)]
+pub(crate) struct PackedReader<'a, T> {
+    layout: Layout,
+    value_count: usize,
+    directory: &'a [u8],
+    data: &'a [u8],
+    values: PhantomData<T>,
+}
+
+impl<'a, T: Integer> PackedReader<'a, T> {
+    fn open(node: Node<'a>, layout: Layout) -> Result<Self> {
+        let mut cursor = node.cursor();
+        let vectors = node.value_count.div_ceil(VECTOR_LEN);
+        let directory = cursor.take(vectors * layout.entry_bytes(T::BYTES), "directory")?;
+        let reader =
+            PackedReader { layout, value_count: node.value_count, directory, data: cursor.rest(), values: PhantomData };
+        for index in 0..vectors {
+            reader.vector(index)?;
+        }
+        Ok(reader)
+    }
+
+    /// The vector at `index`.
+    pub(super) fn vector(&self, index: usize) -> Result<PackedVector<'a, T>> {
+        let entry_bytes = self.layout.entry_bytes(T::BYTES);
+        let entry = self.layout.read_entry(&self.directory[index * entry_bytes..][..entry_bytes]);
+        let count = (self.value_count - index * VECTOR_LEN).min(VECTOR_LEN);
+        PackedVector::new(entry, count, self.data, self.layout.scheme)
+    }
+
+    /// The vectors that `range` touches: each with the part of it that is asked for.
+    pub(super) fn pieces(&self, range: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let first = range.start / VECTOR_LEN;
+        let last = if range.is_empty() { first } else { range.end.div_ceil(VECTOR_LEN) };
+        (first..last).map(move |index| {
+            let start = index * VECTOR_LEN;
+            (index, range.start.max(start) - start..range.end.min(start + VECTOR_LEN) - start)
+        })
+    }
+
+    fn decode_range(&self, range: Range<usize>, out: &mut [T], scratch: &mut Scratch, spare: &mut Vec<T>) -> Result<()> {
+        let mut rest = out;
+        for (index, piece) in self.pieces(range) {
+            let (out, after) = rest.split_at_mut(piece.len());
+            rest = after;
+            let vector = self.vector(index)?;
+            if !self.layout.stepped {
+                unpack::decode(&vector, piece, out, &mut scratch.unpacked);
+            } else if piece.len() == vector.count {
+                decode_stepped(&vector, out, &mut scratch.unpacked);
+            } else {
+                spare.resize(vector.count, T::default());
+                decode_stepped(&vector, spare, &mut scratch.unpacked);
+                out.copy_from_slice(&spare[piece]);
+            }
+        }
+        Ok(())
+    }
+
+    fn gather_rows(&self, rows: &[u32], out: &mut [T], scratch: &mut Scratch, spare: &mut Vec<T>) -> Result<()> {
+        let mut done = 0;
+        for rows in rows.chunk_by(|a, b| *a as usize / VECTOR_LEN == *b as usize / VECTOR_LEN) {
+            let out = &mut out[done..done + rows.len()];
+            done += rows.len();
+            let vector = self.vector(rows[0] as usize / VECTOR_LEN)?;
+            let positions = rows.iter().map(|row| *row as usize % VECTOR_LEN);
+            if self.layout.stepped || rows.len() > UNPACK_ALL_FROM {
+                spare.resize(vector.count, T::default());
+                if self.layout.stepped {
+                    decode_stepped(&vector, spare, &mut scratch.unpacked);
+                } else {
+                    unpack::decode(&vector, 0..vector.count, spare, &mut scratch.unpacked);
+                }
+                out.iter_mut().zip(positions).for_each(|(slot, position)| *slot = spare[position]);
+            } else {
+                out.iter_mut().zip(positions).for_each(|(slot, position)| {
+                    *slot = match vector.exception_at(position) {
+                        Some(value) => value,
+                        None => unpack::unpack_one(&vector, position),
+                    };
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rows of one vector from which it is cheaper to unpack all of it than to pick them out one by one.
+const UNPACK_ALL_FROM: usize = 64;
+
+fn decode_stepped<T: Integer>(vector: &PackedVector<'_, T>, out: &mut [T], room: &mut Unpacked) {
+    unpack::decode(vector, 0..vector.count, out, room);
+    unpack::sum_steps(vector.first, out);
+}
+
+impl<T: Integer> Reader for PackedReader<'_, T> {
+    fn describe(&self) -> String {
+        let entry_bytes = self.layout.entry_bytes(T::BYTES);
+        let entries = self.directory.chunks_exact(entry_bytes).map(|entry| self.layout.read_entry::<T>(entry));
+        let mut widths: Vec<u8> = entries.map(|entry| entry.bit_width).collect();
+        widths.sort_unstable();
+        let typical = if self.layout.patched { widths.len() / 2 } else { widths.len().saturating_sub(1) };
+        format!("{}[{}]", self.layout.scheme, widths.get(typical).copied().unwrap_or(0))
+    }
+
+    fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
+        with_spare(out, scratch, |out, scratch, spare| self.decode_range(range, out, scratch, spare))
+    }
+
+    fn gather(&self, rows: &[u32], out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
+        with_spare(out, scratch, |out, scratch, spare| self.gather_rows(rows, out, scratch, spare))
+    }
+
+    fn load(&self, range: Range<usize>, physical: Physical, out: &mut Encoded, scratch: &mut Scratch) -> Result<()> {
+        let one_vector = !range.is_empty() && range.start / VECTOR_LEN == (range.end - 1) / VECTOR_LEN;
+        if one_vector && !self.layout.stepped {
+            let vector = self.vector(range.start / VECTOR_LEN)?;
+            let start = range.start % VECTOR_LEN;
+            if load::load(&vector, start..start + range.len(), physical, out, &mut scratch.unpacked) {
+                return Ok(());
+            }
+        }
+        let len = range.len();
+        self.decode(range, ValuesMut::over(out.flat(physical), physical, len), scratch)
+    }
+
+    fn filter(
+        &self,
+        range: Range<usize>,
+        prepared: &Prepared,
+        physical: Physical,
+        out: &mut Bitmap,
+        scratch: &mut Scratch,
+    ) -> Result<bool> {
+        let condition = match &prepared.condition {
+            Condition::Integers(condition) if !self.layout.stepped => condition,
+            condition => {
+                filter_decoded(self, range, condition, physical, out, scratch)?;
+                return Ok(false);
+            }
+        };
+        for (index, piece) in self.pieces(range) {
+            filter::filter(&self.vector(index)?, piece, condition, out, &mut scratch.unpacked);
+        }
+        Ok(true)
+    }
+}
+
+/// Runs `work` on the slice in `out`, with a buffer of the same type from scratch.
+fn with_spare<T: Integer>(
+    out: ValuesMut<'_>,
+    scratch: &mut Scratch,
+    work: impl FnOnce(&mut [T], &mut Scratch, &mut Vec<T>) -> Result<()>,
+) -> Result<()> {
+    let mut spare = scratch.take_values(T::PHYSICAL);
+    let done = work(T::slice_mut(out), scratch, T::vec_mut(&mut spare));
+    scratch.give_values(spare);
+    done
+}

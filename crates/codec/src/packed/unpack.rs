@@ -1,0 +1,101 @@
+//! Numbers of one vector, unpacked into the narrowest width that holds them.
+
+use super::directory::{PLAIN_WIDTH, PackedVector};
+use crate::VECTOR_LEN;
+use crate::bit_packing::Lane;
+use crate::bit_stream::read_one;
+use crate::fixed::{Fixed, Integer};
+use crate::scratch::Unpacked;
+use std::ops::Range;
+
+/// Unpacked numbers, exceptions not yet patched.
+#[derive(Debug)]
+pub(crate) enum Numbers<'s> {
+    /// All are zero.
+    Zero,
+    U8(&'s [u8]),
+    U16(&'s [u16]),
+    U32(&'s [u32]),
+    U64(&'s [u64]),
+    /// 16 bytes each, as stored.
+    Plain,
+}
+
+/// Unpacks `vector` into scratch.
+pub(crate) fn unpack<'s, T: Integer>(vector: &PackedVector<'_, T>, room: &'s mut Unpacked) -> Numbers<'s> {
+    let (packed, width, count) = (vector.packed, vector.bit_width, vector.count);
+    match width {
+        0 => Numbers::Zero,
+        1..=8 => Numbers::U8(unpack_into(packed, width, count, &mut room.bytes)),
+        9..=16 => Numbers::U16(unpack_into(packed, width, count, &mut room.halves)),
+        17..=32 => Numbers::U32(unpack_into(packed, width, count, &mut room.words)),
+        33..=64 => Numbers::U64(unpack_into(packed, width, count, &mut room.doubles)),
+        _ => Numbers::Plain,
+    }
+}
+
+/// Unpacks `count` numbers of `width` bits, which `L` holds.
+pub(crate) fn unpack_into<'s, L: Lane>(packed: &[u8], width: usize, count: usize, out: &'s mut [L; VECTOR_LEN]) -> &'s [L] {
+    if count == VECTOR_LEN {
+        L::unpack(packed, width, out);
+    } else {
+        for (index, slot) in out[..count].iter_mut().enumerate() {
+            *slot = L::cut(read_one(packed, width, index));
+        }
+    }
+    &out[..count]
+}
+
+/// The value at `index`, exceptions left aside, steps not summed.
+pub(crate) fn unpack_one<T: Integer>(vector: &PackedVector<'_, T>, index: usize) -> T {
+    let (packed, width) = (vector.packed, vector.bit_width);
+    let number = match width {
+        0 => 0,
+        PLAIN_WIDTH => return vector.base.add(T::from_bits(i128::read(&packed[16 * index..]).bits())),
+        _ if vector.count < VECTOR_LEN => read_one(packed, width, index),
+        1..=8 => u8::unpack_one(packed, width, index).into(),
+        9..=16 => u16::unpack_one(packed, width, index).into(),
+        17..=32 => u32::unpack_one(packed, width, index).into(),
+        _ => u64::unpack_one(packed, width, index),
+    };
+    vector.base.add(T::from_delta(number))
+}
+
+/// Writes the values of `range` of the vector to `out`, exceptions patched, steps not summed.
+pub(crate) fn decode<T: Integer>(vector: &PackedVector<'_, T>, range: Range<usize>, out: &mut [T], room: &mut Unpacked) {
+    fn add<T: Integer, L: Lane>(base: T, numbers: &[L], out: &mut [T]) {
+        for (out, &number) in out.iter_mut().zip(numbers) {
+            *out = base.add(T::from_delta(number.into()));
+        }
+    }
+    match unpack(vector, room) {
+        Numbers::Zero => out.fill(vector.base),
+        Numbers::U8(numbers) => add(vector.base, &numbers[range.clone()], out),
+        Numbers::U16(numbers) => add(vector.base, &numbers[range.clone()], out),
+        Numbers::U32(numbers) => add(vector.base, &numbers[range.clone()], out),
+        Numbers::U64(numbers) => add(vector.base, &numbers[range.clone()], out),
+        Numbers::Plain => {
+            for (out, bytes) in out.iter_mut().zip(vector.packed[16 * range.start..].chunks_exact(16)) {
+                *out = vector.base.add(T::from_bits(i128::read(bytes).bits()));
+            }
+        }
+    }
+    for (position, value) in vector.exceptions() {
+        if range.contains(&position) {
+            out[position - range.start] = value;
+        }
+    }
+}
+
+/// Turns steps into values, the first of which is `first`.
+#[inline]
+pub(crate) fn sum_steps<T: Integer>(first: T, steps: &mut [T]) {
+    let mut value = first;
+    if let Some(slot) = steps.first_mut() {
+        *slot = first;
+    }
+    for step in steps.iter_mut().skip(1) {
+        value = value.add(*step);
+        *step = value;
+    }
+}

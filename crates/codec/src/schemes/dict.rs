@@ -1,0 +1,246 @@
+//! Dictionary: each different value once, in order, and a small code per row.
+//!
+//! PDICT of Zukowski et al., ICDE 2006, section 3, without exceptions: codes and values are parts of their own, so rare
+//! values cost what the scheme of the codes makes of them. Values are in order: a range of values is a range of codes.
+//! A reader unpacks the values at their first use and keeps them.
+//!
+//! Input: any type. Output: docs/format/codecs/dict.md. Cost: decoding looks each code up; filtering tests each different
+//! value once and then compares codes.
+
+use crate::condition::{Condition, Prepared};
+use crate::dictionary::Dictionary;
+use crate::encoder::{Encoder, Role};
+use crate::fixed::for_fixed;
+use crate::node::{Node, Opened, PAYLOAD_AT};
+use crate::sample::Sample;
+use crate::scheme::{Reader, Scheme};
+use crate::scratch::Scratch;
+use crate::values_mut::{Native, ValuesMut};
+use crate::{Bitmap, Encoded, Error, Narrow, Physical, Result, VECTOR_LEN, Values, ValuesBuf};
+use std::ops::Range;
+use std::sync::OnceLock;
+
+/// The scheme.
+#[derive(Debug)]
+pub(crate) struct Dict;
+
+/// Rows a different value must have on average for a dictionary to be worth trying.
+const ROWS_PER_VALUE_MIN: usize = 2;
+
+impl Scheme for Dict {
+    fn name(&self) -> &'static str {
+        "dict"
+    }
+
+    fn holds(&self, _physical: Physical) -> bool {
+        true
+    }
+
+    fn decode_rank(&self) -> u32 {
+        4
+    }
+
+    fn nests(&self) -> bool {
+        true
+    }
+
+    fn estimate(&self, sample: &Sample<'_>, encoder: &Encoder<'_>) -> Option<usize> {
+        let counts = sample.counts;
+        if counts.distinct * ROWS_PER_VALUE_MIN > sample.whole_count() {
+            return None;
+        }
+        let sampled = Dictionary::of(sample.values(), counts.distinct);
+        let values_bytes = encoder.estimate_part(sampled.values.as_values(), Role::Values);
+        let values_bytes = values_bytes as f64 * counts.distinct as f64 / sampled.values.len() as f64;
+        let code_bits = (usize::BITS - (counts.distinct - 1).leading_zeros()) as usize;
+        let packed_bytes = sample.whole_count() * code_bits / 8;
+        let run_bytes = counts.runs * (code_bits + RUN_LENGTH_BITS) / 8;
+        Some(2 * PAYLOAD_AT + values_bytes as usize + packed_bytes.min(run_bytes))
+    }
+
+    fn encode(&self, values: Values<'_>, encoder: &mut Encoder<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let dictionary = Dictionary::of(values, values.len() / 16);
+        encoder.part(Values::U32(&dictionary.codes), Role::Codes, out);
+        encoder.part(dictionary.values.as_values(), Role::Values, out);
+        Ok(())
+    }
+
+    fn open<'a>(&self, node: Node<'a>) -> Result<Box<dyn Reader + 'a>> {
+        let mut cursor = node.cursor();
+        let (codes, values) = (cursor.part()?, cursor.part()?);
+        if codes.physical != Physical::U32 || values.physical != node.physical {
+            let what = format!("{} values with {} codes", values.physical.name(), codes.physical.name());
+            return Err(cursor.damaged(what));
+        }
+        if codes.value_count != node.value_count || values.value_count > node.value_count {
+            let (codes, values) = (codes.value_count, values.value_count);
+            return Err(cursor.damaged(format!("{codes} codes and {values} values for {} rows", node.value_count)));
+        }
+        cursor.finish()?;
+        Ok(Box::new(DictReader { codes, values, decoded: OnceLock::new() }))
+    }
+}
+
+/// What the length of a run takes about, for judging runs of codes.
+const RUN_LENGTH_BITS: usize = 8;
+
+#[derive(Debug)]
+struct DictReader<'a> {
+    codes: Opened<'a>,
+    values: Opened<'a>,
+    decoded: OnceLock<ValuesBuf>,
+}
+
+/// Values per row asked for from which a few values are picked out rather than all unpacked.
+const PICK_FROM: usize = 16;
+
+impl DictReader<'_> {
+    fn decoded(&self, scratch: &mut Scratch) -> Result<&ValuesBuf> {
+        if let Some(values) = self.decoded.get() {
+            return Ok(values);
+        }
+        let mut values = ValuesBuf::new(self.values.physical);
+        self.values.decode_into(0..self.values.value_count, &mut values, scratch)?;
+        Ok(self.decoded.get_or_init(|| values))
+    }
+
+    /// An error unless all codes point into the values.
+    fn check<C: Copy + Ord + Into<u32>>(&self, codes: &[C]) -> Result<()> {
+        let count = self.values.value_count;
+        match codes.iter().max() {
+            Some(&greatest) if greatest.into() as usize >= count => {
+                Err(Error::damaged("dict", format!("code {} of {count} values", greatest.into())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn look_up<C: Copy + Ord + Into<u32>>(&self, codes: &[C], out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
+        fn fixed<T: Native, C: Copy + Into<u32>>(values: &[T], codes: &[C], out: &mut [T]) {
+            for (slot, &code) in out.iter_mut().zip(codes) {
+                *slot = values[code.into() as usize];
+            }
+        }
+        self.check(codes)?;
+        match self.decoded(scratch)?.as_values() {
+            Values::Bytes(view) => {
+                let ValuesMut::Bytes(buf) = out else { unreachable!("the caller asks for the type of the node") };
+                for &code in codes {
+                    buf.push_decoded(view.get(code.into() as usize), "dict")?;
+                }
+            }
+            values => for_fixed!(Values, values, values => fixed(values, codes, Native::slice_mut(out)), _ => ()),
+        }
+        Ok(())
+    }
+
+    /// Codes of at most one vector, in the narrowest form.
+    fn load_codes(&self, range: Range<usize>, codes: &mut Encoded, scratch: &mut Scratch) -> Result<()> {
+        self.codes.reader.load(range.clone(), Physical::U32, codes, scratch)?;
+        let narrow = match codes {
+            Encoded::BaseDelta { base: 0, deltas } => std::mem::replace(deltas, Narrow::U8(Vec::new())),
+            Encoded::Flat(values) => Narrow::U32(std::mem::take(u32::vec_mut(values))),
+            _ => {
+                let mut values = ValuesBuf::new(Physical::U32);
+                self.codes.decode_into(range, &mut values, scratch)?;
+                Narrow::U32(std::mem::take(u32::vec_mut(&mut values)))
+            }
+        };
+        *codes = Encoded::Codes(narrow);
+        Ok(())
+    }
+}
+
+impl Reader for DictReader<'_> {
+    fn describe(&self) -> String {
+        format!("dict({}, {})", self.codes.reader.describe(), self.values.reader.describe())
+    }
+
+    fn decode(&self, range: Range<usize>, mut out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
+        let mut codes = std::mem::take(&mut scratch.codes);
+        let mut start = range.start;
+        let mut done = Ok(());
+        while start < range.end && done.is_ok() {
+            let end = range.end.min((start / VECTOR_LEN + 1) * VECTOR_LEN);
+            let out = out.part(start - range.start, end - start);
+            done = self.codes.reader.load(start..end, Physical::U32, &mut codes, scratch).and_then(|()| match &codes {
+                Encoded::BaseDelta { base: 0, deltas: Narrow::U8(codes) } => self.look_up(codes, out, scratch),
+                Encoded::BaseDelta { base: 0, deltas: Narrow::U16(codes) } => self.look_up(codes, out, scratch),
+                Encoded::BaseDelta { base: 0, deltas: Narrow::U32(codes) } => self.look_up(codes, out, scratch),
+                Encoded::Flat(ValuesBuf::U32(codes)) => self.look_up(codes, out, scratch),
+                _ => self.decode_wide(start..end, out, scratch),
+            });
+            start = end;
+        }
+        scratch.codes = codes;
+        done
+    }
+
+    fn gather(&self, rows: &[u32], out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
+        let mut codes = scratch.take_values(Physical::U32);
+        let target = ValuesMut::over(&mut codes, Physical::U32, rows.len());
+        let gathered = self.codes.reader.gather(rows, target, scratch).and_then(|()| {
+            let codes = u32::vec_mut(&mut codes);
+            if self.decoded.get().is_none() && rows.len() * PICK_FROM < self.values.value_count {
+                self.check(codes)?;
+                return self.values.reader.gather(codes, out, scratch);
+            }
+            self.look_up(codes, out, scratch)
+        });
+        scratch.give_values(codes);
+        gathered
+    }
+
+    fn load(&self, range: Range<usize>, _physical: Physical, out: &mut Encoded, scratch: &mut Scratch) -> Result<()> {
+        if let Encoded::Codes(codes) = out {
+            let deltas = std::mem::replace(codes, Narrow::U8(Vec::new()));
+            *out = Encoded::BaseDelta { base: 0, deltas };
+        }
+        self.load_codes(range, out, scratch)?;
+        match out {
+            Encoded::Codes(Narrow::U8(codes)) => self.check(codes),
+            Encoded::Codes(Narrow::U16(codes)) => self.check(codes),
+            Encoded::Codes(Narrow::U32(codes)) => self.check(codes),
+            _ => unreachable!("codes were just loaded"),
+        }
+    }
+
+    fn prepare(&self, condition: &Condition, scratch: &mut Scratch) -> Result<Prepared> {
+        let mut passing = Bitmap::default();
+        condition.evaluate(self.decoded(scratch)?.as_values(), &mut passing);
+        match Condition::on_codes(passing) {
+            decided @ (Condition::Never | Condition::Always) => Ok(Prepared::plain(decided)),
+            on_codes => {
+                let part = self.codes.prepare(&on_codes, scratch)?;
+                Ok(Prepared { part: Some(Box::new(part)), ..Prepared::plain(condition.clone()) })
+            }
+        }
+    }
+
+    fn filter(
+        &self,
+        range: Range<usize>,
+        prepared: &Prepared,
+        _physical: Physical,
+        out: &mut Bitmap,
+        scratch: &mut Scratch,
+    ) -> Result<bool> {
+        let part = prepared.part.as_deref().expect("prepared by this reader");
+        self.codes.filter(range, part, out, scratch)
+    }
+
+    fn dictionary(&self, scratch: &mut Scratch) -> Result<Option<ValuesBuf>> {
+        self.decoded(scratch).map(|values| Some(values.clone()))
+    }
+}
+
+impl DictReader<'_> {
+    /// Codes in a form that `load` does not hand out from zero.
+    fn decode_wide(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
+        let mut codes = scratch.take_values(Physical::U32);
+        let decoded = self.codes.decode_into(range, &mut codes, scratch);
+        let done = decoded.and_then(|()| self.look_up(u32::vec_mut(&mut codes), out, scratch));
+        scratch.give_values(codes);
+        done
+    }
+}

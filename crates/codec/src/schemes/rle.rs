@@ -1,0 +1,272 @@
+//! Run-length encoding: each stretch of equal values once, with its length.
+//!
+//! Values of runs and lengths are parts of their own, so sorted run values become deltas and equal lengths a constant. A
+//! reader unpacks both at its first use and keeps them: a run is found by binary search over the ends.
+//!
+//! Input: any type. Output: docs/format/codecs/rle.md. Cost: decoding fills run by run; filtering tests each run once.
+
+use crate::condition::{Condition, Prepared};
+use crate::encoder::{Encoder, Role};
+use crate::fixed::{for_fixed, Fixed};
+use crate::node::{Node, Opened, PAYLOAD_AT};
+use crate::sample::Sample;
+use crate::scheme::{Reader, Scheme};
+use crate::scratch::Scratch;
+use crate::values_mut::{Native, ValuesMut};
+use crate::{Bitmap, BytesBuf, BytesView, Encoded, Error, Physical, Result, Values, ValuesBuf};
+use std::ops::Range;
+use std::sync::OnceLock;
+
+/// The scheme.
+#[derive(Debug)]
+pub(crate) struct Rle;
+
+/// Values a run must have on average for runs to be worth trying.
+const RUN_LEN_MIN: usize = 2;
+
+impl Scheme for Rle {
+    fn name(&self) -> &'static str {
+        "rle"
+    }
+
+    fn holds(&self, _physical: Physical) -> bool {
+        true
+    }
+
+    fn decode_rank(&self) -> u32 {
+        4
+    }
+
+    fn nests(&self) -> bool {
+        true
+    }
+
+    fn estimate(&self, sample: &Sample<'_>, encoder: &Encoder<'_>) -> Option<usize> {
+        if sample.counts.runs * RUN_LEN_MIN > sample.whole_count() {
+            return None;
+        }
+        let (starts, lengths) = runs(sample.values());
+        let part_bytes = encoder.estimate_part(at(sample.values(), &starts).as_values(), Role::Values)
+            + encoder.estimate_part(Values::U32(&lengths), Role::Counts);
+        Some(PAYLOAD_AT + (part_bytes as f64 * sample.counts.runs as f64 / starts.len() as f64) as usize)
+    }
+
+    fn encode(&self, values: Values<'_>, encoder: &mut Encoder<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let (starts, lengths) = runs(values);
+        encoder.part(Values::U32(&lengths), Role::Counts, out);
+        encoder.part(at(values, &starts).as_values(), Role::Values, out);
+        Ok(())
+    }
+
+    fn open<'a>(&self, node: Node<'a>) -> Result<Box<dyn Reader + 'a>> {
+        let mut cursor = node.cursor();
+        let (lengths, values) = (cursor.part()?, cursor.part()?);
+        let (found, expected) = (lengths.physical, values.physical);
+        if found != Physical::U32 || expected != node.physical {
+            let what = format!("runs of {} values with {} lengths", expected.name(), found.name());
+            return Err(cursor.damaged(what));
+        }
+        if lengths.value_count != values.value_count || lengths.value_count > node.value_count {
+            let (lengths, values) = (lengths.value_count, values.value_count);
+            return Err(cursor.damaged(format!("{lengths} lengths and {values} values for {} rows", node.value_count)));
+        }
+        cursor.finish()?;
+        Ok(Box::new(RleReader { value_count: node.value_count, lengths, values, runs: OnceLock::new() }))
+    }
+}
+
+/// Where runs of equal values start, and how long they are.
+fn runs(values: Values<'_>) -> (Vec<u32>, Vec<u32>) {
+    fn fixed<T: Fixed>(values: &[T]) -> Vec<u32> {
+        let changes = values.windows(2).enumerate().filter(|(_, pair)| pair[0].bits() != pair[1].bits());
+        std::iter::once(0).chain(changes.map(|(index, _)| index as u32 + 1)).collect()
+    }
+    fn bytes(view: BytesView<'_>) -> Vec<u32> {
+        let changes = (1..view.len()).filter(|&index| view.get(index) != view.get(index - 1));
+        std::iter::once(0).chain(changes.map(|index| index as u32)).collect()
+    }
+    let starts = for_fixed!(Values, values, values => fixed(values), view => bytes(view));
+    let ends = starts.iter().skip(1).copied().chain([values.len() as u32]);
+    let lengths = starts.iter().zip(ends).map(|(start, end)| end - start).collect();
+    (starts, lengths)
+}
+
+/// The values at these rows.
+fn at(values: Values<'_>, rows: &[u32]) -> ValuesBuf {
+    macro_rules! per_type {
+        ($($variant:ident),*) => {
+            match values {
+                $(Values::$variant(values) => ValuesBuf::$variant(rows.iter().map(|&row| values[row as usize]).collect()),)*
+                Values::Bytes(view) => ValuesBuf::Bytes(rows.iter().map(|&row| view.get(row as usize)).collect()),
+            }
+        };
+    }
+    per_type!(I8, I16, I32, I64, I128, U8, U16, U32, U64, F32, F64)
+}
+
+#[derive(Debug)]
+struct RleReader<'a> {
+    value_count: usize,
+    lengths: Opened<'a>,
+    values: Opened<'a>,
+    runs: OnceLock<Runs>,
+}
+
+/// Runs as kept once unpacked.
+#[derive(Debug)]
+struct Runs {
+    /// The row after the last of each run: ascending, the last one is the value count.
+    ends: Vec<u32>,
+    values: ValuesBuf,
+}
+
+impl Runs {
+    /// The run that holds this row.
+    fn index_of(&self, row: usize) -> usize {
+        self.ends.partition_point(|&end| end as usize <= row)
+    }
+
+    /// The runs that `range` touches: index, and how many of its rows.
+    fn pieces(&self, range: Range<usize>) -> impl Iterator<Item = (usize, usize)> {
+        let mut row = range.start;
+        let first = self.index_of(range.start);
+        self.ends[first..].iter().enumerate().map_while(move |(index, &end)| {
+            let start = row;
+            row = range.end.min(end as usize);
+            (start < range.end).then(|| (first + index, row - start))
+        })
+    }
+}
+
+impl RleReader<'_> {
+    fn runs(&self, scratch: &mut Scratch) -> Result<&Runs> {
+        if let Some(runs) = self.runs.get() {
+            return Ok(runs);
+        }
+        let (mut lengths, mut values) = (ValuesBuf::new(Physical::U32), ValuesBuf::new(self.values.physical));
+        self.lengths.decode_into(0..self.lengths.value_count, &mut lengths, scratch)?;
+        self.values.decode_into(0..self.values.value_count, &mut values, scratch)?;
+        let mut ends = std::mem::take(u32::vec_mut(&mut lengths));
+        let mut row = 0u64;
+        for end in &mut ends {
+            row += u64::from(*end);
+            *end = u32::try_from(row).unwrap_or(u32::MAX);
+        }
+        if row != self.value_count as u64 {
+            return Err(Error::damaged("rle", format!("its runs hold {row} rows, not {}", self.value_count)));
+        }
+        Ok(self.runs.get_or_init(|| Runs { ends, values }))
+    }
+}
+
+impl Reader for RleReader<'_> {
+    fn describe(&self) -> String {
+        format!("rle({}, {})", self.values.reader.describe(), self.lengths.reader.describe())
+    }
+
+    fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
+        fn fixed<T: Native>(runs: &Runs, values: &[T], range: Range<usize>, out: &mut [T]) {
+            let mut done = 0;
+            for (run, count) in runs.pieces(range) {
+                out[done..done + count].fill(values[run]);
+                done += count;
+            }
+        }
+        fn bytes(runs: &Runs, view: BytesView<'_>, range: Range<usize>, buf: &mut BytesBuf) -> Result<()> {
+            for (run, count) in runs.pieces(range) {
+                for _ in 0..count {
+                    buf.push_decoded(view.get(run), "rle")?;
+                }
+            }
+            Ok(())
+        }
+        let runs = self.runs(scratch)?;
+        match runs.values.as_values() {
+            Values::Bytes(view) => match out {
+                ValuesMut::Bytes(buf) => bytes(runs, view, range, buf)?,
+                _ => unreachable!("the caller asks for the type of the node"),
+            },
+            values => for_fixed!(Values, values, values => fixed(runs, values, range, Native::slice_mut(out)), _ => ()),
+        }
+        Ok(())
+    }
+
+    fn gather(&self, rows: &[u32], out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
+        fn fixed<T: Native>(runs: &Runs, values: &[T], rows: &[u32], out: &mut [T]) {
+            let mut cursor = RunCursor::default();
+            out.iter_mut().zip(rows).for_each(|(slot, row)| *slot = values[cursor.seek(&runs.ends, *row)]);
+        }
+        let runs = self.runs(scratch)?;
+        match runs.values.as_values() {
+            Values::Bytes(view) => {
+                let ValuesMut::Bytes(buf) = out else { unreachable!("the caller asks for the type of the node") };
+                let mut cursor = RunCursor::default();
+                for row in rows {
+                    buf.push_decoded(view.get(cursor.seek(&runs.ends, *row)), "rle")?;
+                }
+            }
+            values => for_fixed!(Values, values, values => fixed(runs, values, rows, Native::slice_mut(out)), _ => ()),
+        }
+        Ok(())
+    }
+
+    fn load(&self, range: Range<usize>, physical: Physical, out: &mut Encoded, scratch: &mut Scratch) -> Result<()> {
+        let runs = self.runs(scratch)?;
+        let len = range.len();
+        if len == 0 || runs.index_of(range.start) != runs.index_of(range.end - 1) {
+            return self.decode(range, ValuesMut::over(out.flat(physical), physical, len), scratch);
+        }
+        if !matches!(out, Encoded::Constant(_)) {
+            *out = Encoded::Constant(ValuesBuf::new(physical));
+        }
+        match out {
+            Encoded::Constant(value) => {
+                self.decode(range.start..range.start + 1, ValuesMut::over(value, physical, 1), scratch)
+            }
+            _ => unreachable!("it was just made so"),
+        }
+    }
+
+    fn prepare(&self, condition: &Condition, scratch: &mut Scratch) -> Result<Prepared> {
+        let runs = self.runs(scratch)?;
+        let mut passing = Bitmap::default();
+        condition.evaluate(runs.values.as_values(), &mut passing);
+        let condition = match passing.count_ones() {
+            0 => Condition::Never,
+            count if count == passing.len() => Condition::Always,
+            _ => condition.clone(),
+        };
+        Ok(Prepared { condition, passing, part: None })
+    }
+
+    fn filter(
+        &self,
+        range: Range<usize>,
+        prepared: &Prepared,
+        _physical: Physical,
+        out: &mut Bitmap,
+        scratch: &mut Scratch,
+    ) -> Result<bool> {
+        for (run, count) in self.runs(scratch)?.pieces(range) {
+            out.extend_with(count, prepared.passing.get(run));
+        }
+        Ok(true)
+    }
+}
+
+/// Finds the runs of rows, from the last one on where rows ascend.
+#[derive(Debug, Default)]
+struct RunCursor {
+    index: usize,
+}
+
+impl RunCursor {
+    fn seek(&mut self, ends: &[u32], row: u32) -> usize {
+        let start = if self.index == 0 { 0 } else { ends[self.index - 1] };
+        if row < start || row >= ends[self.index] {
+            let from = if row < start { 0 } else { self.index };
+            self.index = from + ends[from..].partition_point(|&end| end <= row);
+        }
+        self.index
+    }
+}
