@@ -1,0 +1,227 @@
+"""Opening databases, and running statements on them."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+import warnings
+from collections.abc import Iterable, Sequence
+from types import FrameType, TracebackType
+from typing import Any
+
+from sinterdb import _sinterdb, frames
+from sinterdb._sinterdb import Frame, Outcome, ProgrammingError
+from sinterdb.cursor import Cursor
+from sinterdb.relation import Relation
+
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(i?)B?|B)?\s*", re.IGNORECASE)
+
+
+def connect(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    memory_limit: int | str | None = None,
+    threads: int | None = None,
+    synchronous: str = "full",
+    read_only: bool = False,
+    create: bool = True,
+) -> Connection:
+    """Open a database: a file, created where it is absent, or memory for None and ":memory:".
+
+    `memory_limit` is a number of bytes or a text such as "4GB" or "512MiB"; `threads` the threads per query;
+    `synchronous` is "full" (a commit is on disk when it returns), "normal" (synced in the background) or "off";
+    `read_only` refuses changes and never creates; `create=False` refuses a file that does not exist.
+
+    A file that this process has open already is shared, if the options are the same: each call gives a connection of
+    its own.
+    """
+    return Connection(
+        _sinterdb.Connection.open(
+            None if path is None or path == ":memory:" else os.fspath(path),
+            memory_limit_bytes=None if memory_limit is None else _bytes(memory_limit),
+            threads=threads,
+            synchronous=synchronous,
+            read_only=read_only,
+            create=create,
+        )
+    )
+
+
+def _bytes(size: int | str) -> int:
+    """Return the bytes that `size` stands for: KB, MB, GB and TB count in thousands, KiB and so on in 1024s."""
+    if isinstance(size, str):
+        match = _SIZE.fullmatch(size)
+        if match is None:
+            raise ProgrammingError(f"memory_limit is a number of bytes or a text such as '4GB', not {size!r}")
+        number, unit, binary = match.groups()
+        size = int(float(number) * (1024 if binary else 1000) ** (" KMGT".index(unit.upper()) if unit else 0))
+    if size <= 0:
+        raise ProgrammingError(f"memory_limit is more than 0 bytes, not {size}")
+    return size
+
+
+class Connection:
+    """A connection to a database. Made by `connect`.
+
+    Threads may share it: each statement sees its own snapshot. Every statement commits by itself. A context manager:
+    leaving it closes the connection.
+    """
+
+    Warning = _sinterdb.Warning
+    Error = _sinterdb.Error
+    InterfaceError = _sinterdb.InterfaceError
+    DatabaseError = _sinterdb.DatabaseError
+    DataError = _sinterdb.DataError
+    OperationalError = _sinterdb.OperationalError
+    IntegrityError = _sinterdb.IntegrityError
+    InternalError = _sinterdb.InternalError
+    ProgrammingError = _sinterdb.ProgrammingError
+    NotSupportedError = _sinterdb.NotSupportedError
+
+    def __init__(self, raw: _sinterdb.Connection) -> None:
+        self._raw = raw
+        # Held while frames of a scope stand under their names, so that two threads' frames do not mix.
+        self._naming = threading.RLock()
+
+    # Statements
+
+    def execute(self, sql: str, parameters: Sequence[Any] | None = None) -> Cursor:
+        """Run a statement, with one parameter per `?`, and return a cursor over its rows."""
+        return self.cursor()._execute(sql, parameters, sys._getframe(1))
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> Cursor:
+        """Run a statement once per row of parameters, in one commit."""
+        return self.cursor().executemany(sql, rows)
+
+    def cursor(self) -> Cursor:
+        """Return a new cursor."""
+        if self.closed:
+            raise ProgrammingError("the connection is closed")
+        return Cursor(self)
+
+    def sql(self, sql: str, parameters: Sequence[Any] | None = None) -> Relation:
+        """Plan a query, and return its result, which runs when its rows are asked for. Commands run at once."""
+        outcome, found = self._run(sql, parameters, sys._getframe(1))
+        return Relation(self, sql, parameters, outcome, found)
+
+    def _run(
+        self, sql: str, parameters: Sequence[Any] | None, scope: FrameType | None
+    ) -> tuple[Outcome, dict[str, Frame]]:
+        """Run a script; names that the database does not know are looked for in `scope`."""
+        statements = self._raw.statements(sql) if ";" in sql else [sql]
+        if len(statements) > 1 and parameters:
+            raise ProgrammingError("parameters go with one statement, not with several")
+        for statement in statements[:-1]:
+            outcome, _ = self._run_one(statement, None, scope)
+            if outcome.rows is not None:
+                outcome.rows.close()
+        return self._run_one(statements[-1] if statements else sql, parameters, scope)
+
+    def _run_one(
+        self, sql: str, parameters: Sequence[Any] | None, scope: FrameType | None
+    ) -> tuple[Outcome, dict[str, Frame]]:
+        found: dict[str, Frame] = {}
+        try:
+            outcome = self._raw.run(sql, parameters)
+        except ProgrammingError:
+            found = frames.find(sql, scope)
+            if not found:
+                raise
+            outcome = self._run_with(sql, parameters, found)
+        for note in outcome.notes:
+            # Told as the caller's line, however many of ours lie between.
+            place = ("sinterdb", 0) if scope is None else (scope.f_code.co_filename, scope.f_lineno)
+            warnings.warn_explicit(note, _sinterdb.Warning, *place)
+        return outcome, found
+
+    def _run_with(self, sql: str, parameters: Sequence[Any] | None, found: dict[str, Frame]) -> Outcome:
+        """Run a statement while `found` stand under their names; a plan keeps what it refers to."""
+        if not found:
+            return self._raw.run(sql, parameters)
+        with self._naming:
+            try:
+                for name, frame in found.items():
+                    self._raw.register(name, frame)
+                return self._raw.run(sql, parameters)
+            finally:
+                for name in found:
+                    self._raw.unregister(name)
+
+    def interrupt(self) -> None:
+        """End what this connection is running, in whatever thread, with CancelledError."""
+        self._raw.interrupt()
+
+    # Frames
+
+    def register(self, name: str, frame: Any) -> None:
+        """Let statements of this connection refer to a frame by name; a table of that name comes before it.
+
+        `frame` is anything with `__arrow_c_stream__`: a pyarrow Table or reader, a pandas or Polars frame, a Relation.
+        It is read once, here.
+        """
+        self._raw.register(name, frames.read(frame))
+
+    def unregister(self, name: str) -> bool:
+        """Forget a registered frame; False when there was none."""
+        return self._raw.unregister(name)
+
+    def append(self, table: str, frame: Any) -> int:
+        """Append a frame to a table in one commit, columns by name, and return the rows appended."""
+        stream = frames.stream_of(frame)
+        return self._raw.append(table, frame if stream is None else stream)
+
+    # What there is
+
+    def storage(self, table: str) -> Relation:
+        """Return what each column of a table costs: scheme, values, bytes plain and stored, ratio."""
+        name = table.replace("'", "''")
+        return self.sql(f"SELECT * FROM storage('{name}')")
+
+    def memory(self) -> Relation:
+        """Return what the database holds in memory."""
+        return self.sql("SHOW MEMORY")
+
+    @property
+    def path(self) -> str | None:
+        """The file; None in memory."""
+        return self._raw.path
+
+    @property
+    def notes(self) -> list[str]:
+        """What opening the file had to do or noticed, such as transactions replayed."""
+        return self._raw.notes
+
+    # The end
+
+    def commit(self) -> None:
+        """Do nothing: every statement has committed by itself."""
+        if self.closed:
+            raise ProgrammingError("the connection is closed")
+
+    def rollback(self) -> None:
+        """Refuse: every statement has committed by itself."""
+        raise _sinterdb.NotSupportedError("there is nothing to roll back: every statement commits by itself")
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._raw.closed
+
+    def close(self) -> None:
+        """Close the connection, and the database with its last connection. Closing again does nothing."""
+        self._raw.close()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<sinterdb.Connection, closed>"
+        return f"<sinterdb.Connection to {self.path or 'memory'}>"
