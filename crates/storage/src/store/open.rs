@@ -165,6 +165,9 @@ fn header_bytes(data: &dyn File, path: &Path) -> Result<[[u8; UNIT_BYTES]; COPIE
     for (index, copy) in copies.iter_mut().enumerate() {
         let start = (index * UNIT_BYTES) as u64;
         let there = length.saturating_sub(start).min(UNIT_BYTES as u64) as usize;
+        if there == 0 {
+            break;
+        }
         data.read_at(start, &mut copy[..there]).map_err(failed(path, "reading the header"))?;
     }
     Ok(copies)
