@@ -6,22 +6,27 @@
 //!
 //! Start with [`Pipeline`], then [`TableSource`], then [`Vector`].
 
+mod aggregate;
 mod dispatch;
 pub mod edge;
 mod error;
+mod explain;
 mod expr;
 mod pin;
 mod pipeline;
+mod rows;
 mod run;
+mod scan;
 mod source;
 mod types;
 mod vector;
 
+pub use aggregate::AggregateState;
 pub use error::{Error, Result};
 pub use expr::{ArithmeticOp, Expr, Foreign};
 pub use pin::{PageSource, Pinned};
 pub use pipeline::{Aggregate, AggregateFunction, Output, Pipeline};
-pub use run::{AggregateState, Counters, Run, Worker};
+pub use run::{Counters, Run, Worker};
 pub use source::{RowIds, ScanColumn, TableSource};
 pub use types::{Field, LogicalType, TimeUnit};
 pub use vector::{Batch, Dictionary, Vector};

@@ -40,7 +40,7 @@ pub enum AggregateFunction {
     Min,
     /// Greatest value.
     Max,
-    /// Arithmetic mean: `Float64`, or a decimal where the result type is one (rounded half away from zero).
+    /// Arithmetic mean: `Float64`, or a decimal where the result type is one (further digits are cut).
     Average,
 }
 
@@ -60,7 +60,16 @@ pub struct Aggregate {
 impl Pipeline {
     /// The type of an expression over this pipeline's columns.
     pub fn type_of(&self, expr: &Expr) -> LogicalType {
-        let _ = expr;
-        todo!()
+        expr.type_over(&self.scan_types())
+    }
+
+    /// The types of [`Pipeline::columns`]; `Boolean` where the table has no such column, which starting reports.
+    pub(crate) fn scan_types(&self) -> Vec<LogicalType> {
+        let table = self.source.column_types();
+        let type_of = |column: &ScanColumn| match column {
+            ScanColumn::Table(column) => table.get(*column).cloned().unwrap_or(LogicalType::Boolean),
+            ScanColumn::RowId => LogicalType::UInt64,
+        };
+        self.columns.iter().map(type_of).collect()
     }
 }

@@ -1,9 +1,14 @@
 //! A pipeline at work.
 
-use crate::{Batch, Pipeline, Result};
+use crate::aggregate::{AggregatePlan, AggregateSink};
+use crate::expr::{Program, compile};
+use crate::rows::RowSink;
+use crate::scan::{ScanPlan, Scanner, Shared};
+use crate::{AggregateState, Batch, Error, Output, Pipeline, Result};
 use sinter_codec::Scalar;
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// What a run has touched so far; for EXPLAIN ANALYZE and SHOW. Counted per vector, so reading them is cheap and exact
 /// once all workers are done.
@@ -11,8 +16,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 #[allow(missing_docs, reason = "the names are the documentation")]
 pub struct Counters {
     pub groups_total: AtomicU64,
-    /// Row groups never opened: their zone maps rule them out.
+    /// Row groups never opened: their zone maps or delete marks rule them out.
     pub groups_pruned: AtomicU64,
+    /// Row groups never opened: their statistics answer the aggregates.
+    pub groups_answered: AtomicU64,
     pub vectors_total: AtomicU64,
     /// Vectors of opened groups in which the filter left no row; none of their output columns was decoded.
     pub vectors_rejected: AtomicU64,
@@ -26,7 +33,7 @@ pub struct Counters {
     pub rows_selected: AtomicU64,
     /// Bytes of the segments that were opened.
     pub bytes_compressed: AtomicU64,
-    /// Plain bytes of the values that were decoded.
+    /// Bytes of the values that were decoded, as they lie in memory then.
     pub bytes_decoded: AtomicU64,
 }
 
@@ -37,58 +44,185 @@ pub struct Run {
     pub pipeline: Pipeline,
     /// What it has touched.
     pub counters: Counters,
+    scan: ScanPlan,
+    output: OutputPlan,
     next_group: AtomicUsize,
     rows_out: AtomicUsize,
     cancelled: AtomicBool,
+}
+
+#[derive(Debug)]
+enum OutputPlan {
+    Rows(Program),
+    Aggregate(AggregatePlan),
 }
 
 /// One thread's part in a run.
 #[derive(Debug)]
 pub struct Worker {
     run: Arc<Run>,
+    scanner: Scanner,
+    rows: RowSink,
 }
-
-/// Partial aggregates of one worker.
-#[derive(Debug)]
-pub struct AggregateState {}
 
 impl Pipeline {
     /// Makes the pipeline ready; nothing is read before a worker asks.
     ///
     /// # Errors
-    /// [`crate::Error::Unsupported`] where an expression is none of ours.
+    /// [`Error::Unsupported`] where an expression is none of ours.
     pub fn start(self) -> Result<Arc<Run>> {
-        todo!()
+        let scan = ScanPlan::new(&self)?;
+        let types = self.scan_types();
+        let output = match &self.output {
+            Output::Rows(exprs) => OutputPlan::Rows(compile(&exprs.iter().collect::<Vec<_>>(), &types)?),
+            Output::Aggregate(aggregates) => {
+                OutputPlan::Aggregate(AggregatePlan::new(aggregates, &self.columns, &types)?)
+            }
+        };
+        Ok(Arc::new(Run {
+            pipeline: self,
+            counters: Counters::default(),
+            scan,
+            output,
+            next_group: AtomicUsize::new(0),
+            rows_out: AtomicUsize::new(0),
+            cancelled: AtomicBool::new(false),
+        }))
     }
 }
 
 impl Run {
     /// A worker; take one per thread.
     pub fn worker(self: &Arc<Run>) -> Worker {
-        Worker { run: Arc::clone(self) }
+        Worker { run: Arc::clone(self), scanner: Scanner::default(), rows: RowSink::default() }
     }
 
-    /// Makes every worker stop with [`crate::Error::Cancelled`] at its next vector.
+    /// Makes every worker stop with [`Error::Cancelled`] at its next vector.
     pub fn cancel(&self) {
-        self.cancelled.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.cancelled.store(true, Ordering::Relaxed);
     }
 
     /// Merges what the workers found into the one row of results, in the order of the aggregates.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] where a result does not fit its type.
     pub fn finish(&self, states: Vec<AggregateState>) -> Result<Vec<Scalar>> {
-        let _ = (states, &self.next_group, &self.rows_out);
-        todo!()
+        match &self.output {
+            OutputPlan::Aggregate(plan) => AggregateState::finish(plan, states),
+            OutputPlan::Rows(_) => Err(Error::Unsupported("rows as one row of aggregates".into())),
+        }
+    }
+
+    /// Aggregates on this many threads, this one included, and returns the one row of results.
+    ///
+    /// # Errors
+    /// The first error of any worker; the others stop then. A panic becomes [`Error::Foreign`].
+    pub fn aggregate(self: &Arc<Run>, threads: usize) -> Result<Vec<Scalar>> {
+        let work = || {
+            let state = self.worker().aggregate();
+            if state.is_err() {
+                self.cancel();
+            }
+            state
+        };
+        let states = std::thread::scope(|scope| {
+            let helpers: Vec<_> = (1..threads.min(self.pipeline.source.group_count())).map(|_| scope.spawn(work)).collect();
+            let mut states = vec![work()];
+            states.extend(helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| Err(panicked(&*panic)))));
+            states
+        });
+        // A worker that failed cancelled the others, so their errors say less.
+        let (good, bad): (Vec<_>, Vec<_>) = states.into_iter().partition(|state| state.is_ok());
+        let mut errors: Vec<Error> = bad.into_iter().filter_map(Result::err).collect();
+        errors.sort_by_key(|error| matches!(error, Error::Cancelled));
+        match errors.into_iter().next() {
+            Some(error) => Err(error),
+            None => self.finish(good.into_iter().filter_map(Result::ok).collect()),
+        }
+    }
+
+    fn shared(&self) -> Shared<'_> {
+        Shared {
+            plan: &self.scan,
+            source: &*self.pipeline.source,
+            next_group: &self.next_group,
+            cancelled: &self.cancelled,
+        }
     }
 }
 
+/// A panic is our own mistake; whoever asked for the query still gets an answer.
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    Error::Foreign(format!("a worker panicked: {}", text.unwrap_or_default()))
+}
+
 impl Worker {
-    /// Fills `batch` with the next rows (at least one); false when nothing is left. For [`crate::Output::Rows`].
+    /// Fills `batch` with the next rows (at least one); false when nothing is left. For [`Output::Rows`].
+    ///
+    /// # Errors
+    /// What the data brings about, [`Error::Source`], [`Error::Damaged`], and [`Error::Cancelled`].
     pub fn next(&mut self, batch: &mut Batch) -> Result<bool> {
-        let _ = (batch, &self.run);
-        todo!()
+        let run = Arc::clone(&self.run);
+        let OutputPlan::Rows(program) = &run.output else {
+            return Err(Error::Unsupported("aggregates as rows".into()));
+        };
+        loop {
+            if self.rows.pop(batch) {
+                match run.admit(batch.rows) {
+                    0 => return Ok(false),
+                    rows if rows < batch.rows => batch.truncate(rows),
+                    _ => {}
+                }
+                return Ok(true);
+            }
+            if run.pipeline.limit.is_some_and(|limit| run.rows_out.load(Ordering::Relaxed) >= limit) {
+                return Ok(false);
+            }
+            let mut sink = self.rows.sink(program, run.pipeline.limit);
+            let more = self.scanner.run(&run.shared(), &mut sink);
+            self.scanner.tally.flush(&run.counters);
+            if !more? && self.rows.is_empty() {
+                return Ok(false);
+            }
+        }
     }
 
-    /// Aggregates until no row group is left. For [`crate::Output::Aggregate`].
-    pub fn aggregate(self) -> Result<AggregateState> {
-        todo!()
+    /// Hands every batch of this worker's share to `take`, until nothing is left or `take` breaks off.
+    ///
+    /// # Errors
+    /// As [`Worker::next`], and those of `take`.
+    pub fn for_each(&mut self, mut take: impl FnMut(&mut Batch) -> Result<ControlFlow<()>>) -> Result<()> {
+        let mut batch = Batch::default();
+        while self.next(&mut batch)? {
+            if take(&mut batch)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Aggregates until no row group is left. For [`Output::Aggregate`].
+    ///
+    /// # Errors
+    /// As [`Worker::next`].
+    pub fn aggregate(mut self) -> Result<AggregateState> {
+        let OutputPlan::Aggregate(plan) = &self.run.output else {
+            return Err(Error::Unsupported("rows as aggregates".into()));
+        };
+        let mut sink = AggregateSink::new(plan, &*self.run.pipeline.source);
+        let done = self.scanner.run(&self.run.shared(), &mut sink);
+        self.scanner.tally.flush(&self.run.counters);
+        done.map(|_| sink.into_state())
+    }
+}
+
+impl Run {
+    /// How many of `rows` more rows the limit lets out.
+    fn admit(&self, rows: usize) -> usize {
+        let Some(limit) = self.pipeline.limit else { return rows };
+        let before = self.rows_out.fetch_add(rows, Ordering::Relaxed);
+        rows.min(limit.saturating_sub(before))
     }
 }

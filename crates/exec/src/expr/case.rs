@@ -8,7 +8,7 @@ use super::program::Program;
 use super::slot::{Scratch, Slot};
 use crate::vector::{gather_values, gather_vector};
 use crate::{LogicalType, Result, Vector};
-use sinter_codec::{Bitmap, Values, ValuesBuf};
+use sinter_codec::{Bitmap, ValuesBuf};
 
 /// Memory of one CASE.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ impl CaseScratch {
         let columns = gather_columns(condition, frame, &self.open, &mut self.gathered)?;
         let machine = &mut self.machines[machine];
         machine.run(condition, columns, rows)?;
-        truth_of(machine.frame(condition, columns, rows), &mut self.truth);
+        self.truth.clone_from(machine.frame(condition, columns, rows).bits(condition.outputs[0].0).0);
         self.taken.clear();
         let mut row = 0;
         self.open.retain(|&open| {
@@ -114,14 +114,6 @@ impl CaseScratch {
         machine.run(result, columns, rows)?;
         let frame = machine.frame(result, columns, rows);
         let operand = result.outputs[0].0;
-        if result.is_truth(operand) {
-            let (truth, known) = frame.bits(operand);
-            if let ValuesBuf::U8(pool) = pool {
-                pool.extend((0..rows).map(|row| u8::from(truth.get(row))));
-            }
-            pick(&mut self.picks, &self.taken, first, known, false);
-            return Ok(());
-        }
         let input = frame.input(operand);
         pool.extend(input.values);
         pick(&mut self.picks, &self.taken, first, input.validity, input.constant);
@@ -153,21 +145,4 @@ fn gather_columns<'a>(
         gather_vector(&frame.columns[column], rows, &mut gathered[column])?;
     }
     Ok(gathered)
-}
-
-/// The single output of a condition, as bits; what is unknown is not true.
-fn truth_of(frame: Frame<'_>, out: &mut Bitmap) {
-    let operand = frame.program.outputs[0].0;
-    if frame.program.is_truth(operand) {
-        out.clone_from(frame.bits(operand).0);
-        return;
-    }
-    let input = frame.input(operand);
-    out.reset(frame.rows, false);
-    if let (Values::U8(values), false) = (input.values, input.null_constant) {
-        super::compare::fill(out, |row| values[if input.constant { 0 } else { row }] != 0);
-    }
-    if let Some(validity) = input.validity {
-        out.and(validity);
-    }
 }

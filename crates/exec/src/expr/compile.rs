@@ -20,14 +20,35 @@ const SAFE_DIGITS: u32 = 38;
 /// # Errors
 /// [`Error::Unsupported`] for what only a mistaken plan contains.
 pub(crate) fn compile(exprs: &[&Expr], column_types: &[LogicalType]) -> Result<Program> {
-    compile_with(exprs, column_types, true)
+    compile_with(exprs, column_types, true, Want::Anything)
+}
+
+/// Compiles a condition; its one output is bits.
+///
+/// # Errors
+/// As [`compile`].
+pub(crate) fn compile_condition(expr: &Expr, column_types: &[LogicalType]) -> Result<Program> {
+    compile_with(&[expr], column_types, true, Want::Bits)
+}
+
+/// The form that outputs must have.
+#[derive(Clone, Copy, PartialEq)]
+enum Want {
+    /// Whatever is there: a column stays in its encoded form.
+    Anything,
+    Bits,
+    Values,
 }
 
 /// `entries`: whether functions of one column may move to its dictionary; not within such a function.
-fn compile_with(exprs: &[&Expr], column_types: &[LogicalType], entries: bool) -> Result<Program> {
+fn compile_with(exprs: &[&Expr], column_types: &[LogicalType], entries: bool, want: Want) -> Result<Program> {
     let mut compiler = Compiler { column_types, entries, program: Program::default(), known: HashMap::new() };
     for expr in exprs {
-        let operand = compiler.operand(expr)?;
+        let operand = match want {
+            Want::Anything => compiler.operand(expr)?,
+            Want::Bits => compiler.bits(expr)?,
+            Want::Values => compiler.values(expr)?,
+        };
         let ty = expr.type_over(column_types);
         compiler.program.outputs.push((operand, ty));
         expr.collect_columns(&mut compiler.program.columns);
@@ -61,7 +82,7 @@ impl Compiler<'_> {
         }
         let operand = match self.single_column(expr) {
             Some(column) => {
-                let program = compile_with(&[expr], self.column_types, false)?;
+                let program = compile_with(&[expr], self.column_types, false, Want::Anything)?;
                 let operation = Operation::Entries { column, program: Box::new(program) };
                 let ty = expr.type_over(self.column_types);
                 let is_truth = ty == LogicalType::Boolean;
@@ -257,9 +278,9 @@ impl Compiler<'_> {
             if found.physical() != ty.physical() && !matches!(expr, Expr::Literal(sinter_codec::Scalar::Null, _)) {
                 return Err(Error::Unsupported(format!("CASE of type {ty} with a result of type {found}")));
             }
-            compile_with(&[expr], self.column_types, self.entries)
+            compile_with(&[expr], self.column_types, self.entries, Want::Values)
         };
-        let condition = |expr: &Expr| compile_with(&[expr], self.column_types, self.entries);
+        let condition = |expr: &Expr| compile_with(&[expr], self.column_types, self.entries, Want::Bits);
         let branches =
             branches.iter().map(|(when, then)| Ok((condition(when)?, part(then)?))).collect::<Result<_>>()?;
         let otherwise = otherwise.map(part).transpose()?.map(Box::new);

@@ -23,7 +23,6 @@ pub(super) fn evaluate(
     }
     debug_assert!(matches!(out.scratch, Scratch::None));
     let result = from_arrow(&array, ty)?;
-    out.truth.reset(0, false);
     out.has_nulls = result.validity.is_some();
     out.validity = result.validity.unwrap_or_default();
     out.nested = result.nested;

@@ -64,17 +64,38 @@ impl Machine {
                 out.validity = constant.is_null.then(|| Bitmap::new(rows, false));
                 (out.dictionary, out.nested) = (None, None);
             }
-            Operand::Register(register) => self.registers[register].move_to(out, ty),
+            Operand::Register(register) => self.registers[register].move_to(out, ty, program.is_truth(*operand)),
+        }
+    }
+}
+
+impl Machine {
+    /// Like [`Machine::output`] for a register that is an output more than once.
+    pub(crate) fn copy_output(&self, program: &Program, rows: usize, index: usize, out: &mut Vector) {
+        let (operand, ty) = &program.outputs[index];
+        if let Operand::Register(register) = *operand {
+            let slot = &self.registers[register];
+            let mut copy = Slot {
+                values: slot.values.clone(),
+                truth: slot.truth.clone(),
+                validity: slot.validity.clone(),
+                has_nulls: slot.has_nulls,
+                nested: slot.nested.clone(),
+                ..Slot::default()
+            };
+            debug_assert!(slot.nested.is_some() || program.is_truth(*operand) || slot.values.len() == rows);
+            copy.move_to(out, ty, program.is_truth(*operand));
         }
     }
 }
 
 impl Slot {
     /// Hands the result over. Truth values become 0 and 1.
-    fn move_to(&mut self, out: &mut Vector, ty: &LogicalType) {
+    fn move_to(&mut self, out: &mut Vector, ty: &LogicalType, is_truth: bool) {
         out.dictionary = None;
         out.nested = self.nested.take();
-        if *ty == LogicalType::Boolean && self.truth.len() > 0 {
+        if is_truth {
+            debug_assert_eq!(*ty, LogicalType::Boolean);
             logic::truth_values(&self.truth, &mut self.values);
         }
         if !matches!(out.values, Encoded::Flat(_)) {

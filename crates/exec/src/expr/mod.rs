@@ -20,11 +20,11 @@ mod slot;
 mod type_of;
 
 pub(crate) use compare::{float_key, holds};
-pub(crate) use compile::compile;
-pub(crate) use decimal::digits;
+pub(crate) use compile::{compile, compile_condition};
+pub(crate) use decimal::{digits, divide_rounded, power_of_ten};
 pub(crate) use like::{LikePattern, Shape};
-pub(crate) use machine::Machine;
-pub(crate) use program::Program;
+pub(crate) use machine::{Frame, Machine};
+pub(crate) use program::{Operand, Program};
 
 use crate::{LogicalType, Result};
 use arrow::array::ArrayRef;

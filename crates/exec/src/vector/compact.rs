@@ -75,7 +75,7 @@ fn compact_bytes(bytes: &mut BytesBuf, positions: &[u16]) {
 }
 
 /// Keeps the bits at `positions` (ascending).
-fn compact_bits(bits: &mut Bitmap, positions: &[u16]) {
+pub(crate) fn compact_bits(bits: &mut Bitmap, positions: &[u16]) {
     let mut kept = Bitmap::new(positions.len(), false);
     for (row, &position) in positions.iter().enumerate() {
         if bits.get(usize::from(position)) {

@@ -5,7 +5,7 @@ mod dictionary;
 mod flatten;
 mod gather;
 
-pub(crate) use compact::{compact, truncate};
+pub(crate) use compact::{compact, compact_bits, truncate};
 pub use dictionary::Dictionary;
 pub(crate) use flatten::{flatten, push_scalar, scalar_at};
 pub(crate) use gather::{gather_bits, gather_values, gather_vector};
@@ -33,4 +33,14 @@ pub struct Batch {
     pub columns: Vec<Vector>,
     /// Rows in each of them.
     pub rows: usize,
+}
+
+impl Batch {
+    /// Keeps the first `rows` rows.
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        for column in &mut self.columns {
+            truncate(column, rows);
+        }
+        self.rows = rows;
+    }
 }

@@ -1,0 +1,79 @@
+//! From a sum to the result's type.
+
+use super::sum::{Sum, overflow};
+use crate::expr::{digits, divide_rounded, power_of_ten};
+use crate::{Error, LogicalType, Result};
+use sinter_codec::{Physical, Scalar};
+
+/// SUM; NULL over nothing.
+pub(super) fn sum(sum: &Sum, argument: &LogicalType, ty: &LogicalType) -> Result<Scalar> {
+    if sum.count == 0 {
+        return Ok(Scalar::Null);
+    }
+    match (is_float(argument), is_float(ty)) {
+        (true, true) => Ok(Scalar::Float(rounded(sum.float, ty))),
+        (false, true) => Ok(Scalar::Float(sum.exact as f64 / 10f64.powi(scale_of(argument).into()))),
+        (true, false) => Err(Error::Unsupported(format!("a sum of {argument} as {ty}"))),
+        (false, false) => {
+            let value = rescaled(sum.exact, scale_of(argument), scale_of(ty))?;
+            fitting(value, ty, || format!("sum {}", sum.exact))
+        }
+    }
+}
+
+/// AVG; NULL over nothing. Decimals have the SQL library's four more digits, and what is beyond them is cut.
+pub(super) fn average(sum: &Sum, argument: &LogicalType, ty: &LogicalType) -> Result<Scalar> {
+    if sum.count == 0 {
+        return Ok(Scalar::Null);
+    }
+    match (is_float(argument), is_float(ty)) {
+        (true, true) => Ok(Scalar::Float(rounded(sum.float / sum.count as f64, ty))),
+        (false, true) => {
+            let sum_of_units = sum.exact as f64 / sum.count as f64;
+            Ok(Scalar::Float(sum_of_units / 10f64.powi(scale_of(argument).into())))
+        }
+        (true, false) => Err(Error::Unsupported(format!("an average of {argument} as {ty}"))),
+        (false, false) => {
+            let value = rescaled(sum.exact, scale_of(argument), scale_of(ty))? / i128::from(sum.count);
+            fitting(value, ty, || format!("average of {} values", sum.count))
+        }
+    }
+}
+
+fn is_float(ty: &LogicalType) -> bool {
+    matches!(ty, LogicalType::Float32 | LogicalType::Float64)
+}
+
+fn rounded(value: f64, ty: &LogicalType) -> f64 {
+    if *ty == LogicalType::Float32 { f64::from(value as f32) } else { value }
+}
+
+fn scale_of(ty: &LogicalType) -> i8 {
+    digits(ty).map_or(0, |(_, scale)| scale)
+}
+
+fn rescaled(value: i128, from: i8, to: i8) -> Result<i128> {
+    let up = i32::from(to) - i32::from(from);
+    let power = power_of_ten(up.abs())?;
+    if up >= 0 { value.checked_mul(power).ok_or_else(overflow) } else { Ok(divide_rounded(value, power)) }
+}
+
+/// The value, if the type has room for it.
+fn fitting(value: i128, ty: &LogicalType, what: impl Fn() -> String) -> Result<Scalar> {
+    let fits = match (ty, ty.physical()) {
+        (LogicalType::Decimal { precision, .. }, _) => {
+            let limit = power_of_ten((*precision).into())?;
+            value > -limit && value < limit
+        }
+        (_, Some(Physical::I8)) => i8::try_from(value).is_ok(),
+        (_, Some(Physical::I16)) => i16::try_from(value).is_ok(),
+        (_, Some(Physical::I32)) => i32::try_from(value).is_ok(),
+        (_, Some(Physical::I64)) => i64::try_from(value).is_ok(),
+        (_, Some(Physical::U8)) => u8::try_from(value).is_ok(),
+        (_, Some(Physical::U16)) => u16::try_from(value).is_ok(),
+        (_, Some(Physical::U32)) => u32::try_from(value).is_ok(),
+        (_, Some(Physical::U64)) => u64::try_from(value).is_ok(),
+        _ => true,
+    };
+    if fits { Ok(Scalar::Int(value)) } else { Err(Error::Overflow { what: what(), type_name: ty.to_string() }) }
+}

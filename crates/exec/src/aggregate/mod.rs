@@ -1,0 +1,18 @@
+//! Aggregates over all rows that pass: one accumulator per aggregate and worker, merged at the end.
+//!
+//! An accumulator reads vectors in the form in which they come. A constant counts once, deltas are summed apart from
+//! their base, MIN and MAX of a dictionary's column only note which entries occur; and a row group that passes whole
+//! may be answered by its statistics without being opened.
+
+mod accumulator;
+mod average;
+mod extreme;
+mod form;
+mod plan;
+mod state;
+mod sum;
+mod zone;
+
+pub(crate) use plan::AggregatePlan;
+pub use state::AggregateState;
+pub(crate) use state::AggregateSink;

@@ -1,0 +1,110 @@
+//! Aggregates compiled: one program for all their arguments.
+//!
+//! A FILTER becomes part of the argument, as `CASE WHEN filter THEN argument END`, so that the argument is computed
+//! only for the rows that count, and rows that do not count are NULL, which every aggregate leaves out.
+
+use crate::expr::{Operand, Program, compile};
+use crate::{Aggregate, AggregateFunction, Error, Expr, LogicalType, Result, ScanColumn};
+
+/// What a run's workers share.
+#[derive(Debug)]
+pub(crate) struct AggregatePlan {
+    pub(super) program: Program,
+    pub(super) parts: Vec<Part>,
+    pub(super) columns: Vec<ScanColumn>,
+}
+
+/// One aggregate.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) function: AggregateFunction,
+    /// Which output of the program it reads; `None` for rows.
+    pub(super) output: Option<usize>,
+    /// It counts the rows for which the output is true.
+    pub(super) counts_true: bool,
+    pub(super) argument_type: LogicalType,
+    pub(super) ty: LogicalType,
+}
+
+impl AggregatePlan {
+    /// # Errors
+    /// [`Error::Unsupported`] for what has no order or no sum.
+    pub(crate) fn new(aggregates: &[Aggregate], columns: &[ScanColumn], types: &[LogicalType]) -> Result<AggregatePlan> {
+        let (mut exprs, mut parts) = (Vec::new(), Vec::new());
+        for aggregate in aggregates {
+            let (expr, counts_true) = argument(aggregate, types)?;
+            let argument_type = expr.as_ref().map_or(LogicalType::Int64, |expr| expr.type_over(types));
+            check(aggregate.function, &argument_type)?;
+            let output = expr.map(|expr| {
+                exprs.push(expr);
+                exprs.len() - 1
+            });
+            let ty = aggregate.ty.clone();
+            parts.push(Part { function: aggregate.function, output, counts_true, argument_type, ty });
+        }
+        let program = compile(&exprs.iter().collect::<Vec<_>>(), types)?;
+        Ok(AggregatePlan { program, parts, columns: columns.to_vec() })
+    }
+
+    /// The columns that the arguments read.
+    pub(crate) fn columns(&self) -> &[usize] {
+        &self.program.columns
+    }
+
+    pub(super) fn operand(&self, part: &Part) -> Option<Operand> {
+        part.output.map(|output| self.program.outputs[output].0)
+    }
+}
+
+/// The argument with its FILTER, and whether true rows are counted. No argument: rows are counted.
+fn argument(aggregate: &Aggregate, types: &[LogicalType]) -> Result<(Option<Expr>, bool)> {
+    let counts = matches!(aggregate.function, AggregateFunction::CountStar | AggregateFunction::Count);
+    Ok(match (&aggregate.argument, &aggregate.filter) {
+        (Some(Expr::Literal(scalar, _)), None) if counts && !scalar.is_null() => (None, false),
+        (Some(argument), None) => (Some(argument.clone()), false),
+        (None, None) if aggregate.function == AggregateFunction::CountStar => (None, false),
+        (None, Some(filter)) if aggregate.function == AggregateFunction::CountStar => {
+            // A condition that is a mere column becomes bits too.
+            (Some(Expr::And(vec![filter.clone()])), true)
+        }
+        (Some(argument), Some(filter)) if counts => {
+            let present = Expr::IsNotNull(Box::new(argument.clone()));
+            (Some(Expr::And(vec![filter.clone(), present])), true)
+        }
+        (Some(argument), Some(filter)) => {
+            let ty = argument.type_over(types);
+            let branches = vec![(filter.clone(), argument.clone())];
+            (Some(Expr::Case { branches, otherwise: None, ty }), false)
+        }
+        (None, _) => return Err(Error::Unsupported(format!("{:?} without an argument", aggregate.function))),
+    })
+}
+
+fn check(function: AggregateFunction, argument: &LogicalType) -> Result<()> {
+    let summable = crate::expr::digits(argument).is_some()
+        || matches!(argument, LogicalType::Float32 | LogicalType::Float64);
+    let fine = match function {
+        AggregateFunction::CountStar | AggregateFunction::Count => true,
+        AggregateFunction::Sum | AggregateFunction::Average => summable,
+        AggregateFunction::Min | AggregateFunction::Max => argument.physical().is_some(),
+    };
+    if fine { Ok(()) } else { Err(Error::Unsupported(format!("{function:?} of {argument}"))) }
+}
+
+impl Part {
+    /// The table's column that the argument is.
+    pub(super) fn table_column(&self, plan: &AggregatePlan) -> Option<usize> {
+        match plan.operand(self)? {
+            Operand::Column(column) => match plan.columns[column] {
+                ScanColumn::Table(column) => Some(column),
+                ScanColumn::RowId => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// It counts rows, whatever they hold.
+    pub(super) fn is_row_count(&self) -> bool {
+        self.output.is_none()
+    }
+}

@@ -1,0 +1,160 @@
+//! Sums: exact in 128 bits for integers and decimals, in double precision for floats.
+
+use super::form::{Argument, Form};
+use crate::dispatch::each_narrow;
+use crate::{Error, Result};
+use sinter_codec::{Bitmap, Values};
+
+/// A running sum of either kind, with the number of values in it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sum {
+    pub(super) exact: i128,
+    pub(super) float: f64,
+    pub(super) count: u64,
+}
+
+impl Sum {
+    /// Adds a vector.
+    pub(super) fn add(&mut self, argument: Argument<'_>) -> Result<()> {
+        let present = argument.present();
+        if present == 0 {
+            return Ok(());
+        }
+        self.count += present as u64;
+        match argument.form {
+            Form::Null | Form::Nested(_) => {}
+            Form::Truth(bits) => self.add_exact(bits.count_ones() as i128)?,
+            Form::Constant(Values::F32(one)) => self.float += f64::from(one[0]) * present as f64,
+            Form::Constant(Values::F64(one)) => self.float += one[0] * present as f64,
+            Form::Constant(one) => match crate::vector::scalar_at(one, 0) {
+                sinter_codec::Scalar::Int(value) => {
+                    self.add_exact(value.checked_mul(present as i128).ok_or_else(overflow)?)?;
+                }
+                _ => return Err(not_a_number()),
+            },
+            Form::BaseDelta(base, deltas) => {
+                let deltas = each_narrow!(deltas, deltas => small(argument.validity, deltas));
+                let bases = base.checked_mul(present as i128).ok_or_else(overflow)?;
+                self.add_exact(bases.checked_add(deltas.into()).ok_or_else(overflow)?)?;
+            }
+            Form::Codes(codes, dictionary) => {
+                each_narrow!(codes, codes => {
+                    self.add_picked(dictionary.values.as_values(), argument, |row| codes[row] as usize)?;
+                });
+            }
+            Form::Flat(values) => self.add_flat(values, argument)?,
+        }
+        Ok(())
+    }
+
+    /// Adds what another worker found.
+    pub(super) fn merge(&mut self, other: &Sum) -> Result<()> {
+        self.count += other.count;
+        self.float += other.float;
+        self.add_exact(other.exact)
+    }
+
+    /// Adds a sum that is known from elsewhere.
+    pub(super) fn add_known(&mut self, sum: i128, count: u64) -> Result<()> {
+        self.count += count;
+        self.add_exact(sum)
+    }
+
+    fn add_exact(&mut self, value: i128) -> Result<()> {
+        self.exact = self.exact.checked_add(value).ok_or_else(overflow)?;
+        Ok(())
+    }
+
+    fn add_flat(&mut self, values: Values<'_>, argument: Argument<'_>) -> Result<()> {
+        let validity = argument.validity;
+        match values {
+            Values::I8(values) => self.add_exact(small(validity, values).into()),
+            Values::I16(values) => self.add_exact(small(validity, values).into()),
+            Values::I32(values) => self.add_exact(small(validity, values).into()),
+            Values::U8(values) => self.add_exact(small(validity, values).into()),
+            Values::U16(values) => self.add_exact(small(validity, values).into()),
+            Values::U32(values) => self.add_exact(small(validity, values).into()),
+            Values::I64(values) => self.add_exact(large(validity, values)),
+            Values::U64(values) => self.add_exact(large(validity, values)),
+            Values::I128(values) => {
+                let mut sum = Some(self.exact);
+                argument.for_each_present(|row| sum = sum.and_then(|sum| sum.checked_add(values[row])));
+                self.exact = sum.ok_or_else(overflow)?;
+                Ok(())
+            }
+            Values::F32(values) => {
+                argument.for_each_present(|row| self.float += f64::from(values[row]));
+                Ok(())
+            }
+            Values::F64(values) => {
+                argument.for_each_present(|row| self.float += values[row]);
+                Ok(())
+            }
+            Values::Bytes(_) => Err(not_a_number()),
+        }
+    }
+
+    /// Values by position: entries of a dictionary.
+    fn add_picked(&mut self, entries: Values<'_>, argument: Argument<'_>, pick: impl Fn(usize) -> usize) -> Result<()> {
+        macro_rules! integers {
+            ($entries:expr) => {{
+                let mut sum = Some(self.exact);
+                argument.for_each_present(|row| {
+                    let entry = i128::from($entries.get(pick(row)).copied().unwrap_or_default());
+                    sum = sum.and_then(|sum| sum.checked_add(entry));
+                });
+                self.exact = sum.ok_or_else(overflow)?;
+            }};
+        }
+        macro_rules! floats {
+            ($entries:expr) => {
+                argument.for_each_present(|row| {
+                    self.float += f64::from($entries.get(pick(row)).copied().unwrap_or_default());
+                })
+            };
+        }
+        match entries {
+            Values::I8(entries) => integers!(entries),
+            Values::I16(entries) => integers!(entries),
+            Values::I32(entries) => integers!(entries),
+            Values::I64(entries) => integers!(entries),
+            Values::I128(entries) => integers!(entries),
+            Values::U8(entries) => integers!(entries),
+            Values::U16(entries) => integers!(entries),
+            Values::U32(entries) => integers!(entries),
+            Values::U64(entries) => integers!(entries),
+            Values::F32(entries) => floats!(entries),
+            Values::F64(entries) => floats!(entries),
+            Values::Bytes(_) => return Err(not_a_number()),
+        }
+        Ok(())
+    }
+}
+
+/// Numbers of up to 32 bits: 2^31 of them fit a sum of 64 bits, far more than a vector has.
+fn small<T: Copy + Into<i64>>(validity: Option<&Bitmap>, values: &[T]) -> i64 {
+    match validity {
+        None => values.iter().map(|&value| value.into()).sum(),
+        Some(validity) => values
+            .iter()
+            .enumerate()
+            .map(|(row, &value)| if validity.get(row) { value.into() } else { 0 })
+            .sum(),
+    }
+}
+
+/// Numbers of 64 bits: 2^63 of them fit a sum of 128 bits.
+fn large<T: Copy + Into<i128>>(validity: Option<&Bitmap>, values: &[T]) -> i128 {
+    match validity {
+        None => values.iter().map(|&value| value.into()).sum(),
+        Some(validity) => validity.ones().map(|row| values[row].into()).sum(),
+    }
+}
+
+pub(super) fn overflow() -> Error {
+    Error::Overflow { what: "a sum beyond 128 bits".into(), type_name: "DECIMAL(38)".into() }
+}
+
+fn not_a_number() -> Error {
+    Error::Unsupported("a sum of something other than numbers".into())
+}

@@ -1,0 +1,249 @@
+//! One row group at work: its pins, its opened segments, and what was made ready for it.
+
+use super::plan::ScanPlan;
+use super::test::Test;
+use super::vectors::Tally;
+use super::zone::Verdict;
+use crate::edge::SegmentReader;
+use crate::{Dictionary, Error, Pinned, Result, RowIds, ScanColumn, TableSource};
+use sinter_codec::{Bitmap, Block, PreparedPredicate, Scratch, VECTOR_LEN};
+use std::cell::OnceCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What a worker keeps of the group it is in, also between two calls. Pins last until the group is done.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) index: usize,
+    pub(super) rows: usize,
+    pub(super) next_vector: usize,
+    pub(super) deleted: Option<Arc<Bitmap>>,
+    pub(super) row_ids: Option<RowIds>,
+    /// Tests that zone maps do not decide, by their place in the plan.
+    pub(super) tests: Vec<usize>,
+    /// Per column of the scan.
+    pins: Vec<OnceCell<Pinned>>,
+    pub(super) dictionaries: Vec<Option<Arc<Dictionary>>>,
+    /// Per leaf of the tests.
+    prepared: Vec<Option<PreparedPredicate>>,
+}
+
+impl Group {
+    /// The group as zone maps and delete marks show it; `None` where they rule all rows out.
+    pub(super) fn enter(plan: &ScanPlan, source: &dyn TableSource, index: usize) -> Option<Group> {
+        let rows = source.group_rows(index);
+        let deleted = source.deleted(index).filter(|deleted| deleted.any());
+        if rows == 0 || deleted.as_ref().is_some_and(|deleted| deleted.all()) {
+            return None;
+        }
+        let stats = |column: usize| match plan.columns[column] {
+            ScanColumn::Table(column) => source.zone(index, column),
+            ScanColumn::RowId => None,
+        };
+        let mut tests = Vec::new();
+        for (number, test) in plan.tests.iter().enumerate() {
+            match test.verdict(&stats) {
+                Verdict::None => return None,
+                Verdict::Some => tests.push(number),
+                Verdict::All => {}
+            }
+        }
+        let row_ids = plan.columns.contains(&ScanColumn::RowId).then(|| source.row_ids(index));
+        Some(Group {
+            index,
+            rows,
+            next_vector: 0,
+            deleted,
+            row_ids,
+            tests,
+            pins: plan.columns.iter().map(|_| OnceCell::new()).collect(),
+            dictionaries: plan.columns.iter().map(|_| None).collect(),
+            prepared: (0..plan.leaf_count).map(|_| None).collect(),
+        })
+    }
+
+    /// Every row passes and none is deleted.
+    pub(super) fn is_whole(&self, plan: &ScanPlan) -> bool {
+        self.tests.is_empty() && plan.programs.is_empty() && self.deleted.is_none()
+    }
+
+    /// Rows of a vector.
+    pub(super) fn range(&self, vector: usize) -> Range<usize> {
+        vector * VECTOR_LEN..self.rows.min((vector + 1) * VECTOR_LEN)
+    }
+
+    pub(super) fn vectors(&self) -> usize {
+        self.rows.div_ceil(VECTOR_LEN)
+    }
+
+    /// The pins apart from the rest, so that opened segments may point into them while the rest changes.
+    pub(super) fn take_pins(&mut self) -> Vec<OnceCell<Pinned>> {
+        std::mem::take(&mut self.pins)
+    }
+
+    pub(super) fn put_pins(&mut self, pins: Vec<OnceCell<Pinned>>) {
+        self.pins = pins;
+    }
+}
+
+/// Segments of a group, opened when first asked for.
+pub(super) struct Segments<'p> {
+    plan: &'p ScanPlan,
+    source: &'p dyn TableSource,
+    group: usize,
+    rows: usize,
+    pins: &'p [OnceCell<Pinned>],
+    opened: Vec<OnceCell<Segment<'p>>>,
+}
+
+/// A column of the group.
+pub(super) enum Segment<'p> {
+    Plain(Block<'p>),
+    Nested(SegmentReader<'p>),
+}
+
+impl<'p> Segments<'p> {
+    pub(super) fn new(
+        plan: &'p ScanPlan,
+        source: &'p dyn TableSource,
+        group: usize,
+        rows: usize,
+        pins: &'p [OnceCell<Pinned>],
+    ) -> Segments<'p> {
+        Segments { plan, source, group, rows, pins, opened: pins.iter().map(|_| OnceCell::new()).collect() }
+    }
+
+    pub(super) fn column(&self, column: usize) -> ScanColumn {
+        self.plan.columns[column]
+    }
+
+    /// For messages.
+    pub(super) fn place(&self, column: usize) -> String {
+        let name = match self.plan.columns[column] {
+            ScanColumn::Table(column) => self.source.column_name(column),
+            ScanColumn::RowId => "row id",
+        };
+        format!("{}, row group {}, column \"{name}\"", self.source.name(), self.group)
+    }
+
+    /// A column of the table; the caller knows that it is none of row ids.
+    pub(super) fn open(&self, column: usize, tally: &mut Tally) -> Result<&Segment<'p>> {
+        if let Some(segment) = self.opened[column].get() {
+            return Ok(segment);
+        }
+        let pinned = match self.pins[column].get() {
+            Some(pinned) => pinned,
+            None => {
+                let ScanColumn::Table(table_column) = self.plan.columns[column] else {
+                    return Err(Error::Unsupported("row ids as a segment".into()));
+                };
+                let pinned = self.source.segment(self.group, table_column)?;
+                tally.bytes_compressed += pinned.len() as u64;
+                self.pins[column].get_or_init(|| pinned)
+            }
+        };
+        let segment = self.read(pinned, column).map_err(|error| error.at(self.place(column)))?;
+        Ok(self.opened[column].get_or_init(|| segment))
+    }
+
+    /// Opens a segment and holds it to what the table says about it.
+    fn read(&self, pinned: &'p Pinned, column: usize) -> Result<Segment<'p>> {
+        let ty = &self.plan.types[column];
+        let Some(physical) = ty.physical() else {
+            let reader = SegmentReader::open(pinned, ty)?;
+            reader.check_rows(&(0..self.rows))?;
+            return Ok(Segment::Nested(reader));
+        };
+        let block = Block::open(pinned)?;
+        if block.physical() != physical || block.value_count() != self.rows {
+            let what = format!(
+                "{} values of {} where the table has {} of {}",
+                block.value_count(),
+                block.physical().name(),
+                self.rows,
+                physical.name()
+            );
+            return Err(sinter_codec::Error::Damaged { place: "block".into(), what }.into());
+        }
+        Ok(Segment::Plain(block))
+    }
+
+    /// A column of a plain type.
+    pub(super) fn block(&self, column: usize, tally: &mut Tally) -> Result<&Block<'p>> {
+        match self.open(column, tally)? {
+            Segment::Plain(block) => Ok(block),
+            Segment::Nested(_) => Err(Error::Unsupported("a nested column as a block".into())),
+        }
+    }
+}
+
+/// Evaluates tests on the vectors of a group.
+pub(super) struct Tester<'a, 'p> {
+    pub(super) segments: &'a Segments<'p>,
+    pub(super) group: &'a mut Group,
+    pub(super) scratch: &'a mut Scratch,
+    pub(super) tally: &'a mut Tally,
+}
+
+impl Tester<'_, '_> {
+    /// Writes over `out` which rows of `range` pass.
+    pub(super) fn run(&mut self, test: &Test, leaf: &mut usize, range: Range<usize>, out: &mut Bitmap) -> Result<()> {
+        match test {
+            Test::Never => out.reset(range.len(), false),
+            Test::All(parts) => {
+                out.reset(range.len(), true);
+                let mut bits = Bitmap::default();
+                for part in parts {
+                    self.run(part, leaf, range.clone(), &mut bits)?;
+                    out.and(&bits);
+                }
+            }
+            Test::Any(parts) => {
+                out.reset(range.len(), false);
+                let mut bits = Bitmap::default();
+                for part in parts {
+                    self.run(part, leaf, range.clone(), &mut bits)?;
+                    out.or(&bits);
+                }
+            }
+            Test::Null { column, negated } => {
+                *leaf += 1;
+                let block = self.segments.block(*column, self.tally)?;
+                let some_null = block.validity(range.clone(), out).map_err(|error| self.place(error, *column))?;
+                if !some_null {
+                    out.reset(range.len(), true);
+                }
+                if !negated {
+                    out.invert();
+                }
+                self.tally.filters_encoded += 1;
+            }
+            Test::Column { column, predicate, negated } => {
+                let number = *leaf;
+                *leaf += 1;
+                let block = self.segments.block(*column, self.tally)?;
+                if self.group.prepared[number].is_none() {
+                    let prepared = block.prepare(predicate).map_err(|error| self.place(error, *column))?;
+                    self.group.prepared[number] = Some(prepared);
+                }
+                let Some(prepared) = &self.group.prepared[number] else { return Ok(()) };
+                let encoded = block.filter_prepared(range.clone(), prepared, self.scratch, out);
+                let encoded = encoded.map_err(|error| self.place(error, *column))?;
+                if *negated {
+                    out.invert();
+                    let mut present = Bitmap::default();
+                    if block.validity(range, &mut present).map_err(|error| self.place(error, *column))? {
+                        out.and(&present);
+                    }
+                }
+                self.tally.filters_encoded += u64::from(encoded);
+                self.tally.filters_decoded += u64::from(!encoded);
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&self, error: sinter_codec::Error, column: usize) -> Error {
+        Error::from(error).at(self.segments.place(column))
+    }
+}

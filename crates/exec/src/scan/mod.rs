@@ -1,0 +1,16 @@
+//! The scan: from row groups to vectors of surviving rows, decoding as late and as little as it can.
+//!
+//! A filter is split in two when the pipeline starts. What compares a column with constants is a [`Test`], answered by
+//! zone maps for whole row groups and by the codec on encoded vectors; the rest are programs over decoded values of the
+//! rows that are still alive. Columns are opened when first needed, and decoded for survivors only.
+
+mod group;
+mod plan;
+mod row_ids;
+mod selection;
+mod test;
+mod vectors;
+mod zone;
+
+pub(crate) use plan::ScanPlan;
+pub(crate) use vectors::{Scanner, Shared, Sink};

@@ -1,0 +1,78 @@
+//! Which rows of a vector are alive.
+
+use sinter_codec::Bitmap;
+
+/// All rows of a vector, or some by their positions. Tests on the encoded form work on bitmaps; as soon as values are
+/// decoded for some of the rows, positions say which, because that is what gathering wants.
+#[derive(Debug, Default)]
+pub(super) struct Selection {
+    /// Ascending; meaningful unless `all`.
+    positions: Vec<u16>,
+    rows: usize,
+    all: bool,
+}
+
+impl Selection {
+    /// Takes the set bits over.
+    pub(super) fn set(&mut self, alive: &Bitmap) {
+        self.rows = alive.count_ones();
+        self.all = self.rows == alive.len();
+        if !self.all {
+            alive.positions_into(&mut self.positions);
+        }
+    }
+
+    /// How many rows are alive.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The positions, or `None` when all rows are alive.
+    pub(super) fn positions(&self) -> Option<&[u16]> {
+        (!self.all).then_some(&self.positions)
+    }
+
+    /// Keeps those of the alive rows whose bit is set (one bit per alive row) and writes to `kept` which of them these
+    /// are.
+    pub(super) fn keep(&mut self, passed: &Bitmap, kept: &mut Vec<u16>) {
+        passed.positions_into(kept);
+        if self.all {
+            self.positions.clone_from(kept);
+        } else {
+            for (index, &row) in kept.iter().enumerate() {
+                self.positions[index] = self.positions[usize::from(row)];
+            }
+            self.positions.truncate(kept.len());
+        }
+        self.all &= kept.len() == self.rows;
+        self.rows = kept.len();
+    }
+
+    /// One bit per row of a vector of `len` rows.
+    pub(super) fn to_bitmap(&self, len: usize) -> Bitmap {
+        let mut bits = Bitmap::new(len, self.all);
+        if !self.all {
+            for &position in &self.positions {
+                bits.set(position.into(), true);
+            }
+        }
+        bits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_one_after_the_other() {
+        let (mut selection, mut kept) = (Selection::default(), Vec::new());
+        selection.set(&Bitmap::new(5, true));
+        assert_eq!(selection.positions(), None);
+        selection.keep(&Bitmap::from_bools([true, false, true, true, false]), &mut kept);
+        assert_eq!(selection.positions(), Some(&[0, 2, 3][..]));
+        selection.keep(&Bitmap::from_bools([false, true, true]), &mut kept);
+        assert_eq!((selection.positions(), selection.rows()), (Some(&[2, 3][..]), 2));
+        assert_eq!(selection.to_bitmap(5), Bitmap::from_bools([false, false, true, true, false]));
+    }
+}
