@@ -106,10 +106,8 @@ enum SynchronousMode {
 impl Engine {
     /// The options as the database takes them.
     pub(crate) fn config(&self) -> Config {
-        let mut config = Config::builder()
-            .read_only(self.readonly)
-            .create(!self.readonly)
-            .synchronous(match self.synchronous {
+        let mut config =
+            Config::builder().read_only(self.readonly).create(!self.readonly).synchronous(match self.synchronous {
                 SynchronousMode::Full => Synchronous::Full,
                 SynchronousMode::Normal => Synchronous::Normal,
                 SynchronousMode::Off => Synchronous::Off,

@@ -62,9 +62,9 @@ fn files(before: &str) -> (usize, Vec<Pair>) {
 }
 
 fn words(names: &dyn Names, statement: &str, before: &str) -> (usize, Vec<Pair>) {
-    let start = before.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |position| {
-        position + before[position..].chars().next().map_or(1, char::len_utf8)
-    });
+    let start = before
+        .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .map_or(0, |position| position + before[position..].chars().next().map_or(1, char::len_utf8));
     let word = &before[start..];
     let tables = names.tables();
     let used = tables_in(statement, &tables);

@@ -1,8 +1,8 @@
 //! Commands that begin with a dot: they are about the shell, or short for SQL.
 
 use crate::failure::{Failure, Result};
-use crate::output::types::sql_type;
 use crate::output::Mode;
+use crate::output::types::sql_type;
 use crate::script;
 use crate::session::{Session, quote_name, quote_text};
 use clap::ValueEnum;
@@ -42,7 +42,12 @@ pub(crate) const COMMANDS: &[Command] = &[
     },
     Command { name: ".memory", arguments: "", purpose: "what memory is used for (SHOW MEMORY)", run: memory },
     Command { name: ".timer", arguments: "on|off", purpose: "say how long each statement took", run: timer },
-    Command { name: ".mode", arguments: "table|box|csv|json|markdown|line", purpose: "how results are written", run: mode },
+    Command {
+        name: ".mode",
+        arguments: "table|box|csv|json|markdown|line",
+        purpose: "how results are written",
+        run: mode,
+    },
     Command { name: ".read", arguments: "FILE", purpose: "run a script", run: read },
     Command {
         name: ".import",
@@ -73,9 +78,9 @@ fn words(line: &str) -> Result<Vec<String>> {
     let mut rest = line.trim_start();
     while let Some(first) = rest.chars().next() {
         let (word, after) = match first {
-            '\'' | '"' => rest[1..]
-                .split_once(first)
-                .ok_or_else(|| Failure::Input(format!("the quote {first} is not closed")))?,
+            '\'' | '"' => {
+                rest[1..].split_once(first).ok_or_else(|| Failure::Input(format!("the quote {first} is not closed")))?
+            }
             _ => rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len())),
         };
         words.push(word.to_owned());
@@ -101,7 +106,10 @@ fn help(_session: &mut Session, arguments: &[String], _depth: usize) -> Result<N
     for command in COMMANDS {
         writeln!(out, "{:<42} {}", format!("{} {}", command.name, command.arguments), command.purpose)?;
     }
-    writeln!(out, "\nSQL ends with a semicolon. Ctrl-C stops a statement, Tab completes, Ctrl-R searches the history.")?;
+    writeln!(
+        out,
+        "\nSQL ends with a semicolon. Ctrl-C stops a statement, Tab completes, Ctrl-R searches the history."
+    )?;
     Ok(Next::GoOn)
 }
 
@@ -166,7 +174,8 @@ fn mode(session: &mut Session, arguments: &[String], _depth: usize) -> Result<Ne
         return Ok(Next::GoOn);
     }
     let [name] = usage(".mode", arguments)?;
-    let unknown = |_| Failure::Input(format!("unknown mode {name}; there are table, box, csv, json, markdown and line"));
+    let unknown =
+        |_| Failure::Input(format!("unknown mode {name}; there are table, box, csv, json, markdown and line"));
     session.mode = Mode::from_str(&name, true).map_err(unknown)?;
     Ok(Next::GoOn)
 }

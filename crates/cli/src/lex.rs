@@ -77,11 +77,7 @@ impl Lexer {
 
     /// Kind and length in bytes of the first span of `text`, which is not empty.
     fn span(&mut self, text: &str) -> (Kind, usize) {
-        if self.inside == Inside::Nothing {
-            self.open(text)
-        } else {
-            (self.open_kind(), self.close(text, 0))
-        }
+        if self.inside == Inside::Nothing { self.open(text) } else { (self.open_kind(), self.close(text, 0)) }
     }
 
     fn open_kind(&self) -> Kind {
@@ -232,11 +228,10 @@ mod tests {
 
     #[test]
     fn dollar_quotes_end_with_their_own_tag() {
-        assert_eq!(spans("$a$ $$ ; $a$ $1"), [
-            (Kind::String, "$a$ $$ ; $a$"),
-            (Kind::Symbol('$'), "$"),
-            (Kind::Number, "1")
-        ]);
+        assert_eq!(
+            spans("$a$ $$ ; $a$ $1"),
+            [(Kind::String, "$a$ $$ ; $a$"), (Kind::Symbol('$'), "$"), (Kind::Number, "1")]
+        );
         assert_eq!(spans("a$b$"), [(Kind::Word, "a$b$")]);
     }
 

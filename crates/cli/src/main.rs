@@ -14,6 +14,7 @@ mod failure;
 mod highlight;
 mod interrupt;
 mod lex;
+mod notice;
 mod output;
 mod progress;
 mod repl;
@@ -27,7 +28,6 @@ use crate::dot::Next;
 use crate::failure::{Failure, Result};
 use crate::session::Session;
 use clap::Parser;
-use console::style;
 use sinterdb::Database;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -43,16 +43,9 @@ fn main() -> ExitCode {
     match ran {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            print_failure(&failure);
+            notice::failure(&failure);
             ExitCode::from(failure.exit_code())
         }
-    }
-}
-
-/// Says on standard error what went wrong.
-fn print_failure(failure: &Failure) {
-    if !failure.is_closed_pipe() {
-        eprintln!("{}", style(failure).for_stderr().red());
     }
 }
 
@@ -67,7 +60,7 @@ fn shell(args: &Args) -> Result<()> {
     let closed = database.close().map_err(Failure::from);
     match (ran, closed) {
         (Err(failure), Err(second)) => {
-            print_failure(&second);
+            notice::failure(&second);
             Err(failure)
         }
         (ran, closed) => ran.and(closed),
@@ -81,14 +74,10 @@ fn open(args: &Args) -> Result<Database> {
     };
     let database = Database::open_with(path, config)?;
     if database.is_new() {
-        note(&format!("new database {}", path.display()));
+        notice::note(&format!("new database {}", path.display()));
     }
-    database.notes().iter().for_each(|text| note(text));
+    database.notes().iter().for_each(|text| notice::note(text));
     Ok(database)
-}
-
-fn note(text: &str) {
-    eprintln!("{} {text}", style("note:").for_stderr().yellow());
 }
 
 fn statements(args: &Args, session: &mut Session) -> Result<()> {

@@ -47,11 +47,12 @@ impl Drop for Watch {
 }
 
 fn new_bar() -> ProgressBar {
-    ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
+    ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_elapsed(QUIET_START)
 }
 
 fn draw(bar: &ProgressBar, progress: &Progress) {
     let label = if progress.label.is_empty() { "running" } else { &progress.label };
+    bar.set_message(label.to_owned());
     match progress.total.filter(|total| *total > 0) {
         Some(total) => {
             bar.set_style(style("{spinner:.dim} {msg} {bar:30.cyan/dim} {percent:>3}% {elapsed:.dim}"));
@@ -60,7 +61,6 @@ fn draw(bar: &ProgressBar, progress: &Progress) {
         }
         None => bar.set_style(style("{spinner:.dim} {msg} {elapsed:.dim}")),
     }
-    bar.set_message(label.to_owned());
     bar.tick();
 }
 

@@ -72,7 +72,7 @@ fn run_piece(session: &mut Session, piece: &Piece) -> Result<Next> {
         if failure.is_closed_pipe() {
             return Err(failure);
         }
-        crate::print_failure(&failure);
+        crate::notice::failure(&failure);
         Ok(Next::GoOn)
     })
 }

@@ -2,6 +2,7 @@
 
 use crate::failure::Result;
 use crate::interrupt::Signals;
+use crate::notice;
 use crate::output::{Mode, Screen, counted};
 use crate::progress::Watch;
 use console::style;
@@ -49,9 +50,7 @@ impl Session {
             Outcome::Rows(query) => self.print(query, watch)?,
             Outcome::Done { tag, rows, notes } => {
                 drop(watch);
-                for note in notes {
-                    eprintln!("{} {note}", style("note:").for_stderr().yellow());
-                }
+                notes.iter().for_each(|note| notice::note(note));
                 if self.interactive {
                     let rows = rows.map_or(String::new(), |rows| format!(", {}", counted(rows as usize, "row")));
                     writeln!(std::io::stdout(), "{}", style(format!("{tag}{rows}")).dim())?;
@@ -59,7 +58,7 @@ impl Session {
             }
         }
         if self.timer {
-            eprintln!("{}", style(format!("time: {}", seconds(started.elapsed()))).for_stderr().dim());
+            notice::time(&seconds(started.elapsed()));
         }
         Ok(())
     }

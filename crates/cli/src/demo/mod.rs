@@ -34,6 +34,11 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
     let mut loaded = load::load(&stage.session, flights::tables()?)?;
     loaded.extend(load::load(&stage.session, tpch::tables(args.sf))?);
     load::print(&mut stage, &loaded)?;
+    stage.remark(&format!(
+        "flights to airlines: every flight out of New York in 2013 (nycflights13, CC0); the rest: TPC-H, scale {}",
+        args.sf
+    ))?;
+    stage.remark("plain: the values side by side, uncompressed; pressed: what SinterDB keeps of them")?;
 
     stage.step("Look inside", "each column chose its scheme from a sample of its values (SHOW STORAGE flights)")?;
     report::print(&mut stage, "flights")?;
@@ -61,6 +66,12 @@ impl Stage {
         self.steps += 1;
         let gap = if self.steps == 1 { "" } else { "\n" };
         writeln!(self.out, "{gap}{} {}", style(format!("{}. {name}:", self.steps)).bold().cyan(), style(shows).dim())?;
+        Ok(())
+    }
+
+    /// A line that explains.
+    fn remark(&mut self, text: &str) -> Result<()> {
+        writeln!(self.out, "  {}", style(text).dim())?;
         Ok(())
     }
 }

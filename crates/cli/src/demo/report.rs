@@ -2,9 +2,8 @@
 
 use super::Stage;
 use crate::failure::Result;
-use crate::output::{Align, Cells, Column, Frame, Grid};
+use crate::output::{Align, Cells, Column, Frame, Grid, grouped};
 use crate::session::{Session, quote_text};
-use console::style;
 use sinterdb::Error;
 use std::io::Write;
 
@@ -57,7 +56,8 @@ pub(super) fn print(stage: &mut Stage, table: &str) -> Result<()> {
         heading("ratio", Align::Right),
     ];
     let line = |name: &str, ty: &str, scheme: &str, plain: u64, pressed: u64| {
-        let values = [name.into(), ty.to_lowercase(), scheme.into(), bytes(plain), bytes(pressed), ratio(plain, pressed)];
+        let values =
+            [name.into(), ty.to_lowercase(), scheme.into(), bytes(plain), bytes(pressed), ratio(plain, pressed)];
         values.map(Some).to_vec()
     };
     let mut rows: Vec<_> =
@@ -68,10 +68,6 @@ pub(super) fn print(stage: &mut Stage, table: &str) -> Result<()> {
     writeln!(stage.out)?;
     let grid = Grid { columns, rows, gap_before: None };
     grid.write(Frame::Open, stage.screen.width, stage.screen.colour, &mut stage.out)?;
-    if table == "flights" {
-        let note = "plain: values side by side in memory, uncompressed; pressed: what SinterDB keeps, in memory and file";
-        writeln!(stage.out, "  {}", style(note).dim())?;
-    }
     Ok(())
 }
 
@@ -95,7 +91,11 @@ pub(super) fn bytes(count: u64) -> String {
 
 /// How many times smaller, such as `4.2x`.
 pub(super) fn ratio(plain: u64, pressed: u64) -> String {
-    if pressed == 0 { "-".into() } else { format!("{:.1}x", plain as f64 / pressed as f64) }
+    match plain as f64 / pressed as f64 {
+        _ if pressed == 0 => "-".into(),
+        ratio if ratio < 99.95 => format!("{ratio:.1}x"),
+        ratio => format!("{}x", grouped(ratio.round() as u64)),
+    }
 }
 
 #[cfg(test)]
@@ -109,5 +109,6 @@ mod tests {
         assert_eq!(bytes(12_340_000), "12.3 MB");
         assert_eq!(bytes(999_900_000), "1.00 GB");
         assert_eq!(ratio(10, 4), "2.5x");
+        assert_eq!(ratio(1_000_000, 100), "10,000x");
     }
 }

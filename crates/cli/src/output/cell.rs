@@ -163,7 +163,10 @@ mod tests {
         assert_eq!(plain(BooleanArray::from(vec![true])), "true");
         assert_eq!(plain(Date32Array::from(vec![15_706])), "2013-01-01");
         assert_eq!(plain(TimestampMicrosecondArray::from(vec![1_357_020_000_000_000])), "2013-01-01 06:00:00");
-        assert_eq!(plain(TimestampNanosecondArray::from(vec![1]).with_timezone("UTC")), "1970-01-01 00:00:00.000000001+00:00");
+        assert_eq!(
+            plain(TimestampNanosecondArray::from(vec![1]).with_timezone("UTC")),
+            "1970-01-01 00:00:00.000000001+00:00"
+        );
         assert_eq!(plain(Decimal128Array::from(vec![-1234]).with_precision_and_scale(15, 2).unwrap()), "-12.34");
         assert_eq!(plain(BinaryArray::from(vec![&[0u8, 255][..]])), "\\x00ff");
         assert_eq!(plain(NullArray::new(1)), "NULL");

@@ -91,10 +91,7 @@ mod tests {
             ("a,b", Arc::new(text) as ArrayRef, true),
             ("n", Arc::new(number) as ArrayRef, true),
         ]);
-        assert_eq!(
-            written(Mode::Csv, &[batch.unwrap()]),
-            "\"a,b\",n\n,1\n\"\",\n\"a,\"\"b\"\"\nc\",3\n x ,4\n"
-        );
+        assert_eq!(written(Mode::Csv, &[batch.unwrap()]), "\"a,b\",n\n,1\n\"\",\n\"a,\"\"b\"\"\nc\",3\n x ,4\n");
     }
 
     #[test]

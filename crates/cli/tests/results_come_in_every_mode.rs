@@ -1,0 +1,68 @@
+//! Each output mode, on values that are easy to get wrong: NULL beside an empty string, quotes, line ends, wide numbers.
+
+mod shell;
+
+use shell::{output_of, sinter, sinter_with_input};
+
+const ROWS: &str = "SELECT * FROM (VALUES (1, 'a,\"b\"'), (2, ''), (3, NULL)) AS t(n, s) ORDER BY n";
+
+#[test]
+fn a_table_has_types_and_a_count() {
+    let expected = "\
+┌────────┬─────────┐
+│      n │ s       │
+│ bigint │ varchar │
+├────────┼─────────┤
+│      1 │ a,\"b\"   │
+│      2 │         │
+│      3 │ NULL    │
+└────────┴─────────┘
+3 rows
+";
+    assert_eq!(output_of(&["-c", ROWS]), expected);
+}
+
+#[test]
+fn csv_tells_null_from_an_empty_string() {
+    assert_eq!(output_of(&["--csv", "-c", ROWS]), "n,s\n1,\"a,\"\"b\"\"\"\n2,\"\"\n3,\n");
+}
+
+#[test]
+fn json_keeps_all_digits() {
+    let sql = "SELECT 9223372036854775807 AS big, CAST('12345678901234567890.12' AS DECIMAL(38, 2)) AS exact, \
+               DATE '2013-01-01' AS day, [1, NULL] AS list, CAST(NULL AS VARCHAR) AS nothing";
+    assert_eq!(
+        output_of(&["--json", "-c", sql]),
+        "[{\"big\":9223372036854775807,\"exact\":12345678901234567890.12,\"day\":\"2013-01-01\",\
+         \"list\":[1,null],\"nothing\":null}]\n"
+    );
+}
+
+#[test]
+fn markdown_and_line() {
+    assert_eq!(
+        output_of(&["--markdown", "-c", ROWS]),
+        "|   n | s     |\n|----:|-------|\n|   1 | a,\"b\" |\n|   2 |       |\n|   3 | NULL  |\n"
+    );
+    assert_eq!(output_of(&["--line", "-c", "SELECT 1 AS a, 'x' AS long"]), "   a = 1\nlong = x\n");
+}
+
+#[test]
+fn a_mode_can_change_within_a_script() {
+    let ran = sinter_with_input(&[], ".mode csv\nSELECT 1 AS a;\n.mode json\nSELECT 2 AS b\n");
+    assert_eq!((ran.out.as_str(), ran.err.as_str(), ran.code), ("a\n1\n[{\"b\":2}]\n", "", 0));
+}
+
+#[test]
+fn long_results_stream() {
+    let rows = "SELECT count(*) AS n FROM generate_series(1, 100000)";
+    assert_eq!(output_of(&["--csv", "-c", rows]), "n\n100000\n");
+    let ran = sinter(&["--csv", "-c", "SELECT * FROM generate_series(1, 100000)"]);
+    assert_eq!(ran.out.lines().count(), 100_001);
+}
+
+#[test]
+fn explain_is_text_and_not_a_table() {
+    let plan = output_of(&["-c", "EXPLAIN SELECT 1"]);
+    assert!(!plan.contains('│') && plan.lines().count() > 1, "{plan}");
+}
