@@ -192,9 +192,12 @@ impl AlpReader<'_> {
             if decoded.is_ok() {
                 alp::decode(F::integers(&integers), self.exponents[vector], out);
                 let first = row % VECTOR_LEN;
-                decoded = self.for_exceptions::<F>(vector, scratch, |position, value| {
-                    if let Some(out) = position.checked_sub(first).and_then(|index| out.get_mut(index)) {
-                        *out = value;
+                decoded = self.for_exceptions::<F>(vector, scratch, |positions, values| {
+                    for (&position, &value) in positions.iter().zip(values) {
+                        if let Some(out) = usize::from(position).checked_sub(first).and_then(|index| out.get_mut(index))
+                        {
+                            *out = value;
+                        }
                     }
                 });
             }
@@ -216,10 +219,11 @@ impl AlpReader<'_> {
             }
             let out = &mut out[done..done + rows.len()];
             alp::decode(&F::integers(&integers)[done..done + rows.len()], self.exponents[vector], out);
-            gathered = self.for_exceptions::<F>(vector, scratch, |position, value| {
-                let wanted = (vector * VECTOR_LEN + position) as u32;
-                for (out, _) in out.iter_mut().zip(rows).filter(|(_, row)| **row == wanted) {
-                    *out = value;
+            gathered = self.for_exceptions::<F>(vector, scratch, |positions, values| {
+                for (out, &row) in out.iter_mut().zip(rows) {
+                    if let Ok(index) = positions.binary_search(&((row as usize % VECTOR_LEN) as u16)) {
+                        *out = values[index];
+                    }
                 }
             });
             done += rows.len();
@@ -228,12 +232,12 @@ impl AlpReader<'_> {
         gathered
     }
 
-    /// Calls `visit` with position and value of each exception of a vector.
+    /// Calls `visit` with positions and values of the exceptions of a vector, unless there are none.
     fn for_exceptions<F: Column>(
         &self,
         vector: usize,
         scratch: &mut Scratch,
-        mut visit: impl FnMut(usize, F),
+        visit: impl FnOnce(&[u16], &[F]),
     ) -> Result<()> {
         let range = self.exception_starts[vector]..self.exception_starts[vector + 1];
         if range.is_empty() {
@@ -246,9 +250,7 @@ impl AlpReader<'_> {
             self.exceptions.reader.decode(range, target, scratch)
         });
         if let (Ok(()), ValuesBuf::U16(positions)) = (&decoded, &positions) {
-            for (&position, &value) in positions.iter().zip(F::of(&values)) {
-                visit(usize::from(position), value);
-            }
+            visit(positions, F::of(&values));
         }
         scratch.give_values(positions);
         scratch.give_values(values);

@@ -76,8 +76,8 @@ fn first_free_code(width: Width) -> usize {
 /// Invariant: no two codes have the same symbol, and symbols ascend from [`first_free_code`] on.
 pub(crate) struct SymbolTable {
     width: Width,
-    /// By code, up to the last one in use.
-    symbols: Vec<Symbol>,
+    /// Codes in use.
+    code_count: usize,
     /// What decoding copies, by code; the length is 0 at codes without a symbol.
     texts: Box<[[u8; SYMBOL_BYTES]]>,
     sizes: Box<[u8]>,
@@ -104,17 +104,40 @@ impl SymbolTable {
 
     /// The table with codes of this width, used for `scale` times as much text as the sample has.
     pub(crate) fn train_width(width: Width, sample: &[&[u8]], scale: f64) -> SymbolTable {
-        SymbolTable::from_symbols(width, train::train(width, sample, scale))
+        let mut table = SymbolTable::empty(width);
+        for symbol in train::train(width, sample, scale).iter().skip(first_free_code(width)) {
+            table.push(symbol);
+        }
+        table
     }
 
-    fn from_symbols(width: Width, symbols: Vec<Symbol>) -> SymbolTable {
-        let mut texts = vec![[0; SYMBOL_BYTES]; 1 << width.bits()].into_boxed_slice();
-        let mut sizes = vec![0; 1 << width.bits()].into_boxed_slice();
-        for (code, symbol) in symbols.iter().enumerate() {
-            texts[code] = symbol.bytes;
-            sizes[code] = symbol.len;
+    /// Without a symbol of its choice.
+    fn empty(width: Width) -> SymbolTable {
+        let texts = vec![[0; SYMBOL_BYTES]; 1 << width.bits()].into_boxed_slice();
+        let sizes = vec![0; 1 << width.bits()].into_boxed_slice();
+        let mut table = SymbolTable { width, code_count: 0, texts, sizes };
+        for byte in (0..=255).take(first_free_code(width)) {
+            table.push(&Symbol::of_byte(byte));
         }
-        SymbolTable { width, symbols, texts, sizes }
+        table
+    }
+
+    /// Gives the next code to `symbol`.
+    fn push(&mut self, symbol: &Symbol) {
+        self.texts[self.code_count] = symbol.bytes;
+        self.sizes[self.code_count] = symbol.len;
+        self.code_count += 1;
+    }
+
+    /// All symbols, by code.
+    fn symbols(&self) -> impl Iterator<Item = Symbol> {
+        let texts = self.texts.iter().zip(&self.sizes).take(self.code_count);
+        texts.map(|(&bytes, &len)| Symbol { bytes, len })
+    }
+
+    /// The symbols that the table chose, ascending.
+    fn chosen(&self) -> impl Iterator<Item = Symbol> {
+        self.symbols().skip(first_free_code(self.width))
     }
 
     /// How wide its codes are.
@@ -124,12 +147,12 @@ impl SymbolTable {
 
     /// How many symbols it chose.
     pub(crate) fn symbol_count(&self) -> usize {
-        self.symbols.len() - first_free_code(self.width)
+        self.code_count - first_free_code(self.width)
     }
 
     /// What encodes with this table.
     pub(crate) fn encoder(&self) -> StringEncoder {
-        StringEncoder::new(Matcher::new(self.width, &self.symbols))
+        StringEncoder::new(Matcher::new(self.width, &self.symbols().collect::<Vec<_>>()))
     }
 
     /// Bytes of the packed codes of `values`.

@@ -11,9 +11,9 @@ impl SymbolTable {
     /// Bytes that [`SymbolTable::write`] appends.
     pub(crate) fn serialized_bytes(&self) -> usize {
         let mut previous = Symbol::NONE;
-        let chosen = self.symbols[first_free_code(self.width)..].iter().map(|symbol| {
-            let shared = shared_prefix(&previous, symbol);
-            previous = *symbol;
+        let chosen = self.chosen().map(|symbol| {
+            let shared = shared_prefix(&previous, &symbol);
+            previous = symbol;
             1 + usize::from(symbol.len) - shared
         });
         HEADER_BYTES + chosen.sum::<usize>()
@@ -24,12 +24,12 @@ impl SymbolTable {
         out.push(self.width.bits() as u8);
         out.extend_from_slice(&(self.symbol_count() as u16).to_le_bytes());
         let mut previous = Symbol::NONE;
-        for symbol in &self.symbols[first_free_code(self.width)..] {
-            let shared = shared_prefix(&previous, symbol);
+        for symbol in self.chosen() {
+            let shared = shared_prefix(&previous, &symbol);
             let suffix = &symbol.as_slice()[shared..];
             out.push(shared as u8 | (suffix.len() as u8 - 1) << 4);
             out.extend_from_slice(suffix);
-            previous = *symbol;
+            previous = symbol;
         }
     }
 
@@ -50,26 +50,24 @@ impl SymbolTable {
         if symbol_count > symbol_limit {
             return Err(damaged(format!("{symbol_count} symbols where {bits}-bit codes have {symbol_limit}")));
         }
-        let mut symbols: Vec<Symbol> = (0..=255).map(Symbol::of_byte).take(first_free_code(width)).collect();
+        let mut table = SymbolTable::empty(width);
         let mut previous = Symbol::NONE;
         for index in 0..symbol_count {
-            let symbol = read_symbol(&previous, &mut rest, index)?;
-            if width == Width::Wide && symbol.len == 1 {
+            previous = read_symbol(&previous, &mut rest, index)?;
+            if width == Width::Wide && previous.len == 1 {
                 return Err(damaged(format!("symbol {index} is a single byte, which 12-bit codes imply")));
             }
-            if symbol.as_slice() <= previous.as_slice() {
-                return Err(damaged(format!("symbol {index} does not order after the one before it")));
-            }
-            symbols.push(symbol);
-            previous = symbol;
+            table.push(&previous);
         }
-        Ok((SymbolTable::from_symbols(width, symbols), bytes.len() - rest.len()))
+        Ok((table, bytes.len() - rest.len()))
     }
 }
 
+/// Reads the symbol after `previous`. As a symbol is written without all that it shares with the one before, its first
+/// byte of its own tells that it orders after.
+#[inline]
 fn read_symbol(previous: &Symbol, rest: &mut &[u8], index: usize) -> Result<Symbol> {
-    let truncated = || damaged(format!("the bytes end within symbol {index}"));
-    let (&head, after) = rest.split_first().ok_or_else(truncated)?;
+    let Some((&head, after)) = rest.split_first() else { return Err(truncated(index)) };
     let shared = usize::from(head & 15);
     let len = shared + usize::from(head >> 4) + 1;
     if shared > usize::from(previous.len) {
@@ -78,13 +76,23 @@ fn read_symbol(previous: &Symbol, rest: &mut &[u8], index: usize) -> Result<Symb
     if len > SYMBOL_BYTES {
         return Err(damaged(format!("symbol {index} has {len} bytes, more than {SYMBOL_BYTES}")));
     }
-    let (suffix, after) = after.split_at_checked(len - shared).ok_or_else(truncated)?;
-    let mut symbol = Symbol::NONE;
-    symbol.bytes[..shared].copy_from_slice(&previous.bytes[..shared]);
-    symbol.bytes[shared..len].copy_from_slice(suffix);
-    symbol.len = len as u8;
+    let Some((suffix, after)) = after.split_at_checked(len - shared) else { return Err(truncated(index)) };
+    if shared < usize::from(previous.len) && suffix[0] <= previous.bytes[shared] {
+        return Err(damaged(format!("symbol {index} does not order after the one before it")));
+    }
+    let suffix_word = match rest[1..].first_chunk::<SYMBOL_BYTES>() {
+        Some(bytes) => u128::from_le_bytes(*bytes) & low_bytes(len - shared),
+        None => suffix.iter().rev().fold(0, |word, &byte| word << 8 | u128::from(byte)),
+    };
+    // `shared` is at most 15, as a byte follows it.
+    let word = previous.word() & !(u128::MAX << (8 * shared)) | suffix_word << (8 * shared);
     *rest = after;
-    Ok(symbol)
+    Ok(Symbol { bytes: word.to_le_bytes(), len: len as u8 })
+}
+
+/// The lowest 1 to 16 bytes of a word.
+fn low_bytes(count: usize) -> u128 {
+    u128::MAX >> (8 * (SYMBOL_BYTES - count))
 }
 
 /// Bytes that `symbol` and the one before have in common at the start; at most 15, so that a suffix remains.
@@ -93,6 +101,12 @@ fn shared_prefix(previous: &Symbol, symbol: &Symbol) -> usize {
     pairs.take_while(|(a, b)| a == b).count().min(usize::from(symbol.len) - 1)
 }
 
+#[cold]
 fn damaged(what: String) -> Error {
     Error::Damaged { place: "fsst, symbol table".into(), what }
+}
+
+#[cold]
+fn truncated(index: usize) -> Error {
+    damaged(format!("the bytes end within symbol {index}"))
 }
