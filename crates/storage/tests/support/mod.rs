@@ -6,11 +6,12 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rand::rngs::SmallRng;
 use rand::{Rng, RngCore, SeedableRng};
+use sinter_storage::testing::CrashingFileSystem;
 use sinter_storage::{
     Error, FileSystem, ObjectId, Options, PageId, PageKind, Record, RecordTag, Recovery, Result, Store, Transaction,
 };
@@ -211,4 +212,37 @@ impl Workload {
 
 pub(crate) fn record(tag: RecordTag, object: u64, payload: Vec<u8>) -> Record {
     Record { tag, object: ObjectId(object), payload }
+}
+
+/// A database after so many steps of a workload, left without a close, as a crash of the process leaves it.
+pub(crate) fn unclosed(seed: u64, steps: usize) -> (CrashingFileSystem, Workload) {
+    let fs = CrashingFileSystem::new();
+    let (store, _) = open(Arc::new(fs.clone()), Options::default()).unwrap();
+    let mut workload = Workload::new(seed, Shelf::default());
+    workload.run(&store, steps).unwrap();
+    (fs, workload)
+}
+
+/// The same, closed.
+pub(crate) fn closed(seed: u64, steps: usize) -> (CrashingFileSystem, Workload) {
+    let (fs, workload) = unclosed(seed, steps);
+    let (store, recovery) = open(Arc::new(fs.clone()), Options::default()).unwrap();
+    let mut last = Workload::new(seed, Shelf::recover(&store, recovery).unwrap());
+    last.close(&store).unwrap();
+    (fs, workload)
+}
+
+/// Opens a database and says what it holds, or the message with which it is refused.
+pub(crate) fn found(fs: &CrashingFileSystem) -> Result<(Shelf, Vec<String>), Error> {
+    let (store, mut recovery) = open(Arc::new(fs.clone()), Options::default())?;
+    let notes = std::mem::take(&mut recovery.notes);
+    let shelf = Shelf::recover(&store, recovery)?;
+    shelf.check_pages(&store).map_err(Error::caller)?;
+    Ok((shelf, notes))
+}
+
+/// The only log there is, or the newest.
+pub(crate) fn newest_log(fs: &CrashingFileSystem) -> PathBuf {
+    let number = |path: &PathBuf| path.extension().and_then(|n| n.to_str()?.parse::<u64>().ok());
+    fs.files().into_iter().filter(|path| number(path).is_some()).max_by_key(number).expect("there is a log")
 }

@@ -1,0 +1,91 @@
+//! One header copy rots, the newest even, and nothing committed is lost: the older copy's pages were not overwritten, and the
+//! logs reach back to it.
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sinter_storage::{Error, Options};
+use support::{PATH, Shelf, Workload, found, open, unclosed};
+
+const COPIES: [usize; 2] = [0, 4096];
+
+/// Long enough for several checkpoints, with frees and new pages between them.
+#[test]
+fn whichever_copy_rots_at_whatever_moment() {
+    for seed in 0..40 {
+        for steps in [5, 20, 45, 80, 120] {
+            let (fs, workload) = unclosed(seed, steps);
+            for start in COPIES {
+                let rotten = fs.copy();
+                let mut bytes = rotten.bytes(Path::new(PATH));
+                bytes[start + 60] ^= 0xFF;
+                rotten.put(Path::new(PATH), bytes);
+                let (store, mut recovery) = open(Arc::new(rotten.clone()), Options::default())
+                    .unwrap_or_else(|error| panic!("seed {seed}, {steps} steps, copy at {start}: {error}"));
+                assert_eq!(std::mem::take(&mut recovery.notes).len(), 1, "the user is told");
+                let shelf = Shelf::recover(&store, recovery).unwrap();
+                assert!(shelf == *workload.shelf(), "seed {seed}, {steps} steps, copy at {start}: another state");
+                shelf.check_pages(&store).unwrap_or_else(|what| panic!("seed {seed}, {steps} steps: {what}"));
+                // And it works on from there, as if nothing had happened.
+                let mut next = Workload::new(seed + 1, shelf);
+                next.run(&store, 30).unwrap();
+                drop(store);
+                assert_eq!(found(&rotten).unwrap().0, *next.shelf());
+            }
+        }
+    }
+}
+
+/// An open after a crash must hold back what the older header needs, as the store before it did.
+#[test]
+fn also_when_the_store_was_reopened_meanwhile() {
+    for seed in 0..40 {
+        let (fs, mut workload) = unclosed(seed, 60);
+        for round in 0..4 {
+            let (store, recovery) = open(Arc::new(fs.clone()), Options::default()).unwrap();
+            let shelf = Shelf::recover(&store, recovery).unwrap();
+            assert!(shelf == *workload.shelf());
+            workload = Workload::new(seed + 100 * round, shelf);
+            workload.run(&store, 15).unwrap();
+        }
+        for start in COPIES {
+            let rotten = fs.copy();
+            let mut bytes = rotten.bytes(Path::new(PATH));
+            bytes[start + 60] ^= 0xFF;
+            rotten.put(Path::new(PATH), bytes);
+            let (shelf, _) = found(&rotten).unwrap_or_else(|error| panic!("seed {seed}, copy at {start}: {error}"));
+            assert!(shelf == *workload.shelf(), "seed {seed}, copy at {start}: another state");
+        }
+    }
+}
+
+#[test]
+fn a_rotten_page_map_falls_back_too() {
+    let (fs, workload) = unclosed(3, 100);
+    let bytes = fs.bytes(Path::new(PATH));
+    let checkpoint = |start: usize| u64::from_le_bytes(bytes[start + 40..start + 48].try_into().unwrap());
+    let newest = if checkpoint(0) > checkpoint(4096) { 0 } else { 4096 };
+    let map_root = u64::from_le_bytes(bytes[newest + 88..newest + 96].try_into().unwrap()) & 0xFFFF_FFFF_FFFF;
+    let mut rotten = bytes.clone();
+    rotten[map_root as usize * 4096 + 77] ^= 1;
+    fs.put(Path::new(PATH), rotten);
+    let (shelf, notes) = found(&fs).unwrap();
+    assert_eq!(shelf, *workload.shelf());
+    assert!(notes[0].contains("a map node at byte"), "{notes:?}");
+}
+
+#[test]
+fn both_rotten_is_an_error_that_says_what_of_each() {
+    let (fs, _) = unclosed(1, 60);
+    let mut bytes = fs.bytes(Path::new(PATH));
+    bytes[60] ^= 1;
+    bytes[4096] = b'?';
+    fs.put(Path::new(PATH), bytes);
+    let error = open(Arc::new(fs), Options::default()).unwrap_err();
+    assert!(matches!(error, Error::HeadersDamaged { .. }));
+    let message = error.to_string();
+    assert!(message.starts_with("shop.sinter: both header copies are damaged (at 0: checksum "), "{message}");
+    assert!(message.ends_with("at 4096: does not start as a SinterDB database does); restore a backup"), "{message}");
+}
