@@ -24,7 +24,8 @@ fn main() {
 
 fn cases() -> Vec<(&'static str, ValuesBuf)> {
     let mut random = SmallRng::seed_from_u64(1);
-    let mut uniform = |bits: u32| -> Vec<i64> { (0..ROW_GROUP_LEN).map(|_| random.random_range(0..1i64 << bits)).collect() };
+    let mut uniform =
+        |bits: u32| -> Vec<i64> { (0..ROW_GROUP_LEN).map(|_| random.random_range(0..1i64 << bits)).collect() };
     let mut cases = Vec::new();
     for bits in [3, 7, 8, 12, 16, 21, 33] {
         let values = uniform(bits);
@@ -39,10 +40,19 @@ fn cases() -> Vec<(&'static str, ValuesBuf)> {
     let outliers = |v: i64| if v % 50 == 0 { v * 1_000_003 } else { v };
     cases.push(("pfor", ValuesBuf::I64(uniform(10).into_iter().map(outliers).collect())));
     let ascending = |steps: Vec<i64>| -> Vec<i64> {
-        steps.iter().scan(0, |sum, step| { *sum += step; Some(*sum) }).collect()
+        steps
+            .iter()
+            .scan(0, |sum, step| {
+                *sum += step;
+                Some(*sum)
+            })
+            .collect()
     };
     cases.push(("delta", ValuesBuf::I64(ascending(uniform(6)))));
     cases.push(("pfor_delta", ValuesBuf::I64(ascending(uniform(6).into_iter().map(outliers).collect()))));
+    let orders: Vec<i64> =
+        uniform(3).iter().enumerate().flat_map(|(i, &v)| vec![i as i64 * 5 / 2; v as usize + 1]).collect();
+    cases.push(("rle", ValuesBuf::I64(orders[..ROW_GROUP_LEN].to_vec())));
     let run = |v: usize| ((v / 37) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as i64 >> 40;
     cases.push(("rle", ValuesBuf::I64((0..ROW_GROUP_LEN).map(run).collect())));
     cases.push(("dict", ValuesBuf::I64(uniform(7).iter().map(|v| v * 1_000_000_007).collect())));

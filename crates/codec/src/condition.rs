@@ -172,7 +172,9 @@ impl IntegerCondition {
             IntegerCondition::Within(low, high) => (*low..=*high).contains(&value),
             IntegerCondition::Outside(low, high) => !(*low..=*high).contains(&value),
             IntegerCondition::OneOf(constants) => constants.binary_search(&value).is_ok(),
-            IntegerCondition::Marked(marked) => usize::try_from(value).is_ok_and(|code| code < marked.len() && marked.get(code)),
+            IntegerCondition::Marked(marked) => {
+                usize::try_from(value).is_ok_and(|code| code < marked.len() && marked.get(code))
+            }
         }
     }
 

@@ -43,8 +43,11 @@ impl Role {
     }
 }
 
-/// Of two schemes the one that decodes faster is taken if its size is within this factor of the smaller one.
+/// Of two schemes the one that decodes faster is taken if its size is within this factor of the smaller one,
 const NEARLY_EQUAL: f64 = 1.03;
+
+/// or larger by at most so many bytes: a few strings of a small dictionary need no symbol table.
+const NEARLY_EQUAL_BYTES: usize = 16;
 
 /// Hands a scheme's parts to the schemes they deserve. One per node that is written.
 #[derive(Debug)]
@@ -142,7 +145,7 @@ fn ranked(values: Values<'_>, role: Role, level: usize) -> Vec<&'static SchemeEn
         .filter_map(|entry| Some((entry.scheme.estimate(&sample, &encoder)?, entry)))
         .collect();
     let least = estimates.iter().map(|(bytes, _)| *bytes).min().unwrap_or(0);
-    let limit = (least as f64 * NEARLY_EQUAL) as usize;
+    let limit = (least as f64 * NEARLY_EQUAL) as usize + NEARLY_EQUAL_BYTES;
     estimates.sort_by_key(
         |(bytes, entry)| {
             if *bytes <= limit { (0, entry.scheme.decode_rank() as usize) } else { (1, *bytes) }

@@ -23,6 +23,7 @@ mod node;
 mod null_filling;
 mod packed;
 mod physical;
+mod picking;
 mod predicate;
 mod sample;
 mod scalar;

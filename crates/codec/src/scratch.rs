@@ -30,7 +30,13 @@ impl Default for Scratch {
             words: [0; VECTOR_LEN],
             doubles: [0; VECTOR_LEN],
         };
-        Scratch { unpacked: Box::new(unpacked), spare: Vec::new(), rows: Vec::new(), present: Bitmap::default(), codes: Encoded::default() }
+        Scratch {
+            unpacked: Box::new(unpacked),
+            spare: Vec::new(),
+            rows: Vec::new(),
+            present: Bitmap::default(),
+            codes: Encoded::default(),
+        }
     }
 }
 

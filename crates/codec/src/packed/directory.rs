@@ -150,9 +150,10 @@ impl<'a, T: Integer> PackedVector<'a, T> {
     pub(crate) fn exceptions(&self) -> impl Iterator<Item = (usize, T)> + '_ {
         let positions = self.positions.as_chunks::<POSITION_BYTES>().0;
         let values = self.exceptions.chunks_exact(self.exception_bytes.max(1));
-        let pairs = positions.iter().zip(values).map(|(position, value)| {
-            (usize::from(u16::from_le_bytes(*position)), self.base.add(sign_extended(value)))
-        });
+        let pairs = positions
+            .iter()
+            .zip(values)
+            .map(|(position, value)| (usize::from(u16::from_le_bytes(*position)), self.base.add(sign_extended(value))));
         pairs.filter(|(position, _)| *position < self.count)
     }
 

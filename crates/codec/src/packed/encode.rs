@@ -49,10 +49,18 @@ fn encode_vector<T: Integer>(vector: &[T], frame: Frame<T>, offset: u32, out: &m
         9..=16 => pack::<T, u16>(vector, frame, out),
         17..=32 => pack::<T, u32>(vector, frame, out),
         33..=64 => pack::<T, u64>(vector, frame, out),
-        _ => vector.iter().for_each(|value| value.sub(frame.base).bits().to_le_bytes().iter().for_each(|byte| out.push(*byte))),
+        _ => vector
+            .iter()
+            .for_each(|value| value.sub(frame.base).bits().to_le_bytes().iter().for_each(|byte| out.push(*byte))),
     }
-    let mut entry =
-        Entry { first: T::default(), base: frame.base, offset, bit_width: frame.bit_width as u8, exception_bytes: 0, exception_count: 0 };
+    let mut entry = Entry {
+        first: T::default(),
+        base: frame.base,
+        offset,
+        bit_width: frame.bit_width as u8,
+        exception_bytes: 0,
+        exception_count: 0,
+    };
     if frame.bit_width == PLAIN_WIDTH {
         return entry;
     }

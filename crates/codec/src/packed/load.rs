@@ -2,10 +2,11 @@
 
 use super::directory::PackedVector;
 use super::unpack::{self, Numbers};
+use crate::bit_packing::Lane;
 use crate::fixed::Integer;
 use crate::scratch::Unpacked;
 use crate::values_mut::ValuesMut;
-use crate::{Encoded, Narrow, Physical, VECTOR_LEN, ValuesBuf};
+use crate::{Encoded, Narrow, Physical, ValuesBuf};
 use std::ops::Range;
 
 /// Gives `range` of the vector as a constant or as base and deltas; false (and `out` unspecified) where it must be flat.
@@ -41,24 +42,45 @@ pub(crate) fn load<T: Integer>(
     }
     let Encoded::BaseDelta { base: base_out, deltas } = out else { unreachable!("it was just made so") };
     *base_out = least;
-    if patched {
-        let mut values = [T::default(); VECTOR_LEN];
-        let values = &mut values[..range.len()];
-        unpack::decode(vector, range, values, room);
-        let distances = values.iter().map(|value| value.wide().wrapping_sub(least) as u32);
-        match reach {
-            0..=0xff => deltas.as_u8().extend(distances.map(|distance| distance as u8)),
-            0x100..=0xffff => deltas.as_u16().extend(distances.map(|distance| distance as u16)),
-            _ => deltas.as_u32().extend(distances),
+    let numbers = unpack::unpack(vector, room);
+    if !patched {
+        match numbers {
+            Numbers::Zero => deltas.as_u8().resize(range.len(), 0),
+            Numbers::U8(numbers) => deltas.as_u8().extend_from_slice(&numbers[range]),
+            Numbers::U16(numbers) => deltas.as_u16().extend_from_slice(&numbers[range]),
+            Numbers::U32(numbers) => deltas.as_u32().extend_from_slice(&numbers[range]),
+            Numbers::U64(_) | Numbers::Plain => unreachable!("wider than 32 bits is flat"),
         }
         return true;
     }
-    match unpack::unpack(vector, room) {
-        Numbers::Zero => deltas.as_u8().resize(range.len(), 0),
-        Numbers::U8(numbers) => deltas.as_u8().extend_from_slice(&numbers[range]),
-        Numbers::U16(numbers) => deltas.as_u16().extend_from_slice(&numbers[range]),
-        Numbers::U32(numbers) => deltas.as_u32().extend_from_slice(&numbers[range]),
-        Numbers::U64(_) | Numbers::Plain => unreachable!("wider than 32 bits is flat"),
+    match reach {
+        0..=0xff => patch(vector, numbers, range, least, deltas.as_u8()),
+        0x100..=0xffff => patch(vector, numbers, range, least, deltas.as_u16()),
+        _ => patch(vector, numbers, range, least, deltas.as_u32()),
     }
     true
+}
+
+/// Appends distances from `least`, exceptions included, to `out`, which is empty.
+fn patch<T: Integer, L: Lane>(
+    vector: &PackedVector<'_, T>,
+    numbers: Numbers<'_>,
+    range: Range<usize>,
+    least: i128,
+    out: &mut Vec<L>,
+) {
+    fn raised<N: Lane, L: Lane>(numbers: &[N], by: u64, out: &mut Vec<L>) {
+        out.extend(numbers.iter().map(|&number| L::cut(number.into() + by)));
+    }
+    let by = vector.base.wide().wrapping_sub(least) as u64;
+    match numbers {
+        Numbers::Zero => out.resize(range.len(), L::cut(by)),
+        Numbers::U8(numbers) => raised(&numbers[range.clone()], by, out),
+        Numbers::U16(numbers) => raised(&numbers[range.clone()], by, out),
+        Numbers::U32(numbers) => raised(&numbers[range.clone()], by, out),
+        Numbers::U64(_) | Numbers::Plain => unreachable!("wider than 32 bits is flat"),
+    }
+    for (position, value) in vector.exceptions().filter(|(position, _)| range.contains(position)) {
+        out[position - range.start] = L::cut(value.wide().wrapping_sub(least) as u64);
+    }
 }

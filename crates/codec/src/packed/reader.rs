@@ -70,7 +70,13 @@ impl<'a, T: Integer> PackedReader<'a, T> {
         })
     }
 
-    fn decode_range(&self, range: Range<usize>, out: &mut [T], scratch: &mut Scratch, spare: &mut Vec<T>) -> Result<()> {
+    fn decode_range(
+        &self,
+        range: Range<usize>,
+        out: &mut [T],
+        scratch: &mut Scratch,
+        spare: &mut Vec<T>,
+    ) -> Result<()> {
         let mut rest = out;
         for (index, piece) in self.pieces(range) {
             let (out, after) = rest.split_at_mut(piece.len());

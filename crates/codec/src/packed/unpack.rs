@@ -35,7 +35,12 @@ pub(crate) fn unpack<'s, T: Integer>(vector: &PackedVector<'_, T>, room: &'s mut
 }
 
 /// Unpacks `count` numbers of `width` bits, which `L` holds.
-pub(crate) fn unpack_into<'s, L: Lane>(packed: &[u8], width: usize, count: usize, out: &'s mut [L; VECTOR_LEN]) -> &'s [L] {
+pub(crate) fn unpack_into<'s, L: Lane>(
+    packed: &[u8],
+    width: usize,
+    count: usize,
+    out: &'s mut [L; VECTOR_LEN],
+) -> &'s [L] {
     if count == VECTOR_LEN {
         L::unpack(packed, width, out);
     } else {
@@ -62,7 +67,12 @@ pub(crate) fn unpack_one<T: Integer>(vector: &PackedVector<'_, T>, index: usize)
 }
 
 /// Writes the values of `range` of the vector to `out`, exceptions patched, steps not summed.
-pub(crate) fn decode<T: Integer>(vector: &PackedVector<'_, T>, range: Range<usize>, out: &mut [T], room: &mut Unpacked) {
+pub(crate) fn decode<T: Integer>(
+    vector: &PackedVector<'_, T>,
+    range: Range<usize>,
+    out: &mut [T],
+    room: &mut Unpacked,
+) {
     fn add<T: Integer, L: Lane>(base: T, numbers: &[L], out: &mut [T]) {
         for (out, &number) in out.iter_mut().zip(numbers) {
             *out = base.add(T::from_delta(number.into()));

@@ -12,6 +12,7 @@ use crate::dictionary::Dictionary;
 use crate::encoder::{Encoder, Role};
 use crate::fixed::for_fixed;
 use crate::node::{Node, Opened, PAYLOAD_AT};
+use crate::picking::pick;
 use crate::sample::Sample;
 use crate::scheme::{Reader, Scheme};
 use crate::scratch::Scratch;
@@ -125,9 +126,7 @@ impl DictReader<'_> {
         match self.decoded(scratch)?.as_values() {
             Values::Bytes(view) => {
                 let ValuesMut::Bytes(buf) = out else { unreachable!("the caller asks for the type of the node") };
-                for &code in codes {
-                    buf.push_decoded(view.get(code.into() as usize), "dict")?;
-                }
+                pick(view, codes, buf, "dict")?;
             }
             values => for_fixed!(Values, values, values => fixed(values, codes, Native::slice_mut(out)), _ => ()),
         }

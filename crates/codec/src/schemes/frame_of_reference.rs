@@ -32,7 +32,8 @@ impl Scheme for FrameOfReference {
     }
 
     fn encode(&self, values: Values<'_>, _encoder: &mut Encoder<'_>, out: &mut Vec<u8>) -> Result<()> {
-        let written = for_integers!(Values, values, values => packed::encode(values, LAYOUT, Frames::Range, out), _ => None);
+        let written =
+            for_integers!(Values, values, values => packed::encode(values, LAYOUT, Frames::Range, out), _ => None);
         written.ok_or_else(|| unsuitable(self, values.physical()))
     }
 

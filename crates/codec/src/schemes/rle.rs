@@ -7,7 +7,7 @@
 
 use crate::condition::{Condition, Prepared};
 use crate::encoder::{Encoder, Role};
-use crate::fixed::{for_fixed, Fixed};
+use crate::fixed::{Fixed, for_fixed};
 use crate::node::{Node, Opened, PAYLOAD_AT};
 use crate::sample::Sample;
 use crate::scheme::{Reader, Scheme};
@@ -74,6 +74,9 @@ impl Scheme for Rle {
         Ok(Box::new(RleReader { value_count: node.value_count, lengths, values, runs: OnceLock::new() }))
     }
 }
+
+/// Runs up to this length are filled to it blindly; the next run overwrites what is too much. Spares a branch per value.
+const SHORT_RUN: usize = 8;
 
 /// Where runs of equal values start, and how long they are.
 fn runs(values: Values<'_>) -> (Vec<u32>, Vec<u32>) {
@@ -168,7 +171,10 @@ impl Reader for RleReader<'_> {
         fn fixed<T: Native>(runs: &Runs, values: &[T], range: Range<usize>, out: &mut [T]) {
             let mut done = 0;
             for (run, count) in runs.pieces(range) {
-                out[done..done + count].fill(values[run]);
+                match out[done..].first_chunk_mut::<SHORT_RUN>() {
+                    Some(slots) if count <= SHORT_RUN => *slots = [values[run]; SHORT_RUN],
+                    _ => out[done..done + count].fill(values[run]),
+                }
                 done += count;
             }
         }
