@@ -4,6 +4,28 @@ from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any, final
 
+__all__ = [
+    "CancelledError",
+    "Connection",
+    "DamagedError",
+    "DataError",
+    "DatabaseError",
+    "Error",
+    "Frame",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "IoError",
+    "NotSupportedError",
+    "OperationalError",
+    "Outcome",
+    "ProgrammingError",
+    "Rows",
+    "UnavailableError",
+    "Warning",
+    "__version__",
+]
+
 __version__: str
 
 class Warning(UserWarning): ...

@@ -1,0 +1,20 @@
+"""What the tests share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import sinterdb
+
+
+@pytest.fixture
+def db() -> Iterator[sinterdb.Connection]:
+    """Open an empty database in memory."""
+    with sinterdb.connect() as connection:
+        yield connection
+
+
+@pytest.fixture
+def slow() -> str:
+    """Return a query that runs for many seconds unless it is stopped."""
+    return "SELECT count(*) FROM range(1000000) AS a(x), range(1000000) AS b(y) WHERE (a.x * b.y) % 7 = 8"
