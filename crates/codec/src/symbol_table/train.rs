@@ -24,7 +24,7 @@ const PART_STEP: usize = 4;
 
 /// Bytes that a symbol costs in the serialised table, about: its two lengths, and what it does not share with the
 /// symbol before it.
-const SYMBOL_COST_BYTES: f64 = 6.0;
+const SYMBOL_COST_BYTES: f64 = 5.0;
 
 /// The symbols for `sample`, by code. `scale` is how many times as much text the table will be used for.
 pub(super) fn train(width: Width, sample: &[&[u8]], scale: f64) -> Vec<Symbol> {
@@ -113,7 +113,8 @@ fn best(width: Width, counts: HashMap<Symbol, u32, BuildHasherDefault<WordHasher
         Width::Wide => u64::from(count),
         Width::Narrow => u64::from(count) * u64::from(symbol.len) * if symbol.len == 1 { NARROW_BYTE_BOOST } else { 1 },
     };
-    let pays = |count: u32| f64::from(count) * scale > SYMBOL_COST_BYTES;
+    let code_bytes = width.bits() as f64 / 8.0;
+    let pays = |count: u32| f64::from(count) * scale * code_bytes > SYMBOL_COST_BYTES;
     let mut candidates: Vec<(u64, Symbol)> = counts
         .into_iter()
         .filter(|(symbol, count)| pays(*count) && (width == Width::Narrow || symbol.len > 1))
