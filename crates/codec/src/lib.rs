@@ -18,6 +18,8 @@ mod encoded;
 mod encoder;
 mod error;
 mod fixed;
+#[cfg(test)]
+mod format_pages;
 mod measure;
 mod node;
 mod null_filling;

@@ -62,6 +62,11 @@ impl Matcher {
         matcher
     }
 
+    /// How wide its codes are.
+    pub(super) fn width(&self) -> Width {
+        self.width
+    }
+
     fn insert_long(&mut self, code: usize, word: u128, len: u32) {
         self.lengths[prefix_slot(word)] |= 1 << (len - 1);
         let mut slot = symbol_slot(word, len);

@@ -7,7 +7,7 @@
 //! The idea is FSST's (Boncz, Neumann, Leis: Fast Static Symbol Table compression, PVLDB 2020). We deviate in three
 //! points. Symbols may have 16 bytes, not 8: a copy costs the same on today's machines. Besides 8-bit codes with an
 //! escape there are 12-bit codes for 4096 symbols, of which the first 256 are the single bytes, so that nothing needs
-//! an escape; on TPC-H comments they save a third of the bytes. And the table is written in lexicographic order, each
+//! an escape; on TPC-H comments they save a quarter of the bytes. And the table is written in lexicographic order, each
 //! symbol without the prefix it shares with the one before, which halves it.
 //!
 //! Use: [`sample`] a column, [`SymbolTable::train`], [`SymbolTable::encoder`] and [`pack`]; the bytes of the table come
@@ -16,6 +16,7 @@
 
 mod codes;
 mod compare;
+mod count;
 mod decode;
 mod encoder;
 mod matcher;

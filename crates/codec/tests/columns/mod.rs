@@ -66,8 +66,8 @@ pub(crate) fn column(physical: Physical, shape: Shape, len: usize, null_percent:
             ValuesBuf::Bytes(strings.iter().map(|string| &string[..]).collect())
         }
     };
-    let validity = (null_percent > 0)
-        .then(|| Bitmap::from_bools((0..len).map(|_| random.random_range(0..100) >= null_percent)));
+    let validity =
+        (null_percent > 0).then(|| Bitmap::from_bools((0..len).map(|_| random.random_range(0..100) >= null_percent)));
     Column { values, validity }
 }
 
@@ -91,7 +91,8 @@ const EXTREMES: [i128; 16] = [
 ];
 
 fn integers(shape: Shape, len: usize, random: &mut SmallRng) -> Vec<i128> {
-    let base = if random.random() { EXTREMES[random.random_range(0..EXTREMES.len())] } else { random.random_range(0..1000) };
+    let base =
+        if random.random() { EXTREMES[random.random_range(0..EXTREMES.len())] } else { random.random_range(0..1000) };
     let reach = 1i128 << random.random_range(1..20);
     let mut last = base;
     let mut next = |random: &mut SmallRng| {
@@ -228,7 +229,8 @@ pub(crate) fn predicates(column: &Column, random: &mut SmallRng) -> Vec<Predicat
     use CompareOp::*;
     let len = column.values.len();
     let mut constant = || {
-        let near = if len > 0 { scalar(&column.values, random.random_range(0..len)) } else { zero(column.values.physical()) };
+        let near =
+            if len > 0 { scalar(&column.values, random.random_range(0..len)) } else { zero(column.values.physical()) };
         match (near, random.random_range(0..6)) {
             (Scalar::Int(value), 0) => Scalar::Int(value.saturating_add(1)),
             (Scalar::Int(_), 1) => Scalar::Int(EXTREMES[random.random_range(0..EXTREMES.len())]),
