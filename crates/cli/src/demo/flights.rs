@@ -19,88 +19,31 @@ const FLOAT: DataType = DataType::Float64;
 const TIME: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
 /// The five tables, the largest first. Missing values are written as NA.
+#[rustfmt::skip]
 pub(super) fn tables() -> Result<Vec<Source>> {
     Ok(vec![
-        table(
-            "flights",
-            csv!("flights"),
-            336_776,
-            &[
-                ("year", INT),
-                ("month", INT),
-                ("day", INT),
-                ("dep_time", INT),
-                ("sched_dep_time", INT),
-                ("dep_delay", INT),
-                ("arr_time", INT),
-                ("sched_arr_time", INT),
-                ("arr_delay", INT),
-                ("carrier", TEXT),
-                ("flight", INT),
-                ("tailnum", TEXT),
-                ("origin", TEXT),
-                ("dest", TEXT),
-                ("air_time", INT),
-                ("distance", INT),
-                ("hour", INT),
-                ("minute", INT),
-                ("time_hour", TIME),
-            ],
-        )?,
-        table(
-            "weather",
-            csv!("weather"),
-            26_115,
-            &[
-                ("origin", TEXT),
-                ("year", INT),
-                ("month", INT),
-                ("day", INT),
-                ("hour", INT),
-                ("temp", FLOAT),
-                ("dewp", FLOAT),
-                ("humid", FLOAT),
-                ("wind_dir", INT),
-                ("wind_speed", FLOAT),
-                ("wind_gust", FLOAT),
-                ("precip", FLOAT),
-                ("pressure", FLOAT),
-                ("visib", FLOAT),
-                ("time_hour", TIME),
-            ],
-        )?,
-        table(
-            "planes",
-            csv!("planes"),
-            3_322,
-            &[
-                ("tailnum", TEXT),
-                ("year", INT),
-                ("type", TEXT),
-                ("manufacturer", TEXT),
-                ("model", TEXT),
-                ("engines", INT),
-                ("seats", INT),
-                ("speed", INT),
-                ("engine", TEXT),
-            ],
-        )?,
-        table(
-            "airports",
-            csv!("airports"),
-            1_458,
-            &[
-                ("faa", TEXT),
-                ("name", TEXT),
-                ("lat", FLOAT),
-                ("lon", FLOAT),
-                ("alt", INT),
-                ("tz", INT),
-                ("dst", TEXT),
-                ("tzone", TEXT),
-            ],
-        )?,
-        table("airlines", csv!("airlines"), 16, &[("carrier", TEXT), ("name", TEXT)])?,
+        table("flights", csv!("flights"), 336_776, &[
+            ("year", INT), ("month", INT), ("day", INT), ("dep_time", INT), ("sched_dep_time", INT),
+            ("dep_delay", INT), ("arr_time", INT), ("sched_arr_time", INT), ("arr_delay", INT), ("carrier", TEXT),
+            ("flight", INT), ("tailnum", TEXT), ("origin", TEXT), ("dest", TEXT), ("air_time", INT),
+            ("distance", INT), ("hour", INT), ("minute", INT), ("time_hour", TIME),
+        ])?,
+        table("weather", csv!("weather"), 26_115, &[
+            ("origin", TEXT), ("year", INT), ("month", INT), ("day", INT), ("hour", INT), ("temp", FLOAT),
+            ("dewp", FLOAT), ("humid", FLOAT), ("wind_dir", INT), ("wind_speed", FLOAT), ("wind_gust", FLOAT),
+            ("precip", FLOAT), ("pressure", FLOAT), ("visib", FLOAT), ("time_hour", TIME),
+        ])?,
+        table("planes", csv!("planes"), 3_322, &[
+            ("tailnum", TEXT), ("year", INT), ("type", TEXT), ("manufacturer", TEXT), ("model", TEXT),
+            ("engines", INT), ("seats", INT), ("speed", INT), ("engine", TEXT),
+        ])?,
+        table("airports", csv!("airports"), 1_458, &[
+            ("faa", TEXT), ("name", TEXT), ("lat", FLOAT), ("lon", FLOAT), ("alt", INT), ("tz", INT), ("dst", TEXT),
+            ("tzone", TEXT),
+        ])?,
+        table("airlines", csv!("airlines"), 16, &[
+            ("carrier", TEXT), ("name", TEXT),
+        ])?,
     ])
 }
 

@@ -1,18 +1,17 @@
-//! EXPLAIN's answer: plans are trees over many lines, which no table cell can hold.
+//! EXPLAIN's answer: a tree of lines, which reads better without a frame.
 
 use super::{Cells, ResultWriter};
 use crate::failure::Result;
 use sinterdb::arrow::array::RecordBatch;
-use sinterdb::arrow::datatypes::Schema;
+use sinterdb::arrow::datatypes::{DataType, Schema};
 use std::io::Write;
 
-/// The columns are those of EXPLAIN.
+/// The one column is that of EXPLAIN.
 pub(super) fn is_plan(schema: &Schema) -> bool {
-    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-    names == ["plan_type", "plan"]
+    matches!(schema.fields().as_ref(), [field] if field.name() == "plan" && *field.data_type() == DataType::Utf8)
 }
 
-/// Writes each plan as text below its heading.
+/// Writes each row as a line of text.
 pub(super) struct PlanWriter;
 
 impl ResultWriter for PlanWriter {
@@ -20,10 +19,7 @@ impl ResultWriter for PlanWriter {
         let schema = batch.schema();
         let cells = Cells::new(batch, &schema)?;
         for row in 0..cells.row_count() {
-            writeln!(out, "{}:", cells.text(0, row)?)?;
-            for line in cells.text(1, row)?.lines() {
-                writeln!(out, "  {line}")?;
-            }
+            writeln!(out, "{}", cells.text(0, row)?)?;
         }
         Ok(())
     }

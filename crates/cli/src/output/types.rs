@@ -25,6 +25,7 @@ pub(crate) fn sql_type(field: &Field) -> String {
         | DataType::Decimal128(precision, scale)
         | DataType::Decimal256(precision, scale) => format!("decimal({precision},{scale})"),
         DataType::Date32 | DataType::Date64 => "date".into(),
+        DataType::Time64(TimeUnit::Nanosecond) => "time(9)".into(),
         DataType::Time32(_) | DataType::Time64(_) => "time".into(),
         DataType::Timestamp(unit, zone) => timestamp(*unit, zone.is_some()),
         DataType::Duration(_) | DataType::Interval(_) => "interval".into(),
@@ -52,12 +53,13 @@ pub(crate) fn sql_type(field: &Field) -> String {
     }
 }
 
+/// SQL's default is six digits of a second.
 fn timestamp(unit: TimeUnit, has_zone: bool) -> String {
     let digits = match unit {
         TimeUnit::Second => "(0)",
         TimeUnit::Millisecond => "(3)",
-        TimeUnit::Microsecond => "(6)",
-        TimeUnit::Nanosecond => "",
+        TimeUnit::Microsecond => "",
+        TimeUnit::Nanosecond => "(9)",
     };
     format!("timestamp{digits}{}", if has_zone { " with time zone" } else { "" })
 }
@@ -83,6 +85,6 @@ mod tests {
         assert_eq!(sql_type(&Field::new("x", nested, true)), "struct(a integer[], b varchar)");
         assert_eq!(sql_type(&Field::new("x", DataType::Decimal128(15, 2), true)), "decimal(15,2)");
         let zoned = DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()));
-        assert_eq!(sql_type(&Field::new("x", zoned, true)), "timestamp with time zone");
+        assert_eq!(sql_type(&Field::new("x", zoned, true)), "timestamp(9) with time zone");
     }
 }
