@@ -30,7 +30,7 @@ def text(value: object) -> str:
 
 
 def main() -> int:
-    """Loads the tables, runs the queries, writes the files."""
+    """Load the tables, run the queries, write the files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sf", required=True, help="scale factor of the data, names the folder (0.1 -> sf0.1)")
     parser.add_argument("--data", required=True, type=Path, help="folder with the tables as Parquet")
@@ -53,7 +53,7 @@ def main() -> int:
             writer.writerow(result.columns)
             rows = result.fetchall()
             writer.writerows([text(value) for value in row] for row in rows)
-        types = ", ".join(f"{name} {kind}" for name, kind in zip(result.columns, result.types))
+        types = ", ".join(f"{name} {kind}" for name, kind in zip(result.columns, result.types, strict=True))
         print(f"{query.stem}: {len(rows)} rows ({types})")
     return 0
 

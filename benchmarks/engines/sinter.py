@@ -1,0 +1,39 @@
+"""SinterDB through its Python module."""
+
+from __future__ import annotations
+
+import pyarrow
+import sinterdb
+
+
+class Sinter:
+    """A database in memory or on a file."""
+
+    def __init__(self, path: str | None, threads: int) -> None:
+        self._database = sinterdb.connect(path, threads=threads)
+
+    def load(self, table: str, path: str) -> None:
+        """Press a table."""
+        self._database.execute(f"CREATE TABLE {table} AS SELECT * FROM '{path}'")
+
+    def finish(self) -> None:
+        """Write the checkpoint."""
+        self._database.execute("CHECKPOINT")
+
+    def held_bytes(self) -> int | None:
+        """Return what SHOW MEMORY counts."""
+        memory = self._database.memory()
+        place = memory.columns.index("bytes")
+        return sum(row[place] for row in memory.fetchall())
+
+    def query(self, sql: str) -> sinterdb.Batch:
+        """Collect the rows in memory."""
+        return self._database.sql(sql).collect()
+
+    def rows(self, result: sinterdb.Batch) -> pyarrow.Table:
+        """Hand them to pyarrow."""
+        return result.to_arrow()
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()

@@ -1,0 +1,82 @@
+"""A record as a table for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+BASE = "duckdb"
+"""Whom the others are compared with."""
+
+
+def geometric_mean(values: Iterable[float]) -> float | None:
+    """Return the geometric mean; None of nothing."""
+    logarithms = [math.log(value) for value in values]
+    return math.exp(sum(logarithms) / len(logarithms)) if logarithms else None
+
+
+def table(record: dict[str, Any]) -> str:
+    """Return the whole record as text."""
+    engines: dict[str, Any] = record["engines"]
+    lines = [[f"TPC-H, scale factor {record['scale_factor']:g}", *engines], []]
+
+    def line(title: str, cells: Iterable[str]) -> None:
+        lines.append([title, *cells])
+
+    line("load, s", (_number(engine.get("load_s")) for engine in engines.values()))
+    line("resident, MB", (_megabytes(engine.get("resident_bytes")) for engine in engines.values()))
+    line("by its own count, MB", (_megabytes(engine.get("held_bytes")) for engine in engines.values()))
+    line("resident at most, MB", (_megabytes(engine.get("peak_bytes")) for engine in engines.values()))
+    line("file, MB", (_megabytes(engine.get("file_bytes")) for engine in engines.values()))
+    lines.append([])
+    for query in record["queries"]:
+        line(f"{query}, ms", (_query(engine["queries"].get(query)) for engine in engines.values()))
+    lines.append([])
+    line("geometric mean, ms", (_number(engine.get("geometric_mean_ms")) for engine in engines.values()))
+    line(f"ratio to {BASE}", (_number(engine.get("ratio")) for engine in engines.values()))
+    widths = [max(len(line[place]) for line in lines if line) for place in range(len(engines) + 1)]
+    text = [
+        "  ".join(cell.ljust(width) if place == 0 else cell.rjust(width) for place, (cell, width) in cells).rstrip()
+        for cells in (list(enumerate(zip(line, widths, strict=False))) for line in lines)
+    ]
+    return "\n".join([*text, "", *notes(record)])
+
+
+def notes(record: dict[str, Any]) -> list[str]:
+    """Return what has to be known beside the numbers."""
+    machine = record["machine"]
+    memory = machine["memory_bytes"] / 1e9
+    out = [
+        f"{machine['cpu']}, {machine['cpus']} CPUs, {memory:.0f} GB; {record['threads']} threads; "
+        f"medians of {record['runs']} warm runs, engines in turn; commit {record['commit']}; {record['date']}",
+        ", ".join(f"{package} {version}" for package, version in record["versions"].items()),
+        "resident: the process's resident size after loading, less that of the same process with nothing loaded",
+    ]
+    for name, engine in record["engines"].items():
+        if "error" in engine:
+            out.append(f"{name}: {engine['error']}")
+        for query, result in engine["queries"].items():
+            if result.get("answer") != "same":
+                out.append(f"{name}, {query}: {result.get('error') or result.get('answer')}")
+        missing = len(record["queries"]) - engine["queries_timed"]
+        if missing:
+            out.append(f"{name}: mean and ratio leave out {missing} queries")
+    return out
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def _megabytes(value: int | None) -> str:
+    return "-" if value is None else f"{value / 1e6:.0f}"
+
+
+def _query(result: dict[str, Any] | None) -> str:
+    if result is None or "median_ms" not in result:
+        return "-"
+    mark = "" if result["answer"] == "same" else " !"
+    return _number(result["median_ms"]) + mark
