@@ -1,0 +1,150 @@
+//! What the filter rules out is neither pinned nor decoded, and the counters say so.
+
+mod support;
+
+use arrow::array::{ArrayRef, Int64Array, StringArray};
+use sinter_codec::{Choice, CompareOp, Scalar};
+use sinter_exec::{
+    Aggregate, AggregateFunction, ArithmeticOp, Counters, Expr, LogicalType, Output, Pipeline, ScanColumn,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use support::exprs::{boxed, int};
+use support::table::MemoryTable;
+
+/// Four groups of 4096 rows: ascending numbers, numbers that repeat every 1024 rows, and words.
+fn table() -> MemoryTable {
+    let ascending: ArrayRef = Arc::new((0..16384).collect::<Int64Array>());
+    let repeating: ArrayRef = Arc::new((0..16384i64).map(|row| row % 1024).collect::<Int64Array>());
+    let words: ArrayRef = Arc::new((0..16384).map(|row| Some(format!("word {}", row % 5))).collect::<StringArray>());
+    let columns =
+        [(ascending, LogicalType::Int64), (repeating, LogicalType::Int64), (words, LogicalType::Utf8)];
+    MemoryTable::new(&columns, 4096, &[Choice::Auto])
+}
+
+fn compare(op: CompareOp, column: usize, value: i128) -> Expr {
+    Expr::Compare(op, boxed(Expr::Column(column)), boxed(int(value, LogicalType::Int64)))
+}
+
+fn pipeline(table: &Arc<MemoryTable>, filter: Vec<Expr>, output: Output) -> Pipeline {
+    let columns = (0..3).map(ScanColumn::Table).collect();
+    Pipeline { source: table.clone(), columns, filter, output, limit: None }
+}
+
+fn aggregate(function: AggregateFunction, column: usize) -> Aggregate {
+    Aggregate { function, argument: Some(Expr::Column(column)), filter: None, ty: LogicalType::Int64 }
+}
+
+fn count_star() -> Aggregate {
+    Aggregate { function: AggregateFunction::CountStar, argument: None, filter: None, ty: LogicalType::Int64 }
+}
+
+fn read(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+fn vectors(counters: &Counters) -> (u64, u64, u64) {
+    (read(&counters.vectors_total), read(&counters.vectors_rejected), read(&counters.vectors_decoded))
+}
+
+#[test]
+fn a_comparison_runs_on_the_encoded_form_and_decodes_only_what_passes() {
+    let table = Arc::new(table());
+    // Rows 5000 to 5009: one group of four, one vector of that group's four.
+    let filter = vec![compare(CompareOp::GreaterOrEqual, 0, 5000), compare(CompareOp::Less, 0, 5010)];
+    let output = Output::Aggregate(vec![aggregate(AggregateFunction::Sum, 1)]);
+    let run = pipeline(&table, filter, output).start().expect("ours");
+    let expected: i128 = (5000..5010).map(|row: i128| row % 1024).sum();
+    assert_eq!(run.aggregate(1).expect("no error"), [Scalar::Int(expected)]);
+    let counters = &run.counters;
+    assert_eq!((read(&counters.groups_total), read(&counters.groups_pruned)), (4, 3));
+    assert_eq!(vectors(counters), (4, 3, 1));
+    assert_eq!((read(&counters.rows_scanned), read(&counters.rows_selected)), (4096, 10));
+    assert_eq!(table.pins.load(Ordering::Relaxed), 2, "the filter's column and the sum's, of one group");
+    assert_eq!(read(&counters.filters_encoded) + read(&counters.filters_decoded), 4, "both bounds are one test");
+}
+
+#[test]
+fn a_filter_that_no_row_passes_opens_no_output_column() {
+    let table = Arc::new(table());
+    // Within the zone maps of both columns, but never together.
+    let filter = vec![
+        compare(CompareOp::Equal, 1, 7),
+        Expr::Compare(
+            CompareOp::Equal,
+            boxed(Expr::Column(2)),
+            boxed(Expr::Literal(Scalar::Bytes(b"word 3x".to_vec()), LogicalType::Utf8)),
+        ),
+    ];
+    let output = Output::Rows(vec![Expr::Column(0)]);
+    let run = pipeline(&table, filter, output).start().expect("ours");
+    let rows = support::rows_of_run(&run, &[LogicalType::Int64], 2).expect("no error");
+    assert!(rows.is_empty());
+    assert_eq!(vectors(&run.counters), (16, 16, 0));
+    assert_eq!(table.pins.load(Ordering::Relaxed), 8, "two filter columns of four groups");
+}
+
+#[test]
+fn conditions_on_decoded_values_see_survivors_only() {
+    let table = Arc::new(table());
+    // Division by the row's number modulo 1024 fails on every 1024th row, which the cheap comparison drops before.
+    let quotient = Expr::Arithmetic {
+        op: ArithmeticOp::Divide,
+        left: boxed(int(1_000_000, LogicalType::Int64)),
+        right: boxed(Expr::Column(1)),
+        ty: LogicalType::Int64,
+    };
+    let expensive = Expr::Compare(CompareOp::Greater, boxed(quotient), boxed(int(100_000, LogicalType::Int64)));
+    let filter = vec![expensive, compare(CompareOp::NotEqual, 1, 0)];
+    let output = Output::Aggregate(vec![count_star()]);
+    let run = pipeline(&table, filter, output).start().expect("ours");
+    assert_eq!(run.aggregate(2).expect("no division by zero"), [Scalar::Int(16 * 9)]);
+}
+
+#[test]
+fn statistics_answer_for_whole_groups() {
+    let table = Arc::new(table());
+    let all = vec![
+        count_star(),
+        aggregate(AggregateFunction::Count, 2),
+        aggregate(AggregateFunction::Min, 0),
+        aggregate(AggregateFunction::Max, 0),
+        aggregate(AggregateFunction::Sum, 0),
+    ];
+    // The filter holds for all rows of the last two groups, as their zone maps know.
+    let filter = vec![compare(CompareOp::GreaterOrEqual, 0, 8192)];
+    let run = pipeline(&table, filter, Output::Aggregate(all)).start().expect("ours");
+    let sum: i128 = (8192..16384).sum();
+    let expected = [8192, 8192, 8192, 16383, sum].map(Scalar::Int);
+    assert_eq!(run.aggregate(1).expect("no error"), expected);
+    assert_eq!((read(&run.counters.groups_pruned), read(&run.counters.groups_answered)), (2, 2));
+    assert_eq!(table.pins.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn groups_whose_rows_are_all_deleted_are_never_pinned() {
+    let mut table = table();
+    table.delete(|row| row < 8192 || row % 1024 < 1000);
+    let table = Arc::new(table);
+    let run = pipeline(&table, vec![], Output::Aggregate(vec![count_star(), aggregate(AggregateFunction::Min, 0)]));
+    let run = run.start().expect("ours");
+    assert_eq!(run.aggregate(1).expect("no error"), [Scalar::Int(8 * 24), Scalar::Int(8192 + 1000)]);
+    assert_eq!((read(&run.counters.groups_pruned), read(&run.counters.groups_answered)), (2, 0));
+    assert_eq!(table.pins.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn explain_says_what_runs_on_the_encoded_form() {
+    let table = Arc::new(table());
+    let filter = vec![
+        compare(CompareOp::GreaterOrEqual, 0, 5000),
+        compare(CompareOp::Less, 0, 5010),
+        Expr::Compare(CompareOp::Less, boxed(Expr::Column(0)), boxed(Expr::Column(1))),
+    ];
+    let text = pipeline(&table, filter, Output::Aggregate(vec![count_star()])).to_string();
+    assert_eq!(
+        text,
+        "Scan memory [c0, c1, c2]\n  filter on encoded: c0 BETWEEN 5000 AND 5009\n  \
+         filter on decoded: c0 < c1\n  aggregate: count(*)"
+    );
+}

@@ -1,0 +1,84 @@
+//! A table in memory, random values, and a naive model: what the behaviour tests share.
+#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
+
+pub mod exprs;
+pub mod model;
+pub mod random;
+pub mod table;
+
+use sinter_codec::Scalar;
+use sinter_exec::{Batch, LogicalType, Pipeline, Result, Run, edge};
+use std::sync::Arc;
+
+/// All rows that a pipeline hands out on this many threads, as scalars, sorted by `sort` where there are several.
+pub fn rows_of(pipeline: Pipeline, types: &[LogicalType], threads: usize) -> Result<Vec<Vec<Scalar>>> {
+    let run = pipeline.start()?;
+    rows_of_run(&run, types, threads)
+}
+
+/// The same of a run that is already there.
+pub fn rows_of_run(run: &Arc<Run>, types: &[LogicalType], threads: usize) -> Result<Vec<Vec<Scalar>>> {
+    let work = || -> Result<Vec<Vec<Scalar>>> {
+        let (mut worker, mut batch, mut rows) = (run.worker(), Batch::default(), Vec::new());
+        while worker.next(&mut batch)? {
+            assert!(batch.rows > 0 && batch.rows <= 1024 && batch.columns.len() == types.len());
+            let mut columns = Vec::new();
+            for (column, ty) in batch.columns.iter().zip(types) {
+                let array = edge::to_arrow(column, ty, batch.rows)?;
+                assert_eq!(array.len(), batch.rows);
+                assert_eq!(*array.data_type(), edge::arrow_type(ty));
+                columns.push(model::scalars(&array, ty));
+            }
+            rows.extend((0..batch.rows).map(|row| columns.iter().map(|column| column[row].clone()).collect()));
+        }
+        assert!(!worker.next(&mut batch)?, "a worker that is done stays done");
+        Ok(rows)
+    };
+    let parts = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().map(|worker| worker.join().expect("no panic")).collect::<Vec<_>>()
+    });
+    let mut rows = Vec::new();
+    for part in parts {
+        rows.extend(part?);
+    }
+    Ok(rows)
+}
+
+/// A table of random columns with a random layout, and its rows that are not deleted.
+pub fn random_table(
+    random: &mut random::Random,
+    rows: usize,
+    style: usize,
+    choices: &[sinter_codec::Choice],
+) -> (table::MemoryTable, Vec<Vec<Scalar>>) {
+    let null_percent = *random.pick(&[0, 10, 50]);
+    let columns = exprs::columns(random, rows, style, null_percent);
+    let arrays: Vec<_> = columns.iter().zip(exprs::types()).map(|(column, ty)| (random::array(column, &ty), ty)).collect();
+    let group_rows = *random.pick(&[100, 1024, 1500, 5000]);
+    let mut table = table::MemoryTable::new(&arrays, group_rows, choices);
+    let deleted: Vec<bool> = match random.below(3) {
+        0 => vec![false; rows],
+        1 => (0..rows).map(|_| random.chance(30)).collect(),
+        _ => (0..rows).map(|row| row / group_rows % 2 == 0).collect(),
+    };
+    if deleted.contains(&true) {
+        table.delete(|row| deleted[row]);
+    }
+    let alive = (0..rows).filter(|row| !deleted[*row]);
+    (table, alive.map(|row| columns.iter().map(|column| column[row].clone()).collect()).collect())
+}
+
+/// Every scheme in turn, where it holds the column's type and takes its values; else whatever is best.
+pub fn choice_lists() -> Vec<Vec<sinter_codec::Choice>> {
+    use sinter_codec::{Choice, SCHEMES};
+    let mut lists = vec![vec![Choice::Raw], vec![Choice::Auto]];
+    for scheme in SCHEMES {
+        let choice = |ty: LogicalType| match ty.physical() {
+            Some(physical) if scheme.holds(physical) => Choice::Forced(scheme.name.into()),
+            _ => Choice::Auto,
+        };
+        lists.push(exprs::types().into_iter().map(choice).collect());
+    }
+    lists
+}
