@@ -2,7 +2,7 @@
 
 mod columns;
 
-use columns::{Column, any_column, predicates};
+use columns::{Column, any_column, cases, predicates};
 use proptest::prelude::*;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -36,7 +36,7 @@ fn interrogate(bytes: &[u8], column: &Column, random: &mut SmallRng) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn each_truncated_prefix_is_an_error(column in any_column()) {

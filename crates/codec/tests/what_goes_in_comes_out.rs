@@ -2,7 +2,7 @@
 
 mod columns;
 
-use columns::{Column, any_column, predicates};
+use columns::{Column, any_column, cases, predicates};
 use proptest::prelude::*;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -104,7 +104,7 @@ fn check(column: &Column, choice: &Choice, random: &mut SmallRng) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+    #![proptest_config(cases(128))]
 
     #[test]
     fn every_scheme_gives_back_every_column(column in any_column(), seed: u64) {

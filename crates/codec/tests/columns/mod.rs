@@ -7,6 +7,12 @@ use rand::{Rng, SeedableRng};
 use sinter_codec::{Bitmap, CompareOp, Physical, Predicate, Scalar, ValuesBuf};
 use std::cmp::Ordering;
 
+/// So many cases, unless `PROPTEST_CASES` says otherwise.
+pub(crate) fn cases(count: u32) -> ProptestConfig {
+    let wanted = std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok());
+    ProptestConfig { cases: wanted.unwrap_or(count), failure_persistence: None, ..ProptestConfig::default() }
+}
+
 /// How the values of a column behave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
