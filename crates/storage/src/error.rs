@@ -207,7 +207,7 @@ pub enum Error {
     // -- reopen --
     /// A write or sync failed earlier, so that nothing more can be promised.
     #[error(
-        "{}: refuses further changes, because {why}; what was reported as committed is safe, \
+        "{}: refuses further changes, because {why}; what was synced before is safe, \
          reading goes on; reopen the database once the disk is well",
         path.display()
     )]

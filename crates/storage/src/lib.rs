@@ -15,6 +15,8 @@
 //! store.checkpoint(|w| { let page = w.put(None, kind, &payload)?; ... Ok(root) })
 //! store.close(|w| ...)                                   checkpoint, and the log is gone: one file
 //! store.stats() -> Stats                                 bytes and counts for `sinter inspect`
+//! store.log_bytes(), store.for_each_page(..)             when a checkpoint is due; what is where
+//! store.check(&mut |error| ...)                          reads everything, reports what is damaged
 //! ```
 //!
 //! `Recovery::transactions` is an iterator of `Result<Transaction>`: what was committed after the checkpoint `root` belongs to, read
@@ -43,4 +45,4 @@ pub use options::{NORMAL_SYNC_EVERY, Options, Synchronous};
 pub use page_kind::PageKind;
 pub use pin::Pinned;
 pub use record::{Record, RecordTag, Transaction};
-pub use store::{CheckpointWriter, PageCount, Recovery, Stats, Store, Transactions};
+pub use store::{CheckpointWriter, PageCount, PageInfo, Recovery, Stats, Store, Transactions};

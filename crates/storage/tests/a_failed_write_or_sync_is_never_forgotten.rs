@@ -77,6 +77,6 @@ fn the_message_says_what_came_first_and_what_to_do() {
     assert_eq!(
         error.to_string(),
         "shop.sinter: refuses further changes, because syncing the log failed (shop.sinter-log.0: failed on purpose); \
-         what was reported as committed is safe, reading goes on; reopen the database once the disk is well"
+         what was synced before is safe, reading goes on; reopen the database once the disk is well"
     );
 }

@@ -5,6 +5,7 @@
 //! (as soon as nobody pins the bytes): what is resident is what the database lives by.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -66,7 +67,7 @@ impl FileSystem for HeapFileSystem {
         Ok(())
     }
 
-    fn list(&self, directory: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
+    fn list(&self, directory: &Path, prefix: &OsStr) -> io::Result<Vec<PathBuf>> {
         Ok(held(&self.files).keys().filter(|path| super::is_listed(path, directory, prefix)).cloned().collect())
     }
 

@@ -17,6 +17,7 @@ mod real;
 pub use heap::HeapFileSystem;
 pub use real::RealFileSystem;
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -66,7 +67,11 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Gives a file another name in the same directory; a file of that name is replaced.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// The files in `directory` whose names start with `prefix`, in no particular order.
-    fn list(&self, directory: &Path, prefix: &str) -> io::Result<Vec<PathBuf>>;
+    fn list(&self, directory: &Path, prefix: &OsStr) -> io::Result<Vec<PathBuf>>;
+    /// Where the file really is, if `path` is a link to it: its log belongs beside the file, not beside the link.
+    fn follow_links(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_path_buf())
+    }
     /// Makes creations, removals and renames in `directory` durable.
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
     /// Takes a lock on an existing file without waiting. The lock excludes other handles of this process too.
@@ -98,7 +103,7 @@ pub trait File: Send + Sync + fmt::Debug {
 }
 
 /// Whether `path` is a file directly in `directory` whose name starts with `prefix`.
-pub(crate) fn is_listed(path: &Path, directory: &Path, prefix: &str) -> bool {
-    path.parent() == Some(directory)
-        && path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(prefix))
+pub(crate) fn is_listed(path: &Path, directory: &Path, prefix: &OsStr) -> bool {
+    let starts = |name: &OsStr| name.as_encoded_bytes().starts_with(prefix.as_encoded_bytes());
+    path.parent() == Some(directory) && path.file_name().is_some_and(starts)
 }

@@ -1,5 +1,6 @@
 //! Files of the operating system: `pread` and `pwrite`, no mmap, so that an I/O error is an error and not a signal.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -34,7 +35,7 @@ impl FileSystem for RealFileSystem {
         fs::rename(from, to)
     }
 
-    fn list(&self, directory: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
+    fn list(&self, directory: &Path, prefix: &OsStr) -> io::Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(here_if_empty(directory))? {
             let path = directory.join(entry?.file_name());
@@ -43,6 +44,13 @@ impl FileSystem for RealFileSystem {
             }
         }
         Ok(found)
+    }
+
+    fn follow_links(&self, path: &Path) -> io::Result<PathBuf> {
+        match fs::symlink_metadata(path) {
+            Ok(metadata) if metadata.is_symlink() => fs::canonicalize(path),
+            _ => Ok(path.to_path_buf()),
+        }
     }
 
     fn sync_directory(&self, directory: &Path) -> io::Result<()> {

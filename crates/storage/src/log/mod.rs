@@ -43,12 +43,13 @@ pub(crate) fn path_of(database: &Path, number: CheckpointNumber) -> PathBuf {
 /// The numbers of the logs beside the database, ascending.
 pub(crate) fn list(fs: &dyn FileSystem, database: &Path) -> Result<Vec<CheckpointNumber>> {
     let directory = database.parent().unwrap_or(Path::new(""));
-    let Some(name) = database.file_name().and_then(|name| name.to_str()) else { return Ok(Vec::new()) };
-    let prefix = format!("{name}-log.");
+    let mut prefix = database.file_name().unwrap_or_default().to_owned();
+    prefix.push("-log.");
     let files = fs.list(directory, &prefix).map_err(failed(directory, "looking for logs"))?;
     let mut numbers: Vec<CheckpointNumber> = files
         .iter()
-        .filter_map(|path| path.file_name()?.to_str()?.strip_prefix(&prefix))
+        .filter_map(|path| path.file_name()?.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes()))
+        .filter_map(|digits| std::str::from_utf8(digits).ok())
         // The canonical spelling only, so that a number names one file.
         .filter_map(|digits| digits.parse::<u64>().ok().filter(|number| number.to_string() == digits))
         .map(CheckpointNumber)

@@ -25,7 +25,7 @@ mod stats;
 
 pub use checkpoint::CheckpointWriter;
 pub use recover::{Recovery, Transactions};
-pub use stats::{PageCount, Stats};
+pub use stats::{PageCount, PageInfo, Stats};
 
 use std::fmt;
 use std::io;

@@ -28,6 +28,7 @@ impl Store {
     /// # Errors
     /// See [`Error`]: in use, not ours, newer than this build, damaged; each names the file and the remedy. Nothing is changed then.
     pub fn open(fs: Arc<dyn FileSystem>, path: &Path, options: Options) -> Result<(Store, Recovery)> {
+        let path = &fs.follow_links(path).map_err(failed(path, "opening the database"))?;
         let (data, lock) = open_and_lock(&*fs, path, options.read_only)?;
         let mut notes = Vec::new();
         if is_unfinished(&*data, path)? {

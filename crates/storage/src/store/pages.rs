@@ -16,8 +16,8 @@ use crate::pin::Pinned;
 
 /// A file grows by an eighth of its length, so that growing is rare and the file is not much too large...
 const GROWTH_DIVISOR: u64 = 8;
-/// ... by at least 1 MiB ...
-const GROWTH_UNITS_MIN: u64 = (1 << 20) / UNIT_BYTES as u64;
+/// ... by at least 64 KiB, so that small databases stay small ...
+const GROWTH_UNITS_MIN: u64 = (64 << 10) / UNIT_BYTES as u64;
 /// ... and at most 64 MiB.
 const GROWTH_UNITS_MAX: u64 = (64 << 20) / UNIT_BYTES as u64;
 

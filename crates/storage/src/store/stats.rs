@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::Store;
-use crate::ids::{CheckpointNumber, CommitNumber, UNIT_BYTES};
+use crate::ids::{CheckpointNumber, CommitNumber, PageId, UNIT_BYTES};
 use crate::options::Synchronous;
 use crate::page_kind::PageKind;
 
@@ -15,6 +15,19 @@ pub struct PageCount {
     /// How many.
     pub pages: u64,
     /// Their bytes in the file: headers and padding included.
+    pub bytes: u64,
+}
+
+/// One page, as the page map has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageInfo {
+    /// The page.
+    pub page: PageId,
+    /// What it holds.
+    pub kind: PageKind,
+    /// Where it is in the file.
+    pub offset: u64,
+    /// Its size with header, without padding.
     pub bytes: u64,
 }
 
@@ -48,12 +61,27 @@ pub struct Stats {
 }
 
 impl Store {
+    /// Bytes in all logs: when there are many, a checkpoint is due. Waits while one is under way.
+    pub fn log_bytes(&self) -> u64 {
+        let journal = self.journal();
+        journal.older_logs_bytes + journal.writer.as_ref().map_or(0, |log| log.bytes())
+    }
+
+    /// Calls `visit` for each page that a commit or checkpoint named, as of now, in the order of their ids.
+    pub fn for_each_page(&self, visit: &mut dyn FnMut(PageInfo)) {
+        // A clone, so that no lock is held while the caller does whatever it does.
+        let map = self.pages().map.clone();
+        map.for_each_page(&mut |page, entry| {
+            visit(PageInfo { page, kind: entry.kind(), offset: entry.offset(), bytes: u64::from(entry.bytes) });
+        });
+    }
+
     /// The store in numbers. Walks the page map, which is in memory.
     pub fn stats(&self) -> Stats {
-        let (database, checkpoint, log_bytes) = {
+        let log_bytes = self.log_bytes();
+        let (database, checkpoint) = {
             let journal = self.journal();
-            let log_bytes = journal.older_logs_bytes + journal.writer.as_ref().map_or(0, |log| log.bytes());
-            (journal.header.database, journal.header.checkpoint, log_bytes)
+            (journal.header.database, journal.header.checkpoint)
         };
         let (pool_bytes, pool_bytes_max) = self.pool.bytes();
         let table = self.pages();

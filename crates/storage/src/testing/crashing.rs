@@ -1,6 +1,7 @@
 //! A file system on a disk that loses power at the n-th call, or fails one, from a seed.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -173,7 +174,7 @@ impl FileSystem for CrashingFileSystem {
         outcome(fault)
     }
 
-    fn list(&self, directory: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
+    fn list(&self, directory: &Path, prefix: &OsStr) -> io::Result<Vec<PathBuf>> {
         let machine = self.machine();
         machine.check_alive()?;
         Ok(machine.disk.names.keys().filter(|path| crate::fs::is_listed(path, directory, prefix)).cloned().collect())

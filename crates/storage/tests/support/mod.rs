@@ -13,29 +13,43 @@ use rand::rngs::SmallRng;
 use rand::{Rng, RngCore, SeedableRng};
 use sinter_storage::testing::CrashingFileSystem;
 use sinter_storage::{
-    Error, FileSystem, ObjectId, Options, PageId, PageKind, Record, RecordTag, Recovery, Result, Store, Transaction,
+    CheckpointWriter, Error, FileSystem, ObjectId, Options, PageId, PageKind, Record, RecordTag, Recovery, Result,
+    Store, Transaction,
 };
 
 pub(crate) const PATH: &str = "shop.sinter";
 
 /// The state: slots with values, and pages with what they contain.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Shelf {
     pub(crate) slots: BTreeMap<u64, Vec<u8>>,
     /// Page, and the seed its payload comes from.
     pub(crate) pages: BTreeMap<PageId, u64>,
+    /// Where the state itself is kept: the root and the page of the slots. No part of what is promised.
+    pub(crate) home: Option<[PageId; 2]>,
+}
+
+impl PartialEq for Shelf {
+    fn eq(&self, other: &Shelf) -> bool {
+        (&self.slots, &self.pages) == (&other.slots, &other.pages)
+    }
 }
 
 impl Shelf {
-    /// A whole state as bytes, for a checkpoint.
-    fn encode(&self) -> Vec<u8> {
+    /// The slots as bytes, for a page of their own.
+    fn encode_slots(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        bytes.extend((self.slots.len() as u64).to_le_bytes());
         for (slot, value) in &self.slots {
             bytes.extend(slot.to_le_bytes());
             bytes.extend((value.len() as u64).to_le_bytes());
             bytes.extend(value);
         }
+        bytes
+    }
+
+    /// The root: where the slots are, and the pages.
+    fn encode_root(&self, slots: PageId) -> Vec<u8> {
+        let mut bytes = slots.0.to_le_bytes().to_vec();
         for (page, seed) in &self.pages {
             bytes.extend(page.0.to_le_bytes());
             bytes.extend(seed.to_le_bytes());
@@ -43,18 +57,24 @@ impl Shelf {
         bytes
     }
 
-    fn decode(mut bytes: &[u8]) -> Shelf {
+    fn load(store: &Store, root: PageId) -> Result<Shelf> {
         let mut shelf = Shelf::default();
-        for _ in 0..take_u64(&mut bytes) {
+        let pinned = store.pin(root)?;
+        let mut bytes = &pinned[..];
+        let slots_page = PageId(take_u64(&mut bytes));
+        while !bytes.is_empty() {
+            shelf.pages.insert(PageId(take_u64(&mut bytes)), take_u64(&mut bytes));
+        }
+        let pinned = store.pin(slots_page)?;
+        bytes = &pinned[..];
+        while !bytes.is_empty() {
             let slot = take_u64(&mut bytes);
             let value_bytes = take_u64(&mut bytes) as usize;
             shelf.slots.insert(slot, bytes[..value_bytes].to_vec());
             bytes = &bytes[value_bytes..];
         }
-        while !bytes.is_empty() {
-            shelf.pages.insert(PageId(take_u64(&mut bytes)), take_u64(&mut bytes));
-        }
-        shelf
+        shelf.home = Some([root, slots_page]);
+        Ok(shelf)
     }
 
     /// Applies a record; pages that it takes off the shelf are added to `free`.
@@ -75,7 +95,7 @@ impl Shelf {
     /// Loads what a recovery found, as an upper room does.
     pub(crate) fn recover(store: &Store, recovery: Recovery) -> Result<Shelf> {
         let mut shelf = match recovery.root {
-            Some(root) => Shelf::decode(&store.pin(root)?),
+            Some(root) => Shelf::load(store, root)?,
             None => Shelf::default(),
         };
         for transaction in recovery.transactions {
@@ -96,6 +116,15 @@ impl Shelf {
             }
         }
         Ok(())
+    }
+
+    /// Checks that the store has no page but these: what was written in vain is gone, what was freed is freed.
+    pub(crate) fn check_no_leaks(&self, store: &Store) {
+        let mut found = Vec::new();
+        store.for_each_page(&mut |info| found.push(info.page));
+        let mut expected: Vec<_> = self.pages.keys().copied().chain(self.home.into_iter().flatten()).collect();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "pages in the map, and pages that belong to somebody");
     }
 }
 
@@ -198,16 +227,60 @@ impl Workload {
         Ok(())
     }
 
-    /// The whole state goes to one page, a new one or a new version of the old one.
     pub(crate) fn checkpoint(&mut self, store: &Store) -> Result<()> {
-        let shelf = self.shelf().clone();
-        store.checkpoint(|writer| writer.put(None, PageKind::CATALOG, &shelf.encode()))
+        let (shelf, choice, mut home) = (self.shelf().clone(), self.random.random_range(0..8), None);
+        store.checkpoint(|writer| put_home(store, writer, &shelf, choice, &mut home))?;
+        self.moved(home);
+        Ok(())
     }
 
     pub(crate) fn close(&mut self, store: &Store) -> Result<()> {
-        let shelf = self.shelf().clone();
-        store.close(|writer| writer.put(None, PageKind::CATALOG, &shelf.encode()))
+        let (shelf, choice, mut home) = (self.shelf().clone(), self.random.random_range(0..8), None);
+        store.close(|writer| put_home(store, writer, &shelf, choice, &mut home))?;
+        self.moved(home);
+        Ok(())
     }
+
+    fn moved(&mut self, home: Option<[PageId; 2]>) {
+        if let Some(shelf) = self.states.last_mut().filter(|_| home.is_some()) {
+            shelf.home = home;
+        }
+    }
+}
+
+/// Writes root and slots, each in one of the ways there are: as a new page or a new version of the old one, through the
+/// checkpoint or before it.
+fn put_home(
+    store: &Store,
+    writer: &mut CheckpointWriter<'_>,
+    shelf: &Shelf,
+    choice: u32,
+    home: &mut Option<[PageId; 2]>,
+) -> Result<PageId> {
+    let [old_root, old_slots] = [0, 1].map(|index| shelf.home.map(|home| home[index]));
+    let slots = if choice & 1 == 0 {
+        let slots = store.write_page(PageKind::TABLE_ROOT, &shelf.encode_slots())?;
+        if let Err(error) = writer.keep(slots) {
+            store.free(slots);
+            return Err(error);
+        }
+        old_slots.into_iter().for_each(|page| writer.free(page));
+        slots
+    } else {
+        writer.put(old_slots, PageKind::TABLE_ROOT, &shelf.encode_slots())?
+    };
+    let root = if choice & 2 == 0 {
+        old_root.into_iter().for_each(|page| writer.free(page));
+        writer.put(None, PageKind::CATALOG, b"a first version")?
+    } else {
+        match old_root {
+            Some(root) => root,
+            None => writer.put(None, PageKind::CATALOG, b"a first version")?,
+        }
+    };
+    writer.put(Some(root), PageKind::CATALOG, &shelf.encode_root(slots))?;
+    *home = Some([root, slots]);
+    Ok(root)
 }
 
 pub(crate) fn record(tag: RecordTag, object: u64, payload: Vec<u8>) -> Record {
