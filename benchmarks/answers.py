@@ -1,8 +1,8 @@
 """Whether two engines answered the same.
 
 Whole numbers, texts, dates and decimals of the same scale are equal exactly. Engines differ in the type of an average
-or a quotient: a double, or a decimal of some scale. Such values are equal within one unit of the last digit of the coarser
-decimal, doubles within 1e-9 relative. Rows count as a set: order is held by the tests, where no ties are.
+or a quotient: a double, or a decimal of some scale. Such values are equal within one unit of the last digit of the
+coarser decimal, doubles within 1e-9 relative. Rows count as a set: order is held by the tests, where no ties are.
 """
 
 from __future__ import annotations

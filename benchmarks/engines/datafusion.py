@@ -21,8 +21,9 @@ class DataFusion:
         if not self._arrow:
             self._session.register_parquet(table, path)
             return
-        batches = pyarrow.parquet.read_table(path).combine_chunks().to_batches(max_chunksize=8192)
-        self._held_bytes += sum(batch.nbytes for batch in batches)
+        arrow = pyarrow.parquet.read_table(path).combine_chunks()
+        batches = arrow.to_batches(max_chunksize=8192)
+        self._held_bytes += arrow.nbytes
         share = -(-len(batches) // self._threads)
         parts = [batches[start : start + share] for start in range(0, len(batches), share)]
         self._session.register_record_batches(table, parts)

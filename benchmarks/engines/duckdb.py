@@ -31,8 +31,8 @@ class DuckDB:
 
     def held_bytes(self) -> int:
         """Return what it counts under all its tags."""
-        answer = self._database.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchone()
-        return int(answer[0]) if answer else 0
+        answer = self._database.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
+        return int(answer[0][0])
 
     def query(self, sql: str) -> pyarrow.Table:
         """Collect the rows as Arrow."""

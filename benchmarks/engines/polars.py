@@ -18,7 +18,7 @@ class Polars:
     def load(self, table: str, path: str) -> None:
         """Read the table into memory."""
         frame = polars.read_parquet(path)
-        self._held_bytes += frame.estimated_size()
+        self._held_bytes += int(frame.estimated_size())
         self._frames.register(table, frame)
 
     def finish(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow
+
 import sinterdb
 
 
@@ -20,11 +21,11 @@ class Sinter:
         """Write the checkpoint."""
         self._database.execute("CHECKPOINT")
 
-    def held_bytes(self) -> int | None:
+    def held_bytes(self) -> int:
         """Return what SHOW MEMORY counts."""
         memory = self._database.memory()
         place = memory.columns.index("bytes")
-        return sum(row[place] for row in memory.fetchall())
+        return int(sum(row[place] for row in memory.fetchall()))
 
     def query(self, sql: str) -> sinterdb.Batch:
         """Collect the rows in memory."""
