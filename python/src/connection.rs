@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 use crate::rows::Rows;
 use crate::run::{detached, guard, run};
 use pyo3::prelude::*;
-use sinterdb::{Interrupt, Statement, Synchronous};
+use sinterdb::{Interrupt, Synchronous};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -90,10 +90,17 @@ impl Connection {
 
     /// Runs one statement. A query is only planned: its rows come from the outcome.
     #[pyo3(signature = (sql, parameters=None))]
-    fn run(&self, py: Python<'_>, sql: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<Outcome> {
+    fn run(&self, py: Python<'_>, sql: String, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<Outcome> {
         let values = parameters.map(from_python::row).transpose()?.unwrap_or_default();
-        let statement = Statement { text: sql.to_owned() };
-        Ok(match self.with(py, move |connection| connection.run(&statement, &values))? {
+        let outcome = self.with(py, move |connection| match connection.statements(&sql)?.as_slice() {
+            [statement] => connection.run(statement, &values),
+            [] => Err(sinterdb::Error::Sql("there is no statement to run".to_owned())),
+            several => {
+                let count = several.len();
+                Err(sinterdb::Error::Sql(format!("{count} statements where one is expected")))
+            }
+        })?;
+        Ok(match outcome {
             sinterdb::Outcome::Rows(query) => {
                 let rows = Py::new(py, Rows::new(query, self.session()?.interrupt))?;
                 Outcome { rows: Some(rows), tag: "SELECT".to_owned(), changed: None, notes: Vec::new() }
