@@ -10,7 +10,7 @@ impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let types = self.scan_types();
         let name = |column: usize| (self.column_text(column), types[column].clone());
-        let text = |expr: &Expr| ExprText(expr, &|column| self.column_text(column)).to_string();
+        let text = |expr: &Expr| ExprText(expr, &|column| self.column_text(column), &types).to_string();
         let list = |exprs: &[Expr]| exprs.iter().map(&text).collect::<Vec<_>>().join(", ");
         let columns: Vec<String> = (0..self.columns.len()).map(|column| self.column_text(column)).collect();
         write!(f, "Scan {} [{}]", self.source.name(), columns.join(", "))?;
@@ -67,11 +67,11 @@ fn aggregate_text(aggregate: &Aggregate, text: &dyn Fn(&Expr) -> String) -> Stri
 }
 
 /// An expression with names for the columns.
-struct ExprText<'a>(&'a Expr, &'a dyn Fn(usize) -> String);
+struct ExprText<'a>(&'a Expr, &'a dyn Fn(usize) -> String, &'a [LogicalType]);
 
 impl fmt::Display for ExprText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = |expr: &Expr| ExprText(expr, self.1).to_string();
+        let text = |expr: &Expr| ExprText(expr, self.1, self.2).to_string();
         let join = |parts: &[Expr], by: &str| parts.iter().map(&text).collect::<Vec<_>>().join(by);
         match self.0 {
             Expr::Column(column) => f.write_str(&(self.1)(*column)),
@@ -84,7 +84,8 @@ impl fmt::Display for ExprText<'_> {
             Expr::IsNull(inner) => write!(f, "{} IS NULL", text(inner)),
             Expr::IsNotNull(inner) => write!(f, "{} IS NOT NULL", text(inner)),
             Expr::InList { expr, list, has_null, negated } => {
-                let list: Vec<String> = list.iter().map(|scalar| scalar_text(scalar, &LogicalType::Int64)).collect();
+                let ty = expr.type_over(self.2);
+                let list: Vec<String> = list.iter().map(|scalar| scalar_text(scalar, &ty)).collect();
                 let null = if *has_null { ", NULL" } else { "" };
                 write!(f, "{} {}IN ({}{null})", text(expr), if *negated { "NOT " } else { "" }, list.join(", "))
             }
@@ -128,13 +129,22 @@ pub(crate) fn scalar_text(scalar: &Scalar, ty: &LogicalType) -> String {
         (Scalar::Bytes(bytes), _) => format!("'{}'", String::from_utf8_lossy(bytes).replace('\'', "''")),
         (Scalar::Float(value), _) => value.to_string(),
         (Scalar::Int(value), LogicalType::Boolean) => if *value == 0 { "FALSE" } else { "TRUE" }.to_owned(),
-        (Scalar::Int(value), LogicalType::Decimal { .. } | LogicalType::Date) => {
+        (
+            Scalar::Int(value),
+            LogicalType::Int8
+            | LogicalType::Int16
+            | LogicalType::Int32
+            | LogicalType::Int64
+            | LogicalType::UInt8
+            | LogicalType::UInt16
+            | LogicalType::UInt32
+            | LogicalType::UInt64,
+        ) => value.to_string(),
+        (Scalar::Int(value), _) => {
             let array = crate::edge::scalar_to_arrow(scalar, ty);
-            let text = array.and_then(|array| {
-                arrow::util::display::array_value_to_string(&array, 0).map_err(crate::edge::foreign)
-            });
+            let text = array
+                .and_then(|array| arrow::util::display::array_value_to_string(&array, 0).map_err(crate::edge::foreign));
             text.unwrap_or_else(|_| value.to_string())
         }
-        (Scalar::Int(value), _) => value.to_string(),
     }
 }

@@ -126,9 +126,11 @@ impl Run {
             state
         };
         let states = std::thread::scope(|scope| {
-            let helpers: Vec<_> = (1..threads.min(self.pipeline.source.group_count())).map(|_| scope.spawn(work)).collect();
+            let helpers: Vec<_> =
+                (1..threads.min(self.pipeline.source.group_count())).map(|_| scope.spawn(work)).collect();
             let mut states = vec![work()];
-            states.extend(helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| Err(panicked(&*panic)))));
+            states
+                .extend(helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| Err(panicked(&*panic)))));
             states
         });
         // A worker that failed cancelled the others, so their errors say less.

@@ -11,11 +11,11 @@ use support::{choice_lists, exprs, model, random_table, rows_of};
 
 fn check(seed: u64, choices: &[sinter_codec::Choice], depth: usize) {
     let mut random = Random(seed);
-    let rows = *random.pick(&[0, 1, 900, 3000, 7000]);
+    let rows = *random.pick(&[0, 1, 900, 2500, 4000]);
     let (table, alive) = random_table(&mut random, rows, (seed % 3) as usize, choices);
     let table = Arc::new(table);
     let types = exprs::types();
-    for query in 0..12 {
+    for query in 0..8 {
         let filter: Vec<Expr> = (0..random.below(4)).map(|_| exprs::condition(&mut random, depth)).collect();
         let expected: Result<Vec<_>, String> = alive
             .iter()
@@ -44,8 +44,8 @@ fn check(seed: u64, choices: &[sinter_codec::Choice], depth: usize) {
             (Ok(mut found), Ok(mut expected)) => {
                 assert_eq!(found.len(), expected.len(), "{}", context());
                 if threads > 1 {
-                    found.sort_by_key(|row| format!("{row:?}"));
-                    expected.sort_by_key(|row| format!("{row:?}"));
+                    found.sort_by_cached_key(|row| format!("{row:?}"));
+                    expected.sort_by_cached_key(|row| format!("{row:?}"));
                 }
                 for (found, expected) in found.iter().zip(&expected) {
                     let same = found.iter().zip(expected).all(|(found, expected)| model::same(found, expected));
@@ -55,7 +55,8 @@ fn check(seed: u64, choices: &[sinter_codec::Choice], depth: usize) {
             // Parts of a filter are evaluated in another order than the model's, so errors may differ.
             (Err(_), Err(_)) => {}
             (Err(error), Ok(_)) => {
-                let may_fail = filter.iter().any(|part| format!("{part:?}").contains("Arithmetic")) || format!("{filter:?}").contains("Cast");
+                let may_fail = filter.iter().any(|part| format!("{part:?}").contains("Arithmetic"))
+                    || format!("{filter:?}").contains("Cast");
                 assert!(may_fail, "{error}\n{}", context());
             }
             (Ok(_), Err(_)) => {}
@@ -66,7 +67,7 @@ fn check(seed: u64, choices: &[sinter_codec::Choice], depth: usize) {
 #[test]
 fn on_the_encoded_form_in_every_scheme() {
     for (index, choices) in choice_lists().iter().enumerate() {
-        for seed in 0..9 {
+        for seed in 0..4 {
             check(seed * 100 + index as u64, choices, 0);
         }
     }
@@ -75,7 +76,7 @@ fn on_the_encoded_form_in_every_scheme() {
 #[test]
 fn of_any_shape() {
     for (index, choices) in choice_lists().iter().enumerate() {
-        for seed in 0..6 {
+        for seed in 0..3 {
             check(10_000 + seed * 100 + index as u64, choices, 1 + (seed % 3) as usize);
         }
     }

@@ -17,8 +17,7 @@ fn table() -> MemoryTable {
     let ascending: ArrayRef = Arc::new((0..16384).collect::<Int64Array>());
     let repeating: ArrayRef = Arc::new((0..16384i64).map(|row| row % 1024).collect::<Int64Array>());
     let words: ArrayRef = Arc::new((0..16384).map(|row| Some(format!("word {}", row % 5))).collect::<StringArray>());
-    let columns =
-        [(ascending, LogicalType::Int64), (repeating, LogicalType::Int64), (words, LogicalType::Utf8)];
+    let columns = [(ascending, LogicalType::Int64), (repeating, LogicalType::Int64), (words, LogicalType::Utf8)];
     MemoryTable::new(&columns, 4096, &[Choice::Auto])
 }
 

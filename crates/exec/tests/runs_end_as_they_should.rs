@@ -88,12 +88,8 @@ fn overflow_names_the_operation_and_the_remedy() {
     };
     let mut pipeline = pipeline(table, Output::Rows(vec![sum]), None);
     let error = rows_of(pipeline.clone(), &[LogicalType::Int32], 1).expect_err("the greatest number has no next");
-    assert_eq!(
-        error.to_string(),
-        "2147483647 + 1 is out of range for INTEGER; cast an operand to a wider type"
-    );
-    pipeline.filter =
-        vec![Expr::Compare(CompareOp::Less, boxed(Expr::Column(0)), boxed(int(5, LogicalType::Int32)))];
+    assert_eq!(error.to_string(), "2147483647 + 1 is out of range for INTEGER; cast an operand to a wider type");
+    pipeline.filter = vec![Expr::Compare(CompareOp::Less, boxed(Expr::Column(0)), boxed(int(5, LogicalType::Int32)))];
     let rows = rows_of(pipeline, &[LogicalType::Int32], 1).expect("the row that fails is not asked for");
     assert_eq!(rows, [[Scalar::Int(2)]]);
 }
@@ -103,12 +99,8 @@ fn a_sum_beyond_its_type_is_an_error() {
     let values: ArrayRef = Arc::new(Int64Array::from(vec![i64::MAX, 1]));
     for choice in [Choice::Raw, Choice::Auto] {
         let table = MemoryTable::new(&[(values.clone(), LogicalType::Int64)], 1, &[choice]);
-        let sum = |ty| Aggregate {
-            function: AggregateFunction::Sum,
-            argument: Some(Expr::Column(0)),
-            filter: None,
-            ty,
-        };
+        let sum =
+            |ty| Aggregate { function: AggregateFunction::Sum, argument: Some(Expr::Column(0)), filter: None, ty };
         let wide = LogicalType::Decimal { precision: 38, scale: 0 };
         let pipeline = pipeline(table, Output::Aggregate(vec![sum(wide)]), None);
         let found = pipeline.clone().start().expect("ours").aggregate(2).expect("it fits");

@@ -130,8 +130,7 @@ impl Extreme {
             Values::U32(values) => integers!(values),
             Values::U64(values) => integers!(values),
             Values::F32(_) | Values::F64(_) | Values::Bytes(_) => {
-                let mut this = self;
-                argument.for_each_present(|row| Extreme::offer_at(&mut this, values, row));
+                argument.for_each_present(|row| self.offer_at(values, row));
             }
         }
     }

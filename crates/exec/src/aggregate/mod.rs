@@ -14,5 +14,5 @@ mod sum;
 mod zone;
 
 pub(crate) use plan::AggregatePlan;
-pub use state::AggregateState;
 pub(crate) use state::AggregateSink;
+pub use state::AggregateState;

@@ -29,7 +29,11 @@ pub(super) struct Part {
 impl AggregatePlan {
     /// # Errors
     /// [`Error::Unsupported`] for what has no order or no sum.
-    pub(crate) fn new(aggregates: &[Aggregate], columns: &[ScanColumn], types: &[LogicalType]) -> Result<AggregatePlan> {
+    pub(crate) fn new(
+        aggregates: &[Aggregate],
+        columns: &[ScanColumn],
+        types: &[LogicalType],
+    ) -> Result<AggregatePlan> {
         let (mut exprs, mut parts) = (Vec::new(), Vec::new());
         for aggregate in aggregates {
             let (expr, counts_true) = argument(aggregate, types)?;
@@ -81,8 +85,8 @@ fn argument(aggregate: &Aggregate, types: &[LogicalType]) -> Result<(Option<Expr
 }
 
 fn check(function: AggregateFunction, argument: &LogicalType) -> Result<()> {
-    let summable = crate::expr::digits(argument).is_some()
-        || matches!(argument, LogicalType::Float32 | LogicalType::Float64);
+    let summable =
+        crate::expr::digits(argument).is_some() || matches!(argument, LogicalType::Float32 | LogicalType::Float64);
     let fine = match function {
         AggregateFunction::CountStar | AggregateFunction::Count => true,
         AggregateFunction::Sum | AggregateFunction::Average => summable,

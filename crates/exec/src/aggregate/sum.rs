@@ -83,11 +83,11 @@ impl Sum {
                 Ok(())
             }
             Values::F32(values) => {
-                argument.for_each_present(|row| self.float += f64::from(values[row]));
+                self.float += floating(validity, values);
                 Ok(())
             }
             Values::F64(values) => {
-                argument.for_each_present(|row| self.float += values[row]);
+                self.float += floating(validity, values);
                 Ok(())
             }
             Values::Bytes(_) => Err(not_a_number()),
@@ -135,11 +135,9 @@ impl Sum {
 fn small<T: Copy + Into<i64>>(validity: Option<&Bitmap>, values: &[T]) -> i64 {
     match validity {
         None => values.iter().map(|&value| value.into()).sum(),
-        Some(validity) => values
-            .iter()
-            .enumerate()
-            .map(|(row, &value)| if validity.get(row) { value.into() } else { 0 })
-            .sum(),
+        Some(validity) => {
+            values.iter().enumerate().map(|(row, &value)| if validity.get(row) { value.into() } else { 0 }).sum()
+        }
     }
 }
 
@@ -149,6 +147,21 @@ fn large<T: Copy + Into<i128>>(validity: Option<&Bitmap>, values: &[T]) -> i128 
         None => values.iter().map(|&value| value.into()).sum(),
         Some(validity) => validity.ones().map(|row| values[row].into()).sum(),
     }
+}
+
+/// Floats, in eight sums side by side, since each addition waits for the one before it.
+fn floating<T: Copy + Into<f64>>(validity: Option<&Bitmap>, values: &[T]) -> f64 {
+    if let Some(validity) = validity {
+        return validity.ones().map(|row| values[row].into()).sum();
+    }
+    let (eights, rest) = values.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for eight in eights {
+        for (sum, &value) in sums.iter_mut().zip(eight) {
+            *sum += value.into();
+        }
+    }
+    sums.iter().sum::<f64>() + rest.iter().map(|&value| value.into()).sum::<f64>()
 }
 
 pub(super) fn overflow() -> Error {

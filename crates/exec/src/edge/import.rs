@@ -138,19 +138,22 @@ fn times<'a>(array: &'a ArrayRef, ty: &LogicalType) -> Result<Imported<'a>> {
     }
     macro_rules! scaled {
         ($arrow:ty, $factor:expr) => {{
-            let scale = |(row, &value): (usize, &<$arrow as ArrowPrimitiveType>::Native)| {
-                match i64::from(value).checked_mul($factor) {
-                    Some(scaled) => Ok(scaled),
-                    None if array.is_null(row) => Ok(0),
-                    None => Err(Error::Overflow { what: value.to_string(), type_name: ty.to_string() }),
-                }
+            let scale = |(row, &value): (usize, &<$arrow as ArrowPrimitiveType>::Native)| match i64::from(value)
+                .checked_mul($factor)
+            {
+                Some(scaled) => Ok(scaled),
+                None if array.is_null(row) => Ok(0),
+                None => Err(Error::Overflow { what: value.to_string(), type_name: ty.to_string() }),
             };
             let scaled = array.as_primitive::<$arrow>().values().iter().enumerate().map(scale);
             Imported::Owned(ValuesBuf::I64(scaled.collect::<Result<_>>()?))
         }};
     }
     use arrow::datatypes::TimeUnit as Unit;
-    debug_assert!(matches!(ty, LogicalType::Time(TimeUnit::Microsecond | TimeUnit::Nanosecond) | LogicalType::Timestamp(..)));
+    debug_assert!(matches!(
+        ty,
+        LogicalType::Time(TimeUnit::Microsecond | TimeUnit::Nanosecond) | LogicalType::Timestamp(..)
+    ));
     Ok(match array.data_type() {
         DataType::Time32(Unit::Second) => scaled!(Time32SecondType, 1_000_000),
         DataType::Time32(_) => scaled!(Time32MillisecondType, 1_000),
@@ -174,9 +177,12 @@ fn intervals(array: &ArrayRef, unit: IntervalUnit) -> Vec<i128> {
             let values = array.as_primitive::<IntervalDayTimeType>().values();
             values.iter().map(|value| part(0, value.days, i64::from(value.milliseconds) * 1_000_000)).collect()
         }
-        IntervalUnit::MonthDayNano => {
-            array.as_primitive::<IntervalMonthDayNanoType>().values().iter().map(|&value| interval::pack(value)).collect()
-        }
+        IntervalUnit::MonthDayNano => array
+            .as_primitive::<IntervalMonthDayNanoType>()
+            .values()
+            .iter()
+            .map(|&value| interval::pack(value))
+            .collect(),
     }
 }
 

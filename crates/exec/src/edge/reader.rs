@@ -22,7 +22,10 @@ pub(crate) struct SegmentReader<'a> {
 enum Parts<'a> {
     Plain,
     /// `starts[v]` is the number of elements before the first row of vector `v`; one entry more than there are vectors.
-    List { starts: Vec<u64>, child: Box<SegmentReader<'a>> },
+    List {
+        starts: Vec<u64>,
+        child: Box<SegmentReader<'a>>,
+    },
     Struct(Vec<SegmentReader<'a>>),
 }
 
@@ -136,7 +139,6 @@ impl<'a> SegmentReader<'a> {
 
     /// The range of elements that the lists of `range` cover, the offsets of the kept lists among the kept elements,
     /// and which elements those are.
-    #[expect(clippy::type_complexity, reason = "three answers of one walk, used at once by the caller")]
     fn read_lengths(
         &self,
         starts: &[u64],
@@ -164,7 +166,10 @@ impl<'a> SegmentReader<'a> {
             }
             if kept {
                 end += u64::from(length);
-                offsets.push(i32::try_from(end).map_err(|_| Error::Foreign("lists of more than 2147483647 elements in one batch".into()))?);
+                offsets.push(
+                    i32::try_from(end)
+                        .map_err(|_| Error::Foreign("lists of more than 2147483647 elements in one batch".into()))?,
+                );
             }
         }
         debug_assert!(kept_validity.is_none_or(|validity| validity.len() + 1 == offsets.len()));

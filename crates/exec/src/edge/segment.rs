@@ -4,7 +4,7 @@ use super::{foreign, from_null_buffer, import};
 use crate::{Error, LogicalType, Result};
 use arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
 use arrow::datatypes::DataType;
-use sinter_codec::{Bitmap, BlockStats, Choice, Values, encode};
+use sinter_codec::{Bitmap, BlockStats, Choice, Scalar, Values, encode};
 
 /// Encodes an array as a segment, appended to `out`; returns the statistics of its block (of the outermost block for
 /// nested types, where only counts are meaningful).
@@ -31,8 +31,26 @@ pub fn encode_segment(array: &ArrayRef, ty: &LogicalType, choice: &Choice, out: 
             }
             Ok(stats)
         }
-        plain => block(import::import(array, plain)?.as_values(), validity.as_ref(), choice, out),
+        plain => {
+            let stats = block(import::import(array, plain)?.as_values(), validity.as_ref(), choice, out)?;
+            check_precision(&stats, plain)?;
+            Ok(stats)
+        }
     }
+}
+
+/// Arrow does not hold decimals to the digits of their type; arithmetic relies on it.
+fn check_precision(stats: &BlockStats, ty: &LogicalType) -> Result<()> {
+    let LogicalType::Decimal { precision, .. } = ty else { return Ok(()) };
+    let limit = crate::expr::power_of_ten((*precision).into())?;
+    for bound in [&stats.min, &stats.max] {
+        if let Scalar::Int(value) = bound
+            && (*value >= limit || *value <= -limit)
+        {
+            return Err(Error::Overflow { what: format!("{value} (unscaled)"), type_name: ty.to_string() });
+        }
+    }
+    Ok(())
 }
 
 /// A scheme that a user forced on a nested column means nothing to its lengths and parts: they choose for themselves.
@@ -43,12 +61,7 @@ fn nested(choice: &Choice) -> Choice {
     }
 }
 
-fn block(
-    values: Values<'_>,
-    validity: Option<&Bitmap>,
-    choice: &Choice,
-    out: &mut Vec<u8>,
-) -> Result<BlockStats> {
+fn block(values: Values<'_>, validity: Option<&Bitmap>, choice: &Choice, out: &mut Vec<u8>) -> Result<BlockStats> {
     encode(values, validity, choice, out).map_err(|error| match error {
         damaged @ sinter_codec::Error::Damaged { .. } => Error::Damaged { place: "segment".into(), source: damaged },
         other => Error::Foreign(other.to_string()),
@@ -87,7 +100,8 @@ fn lists(array: &ArrayRef) -> Result<(Vec<u32>, ArrayRef)> {
     if referred == last - first {
         return Ok((lengths, child.slice(first, last - first)));
     }
-    let positions = ranges.iter().enumerate().filter(|&(row, _)| present(row)).flat_map(|(_, &(start, end))| start..end);
+    let positions =
+        ranges.iter().enumerate().filter(|&(row, _)| present(row)).flat_map(|(_, &(start, end))| start..end);
     let positions = UInt64Array::from_iter_values(positions.map(|position| position as u64));
     Ok((lengths, arrow::compute::take(child, &positions, None).map_err(foreign)?))
 }

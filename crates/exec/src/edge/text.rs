@@ -39,10 +39,7 @@ fn views(view: BytesView<'_>, validity: Option<&Bitmap>) -> (ScalarBuffer<u128>,
         long |= end - start > INLINE_BYTES;
         views.push(make_view(&view.data[start as usize..end as usize], 0, start - first));
     }
-    let buffers = if long {
-        vec![Buffer::from_vec(view.data[first as usize..last as usize].to_vec())]
-    } else {
-        Vec::new()
-    };
+    let buffers =
+        if long { vec![Buffer::from_vec(view.data[first as usize..last as usize].to_vec())] } else { Vec::new() };
     (views.into(), buffers)
 }

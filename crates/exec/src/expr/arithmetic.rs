@@ -38,13 +38,7 @@ impl NumberPlan {
 }
 
 /// Computes a plan over all rows.
-pub(super) fn numbers(
-    plan: &NumberPlan,
-    left: Input<'_>,
-    right: Input<'_>,
-    rows: usize,
-    out: &mut Slot,
-) -> Result<()> {
+pub(super) fn numbers(plan: &NumberPlan, left: Input<'_>, right: Input<'_>, rows: usize, out: &mut Slot) -> Result<()> {
     out.set_strict(&[left, right], rows);
     reset(&mut out.values, &plan.ty);
     if out.all_null() {

@@ -27,7 +27,9 @@ enum Kind {
 impl CastPlan {
     /// `None` where one of the types is no number.
     pub(super) fn new(from: &LogicalType, to: &LogicalType) -> Option<CastPlan> {
-        Some(CastPlan { from: kind(from)?, to: kind(to)?, ty: to.clone() })
+        // What is not 0 would have to become 1, which is no cast of numbers.
+        let plan = CastPlan { from: kind(from)?, to: kind(to)?, ty: to.clone() };
+        (*to != LogicalType::Boolean).then_some(plan)
     }
 }
 

@@ -34,7 +34,11 @@ pub(super) fn compare(op: CompareOp, left: Input<'_>, right: Input<'_>, rows: us
                 (false, true) => kernel.run::<i64>(&Keys($left), &Same(float_key($right[0].into())), &mut out.truth),
                 (true, false) => kernel.run::<i64>(&Same(float_key($left[0].into())), &Keys($right), &mut out.truth),
                 (true, true) => {
-                    kernel.run::<i64>(&Same(float_key($left[0].into())), &Same(float_key($right[0].into())), &mut out.truth);
+                    kernel.run::<i64>(
+                        &Same(float_key($left[0].into())),
+                        &Same(float_key($right[0].into())),
+                        &mut out.truth,
+                    );
                 }
             }
         };
@@ -155,18 +159,22 @@ impl Kernel {
     }
 }
 
-/// Writes every bit.
+/// Writes every bit. Tests go into bytes first, which the compiler vectorises; eight bytes of 0 and 1 become eight bits
+/// by one multiplication.
 #[inline(always)]
 pub(super) fn fill(out: &mut Bitmap, test: impl Fn(usize) -> bool) {
+    const GATHER: u64 = 0x0102_0408_1020_4080;
     let rows = out.len();
     for (index, word) in out.words_mut().iter_mut().enumerate() {
         let start = index * 64;
-        let end = rows.min(start + 64);
-        let mut bits = 0;
-        for row in start..end {
-            bits |= u64::from(test(row)) << (row - start);
+        let mut passed = [0u8; 64];
+        for (offset, passed) in passed[..64.min(rows - start)].iter_mut().enumerate() {
+            *passed = u8::from(test(start + offset));
         }
-        *word = bits;
+        let (eights, _) = passed.as_chunks::<8>();
+        *word = eights.iter().enumerate().fold(0, |word, (place, eight)| {
+            word | (u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56) << (8 * place)
+        });
     }
 }
 

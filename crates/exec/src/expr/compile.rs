@@ -145,7 +145,8 @@ impl Compiler<'_> {
             }
             Expr::Case { branches, otherwise, ty } => self.case(branches, otherwise.as_deref(), ty)?,
             Expr::Foreign { function, arguments, ty } => {
-                let argument = |argument: &Expr| Ok((self.any_values(argument)?, argument.type_over(self.column_types)));
+                let argument =
+                    |argument: &Expr| Ok((self.any_values(argument)?, argument.type_over(self.column_types)));
                 let arguments = arguments.iter().map(argument).collect::<Result<_>>()?;
                 self.push(Operation::Foreign { function: Arc::clone(function), arguments }, ty.clone(), false)
             }

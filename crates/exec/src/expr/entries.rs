@@ -72,8 +72,7 @@ impl EntriesScratch {
         validity.set(rows - 1, false);
         let mut columns = Vec::new();
         columns.resize_with(column + 1, Vector::default);
-        columns[column] =
-            Vector { values: Encoded::Flat(values), validity: Some(validity), ..Vector::default() };
+        columns[column] = Vector { values: Encoded::Flat(values), validity: Some(validity), ..Vector::default() };
         if self.machine.run(program, &columns, rows).is_err() {
             self.failed = Some(dictionary.id);
             return false;
@@ -96,13 +95,13 @@ impl EntriesScratch {
         };
         // NULL is the last entry. A constant function has its one value for all of them.
         let null = count.saturating_sub(1);
-        let entry = |row: usize, code: u32| match validity {
+        let entry = |row: usize, code: usize| match validity {
             _ if count == 0 => 0,
             Some(validity) if !validity.get(row) => null,
-            _ => code as usize,
+            _ => code,
         };
         each_narrow!(codes, codes => {
-            let entry = |row: usize| entry(row, codes[row].into());
+            let entry = |row: usize| entry(row, codes[row] as usize);
             match &self.results.validity {
                 Some(known) => {
                     out.has_nulls = true;

@@ -138,7 +138,10 @@ impl Shape {
 fn matches_general(stretches: &[Vec<Symbol>], text: &str) -> bool {
     let fits = |stretch: &[Symbol], text: &[char]| {
         text.len() >= stretch.len()
-            && stretch.iter().zip(text).all(|(symbol, char)| matches!(symbol, Symbol::AnyOne) || *symbol == Symbol::Char(*char))
+            && stretch
+                .iter()
+                .zip(text)
+                .all(|(symbol, char)| matches!(symbol, Symbol::AnyOne) || *symbol == Symbol::Char(*char))
     };
     let chars: Vec<char> = text.chars().collect();
     let [first, others @ ..] = stretches else { return chars.is_empty() };
@@ -192,8 +195,9 @@ mod tests {
         let mut texts = vec![String::new()];
         for length in 1..=4usize {
             for code in 0..alphabet.len().pow(length as u32) {
-                let letters: String =
-                    (0..length).map(|place| alphabet[code / alphabet.len().pow(place as u32) % alphabet.len()]).collect();
+                let letters: String = (0..length)
+                    .map(|place| alphabet[code / alphabet.len().pow(place as u32) % alphabet.len()])
+                    .collect();
                 if !letters.contains(['%', '_']) {
                     texts.push(letters.clone());
                 }

@@ -215,7 +215,9 @@ fn execute(operation: &Operation, ty: &LogicalType, frame: Frame<'_>, out: &mut 
         Operation::Decimal(plan, left, right) => {
             decimal::decimals(plan, frame.input(*left), frame.input(*right), rows, ty, out)?;
         }
-        Operation::Compare(op, left, right) => compare::compare(*op, frame.input(*left), frame.input(*right), rows, out),
+        Operation::Compare(op, left, right) => {
+            compare::compare(*op, frame.input(*left), frame.input(*right), rows, out)
+        }
         Operation::CompareScaled(op, left, right) => {
             let (left, right) = ((frame.input(left.0), left.1), (frame.input(right.0), right.1));
             compare::compare_scaled(*op, left, right, rows, out);

@@ -12,7 +12,10 @@ pub(crate) enum Membership {
     /// Integers, and floats by [`float_key`], ascending.
     Sorted(Vec<i128>),
     /// Few and dense integers: one flag per number from `least` on.
-    Dense { least: i128, flags: Vec<bool> },
+    Dense {
+        least: i128,
+        flags: Vec<bool>,
+    },
     Bytes(HashSet<Vec<u8>>),
 }
 
@@ -68,14 +71,7 @@ impl Membership {
 }
 
 /// True where the value is in the list; unknown where it is not but NULL is.
-pub(super) fn in_list(
-    input: Input<'_>,
-    list: &Membership,
-    has_null: bool,
-    negated: bool,
-    rows: usize,
-    out: &mut Slot,
-) {
+pub(super) fn in_list(input: Input<'_>, list: &Membership, has_null: bool, negated: bool, rows: usize, out: &mut Slot) {
     out.set_strict(&[input], rows);
     out.truth.reset(rows, false);
     if !out.all_null() {

@@ -51,14 +51,35 @@ pub(crate) enum Operation {
     And(Vec<Operand>),
     Or(Vec<Operand>),
     Not(Operand),
-    IsNull { operand: Operand, negated: bool },
-    In { operand: Operand, list: Arc<Membership>, has_null: bool, negated: bool },
-    Like { operand: Operand, pattern: Arc<LikePattern>, negated: bool },
+    IsNull {
+        operand: Operand,
+        negated: bool,
+    },
+    In {
+        operand: Operand,
+        list: Arc<Membership>,
+        has_null: bool,
+        negated: bool,
+    },
+    Like {
+        operand: Operand,
+        pattern: Arc<LikePattern>,
+        negated: bool,
+    },
     Cast(CastPlan, Operand),
-    Case { branches: Vec<(Program, Program)>, otherwise: Option<Box<Program>> },
-    Foreign { function: Arc<dyn Foreign>, arguments: Vec<(Operand, LogicalType)> },
+    Case {
+        branches: Vec<(Program, Program)>,
+        otherwise: Option<Box<Program>>,
+    },
+    Foreign {
+        function: Arc<dyn Foreign>,
+        arguments: Vec<(Operand, LogicalType)>,
+    },
     /// A function of one column, computed on its dictionary where it has one.
-    Entries { column: usize, program: Box<Program> },
+    Entries {
+        column: usize,
+        program: Box<Program>,
+    },
 }
 
 /// An operation and the type of its result.

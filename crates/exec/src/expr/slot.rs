@@ -2,7 +2,6 @@
 
 use super::case::CaseScratch;
 use super::entries::EntriesScratch;
-use crate::Vector;
 use arrow::array::ArrayRef;
 use sinter_codec::{Bitmap, BytesBuf, Values, ValuesBuf};
 
@@ -30,7 +29,6 @@ pub(crate) enum Scratch {
     None,
     Case(Box<CaseScratch>),
     Entries(Box<EntriesScratch>),
-    Arguments(Vec<Vector>),
 }
 
 impl Default for Slot {

@@ -1,8 +1,8 @@
 //! One row group at work: its pins, its opened segments, and what was made ready for it.
 
 use super::plan::ScanPlan;
+use super::tally::Tally;
 use super::test::Test;
-use super::vectors::Tally;
 use super::zone::Verdict;
 use crate::edge::SegmentReader;
 use crate::{Dictionary, Error, Pinned, Result, RowIds, ScanColumn, TableSource};

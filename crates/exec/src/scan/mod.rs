@@ -8,6 +8,8 @@ mod group;
 mod plan;
 mod row_ids;
 mod selection;
+mod survivors;
+mod tally;
 mod test;
 mod vectors;
 mod zone;

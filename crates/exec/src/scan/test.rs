@@ -51,11 +51,12 @@ impl Test {
                     Some(Physical::I128 | Physical::F32 | Physical::F64) => 3,
                     _ => 2,
                 };
-                width * match predicate {
-                    Predicate::Compare(..) | Predicate::Between(..) => 1,
-                    Predicate::In(_) | Predicate::Prefix(_) => 2,
-                    Predicate::Contains(_) => 8,
-                }
+                width
+                    * match predicate {
+                        Predicate::Compare(..) | Predicate::Between(..) => 1,
+                        Predicate::In(_) | Predicate::Prefix(_) => 2,
+                        Predicate::Contains(_) => 8,
+                    }
             }
         }
     }
@@ -74,7 +75,13 @@ impl Test {
         }
         let tighter = |a: &Scalar, b: &Scalar, want: std::cmp::Ordering| match (a, b) {
             (Scalar::Null, bound) | (bound, Scalar::Null) => bound.clone(),
-            (a, b) => if super::zone::order(a, b) == want { a.clone() } else { b.clone() },
+            (a, b) => {
+                if super::zone::order(a, b) == want {
+                    a.clone()
+                } else {
+                    b.clone()
+                }
+            }
         };
         let low = tighter(low, other_low, std::cmp::Ordering::Greater);
         let high = tighter(high, other_high, std::cmp::Ordering::Less);

@@ -36,9 +36,19 @@ impl Test {
             }
             Test::Null { column, negated } => match stats(*column) {
                 None => Verdict::Some,
-                Some(stats) if stats.null_count == 0 => if *negated { Verdict::All } else { Verdict::None },
+                Some(stats) if stats.null_count == 0 => {
+                    if *negated {
+                        Verdict::All
+                    } else {
+                        Verdict::None
+                    }
+                }
                 Some(stats) if stats.null_count == stats.value_count => {
-                    if *negated { Verdict::None } else { Verdict::All }
+                    if *negated {
+                        Verdict::None
+                    } else {
+                        Verdict::All
+                    }
                 }
                 Some(_) => Verdict::Some,
             },

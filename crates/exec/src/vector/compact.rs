@@ -41,11 +41,11 @@ pub(crate) fn truncate(vector: &mut Vector, rows: usize) {
             each_narrow!(narrow, numbers => numbers.truncate(rows));
         }
         Encoded::Flat(values) => each_type!(ValuesBuf, values,
-            numbers => numbers.truncate(rows),
-            bytes => {
-                bytes.offsets.truncate(rows + 1);
-                bytes.data.truncate(bytes.offsets[rows] as usize);
-            }),
+        numbers => numbers.truncate(rows),
+        bytes => {
+            bytes.offsets.truncate(rows + 1);
+            bytes.data.truncate(bytes.offsets[rows] as usize);
+        }),
     }
     if let Some(validity) = &mut vector.validity {
         *validity = validity.slice(0..rows);

@@ -59,25 +59,25 @@ fn add_base<T: FromBase>(base: i128, deltas: &[impl Copy + Into<u32>], out: &mut
 /// `count` copies of the one value in `one`.
 fn repeat(one: Values<'_>, count: usize, out: &mut ValuesBuf) {
     each_type!(Values, one,
-        _numbers => match (out, one) {
-            (ValuesBuf::I8(out), Values::I8(one)) => out.resize(count, one[0]),
-            (ValuesBuf::I16(out), Values::I16(one)) => out.resize(count, one[0]),
-            (ValuesBuf::I32(out), Values::I32(one)) => out.resize(count, one[0]),
-            (ValuesBuf::I64(out), Values::I64(one)) => out.resize(count, one[0]),
-            (ValuesBuf::I128(out), Values::I128(one)) => out.resize(count, one[0]),
-            (ValuesBuf::U8(out), Values::U8(one)) => out.resize(count, one[0]),
-            (ValuesBuf::U16(out), Values::U16(one)) => out.resize(count, one[0]),
-            (ValuesBuf::U32(out), Values::U32(one)) => out.resize(count, one[0]),
-            (ValuesBuf::U64(out), Values::U64(one)) => out.resize(count, one[0]),
-            (ValuesBuf::F32(out), Values::F32(one)) => out.resize(count, one[0]),
-            (ValuesBuf::F64(out), Values::F64(one)) => out.resize(count, one[0]),
-            _ => debug_assert!(false, "a constant of another type"),
-        },
-        one => if let ValuesBuf::Bytes(out) = out {
-            for _ in 0..count {
-                out.push(one.get(0));
-            }
-        });
+    _numbers => match (out, one) {
+        (ValuesBuf::I8(out), Values::I8(one)) => out.resize(count, one[0]),
+        (ValuesBuf::I16(out), Values::I16(one)) => out.resize(count, one[0]),
+        (ValuesBuf::I32(out), Values::I32(one)) => out.resize(count, one[0]),
+        (ValuesBuf::I64(out), Values::I64(one)) => out.resize(count, one[0]),
+        (ValuesBuf::I128(out), Values::I128(one)) => out.resize(count, one[0]),
+        (ValuesBuf::U8(out), Values::U8(one)) => out.resize(count, one[0]),
+        (ValuesBuf::U16(out), Values::U16(one)) => out.resize(count, one[0]),
+        (ValuesBuf::U32(out), Values::U32(one)) => out.resize(count, one[0]),
+        (ValuesBuf::U64(out), Values::U64(one)) => out.resize(count, one[0]),
+        (ValuesBuf::F32(out), Values::F32(one)) => out.resize(count, one[0]),
+        (ValuesBuf::F64(out), Values::F64(one)) => out.resize(count, one[0]),
+        _ => debug_assert!(false, "a constant of another type"),
+    },
+    one => if let ValuesBuf::Bytes(out) = out {
+        for _ in 0..count {
+            out.push(one.get(0));
+        }
+    });
 }
 
 /// Appends a scalar; false when it is not a value of the buffer's type.

@@ -39,7 +39,7 @@ pub(crate) fn gather_values(values: Values<'_>, positions: impl Iterator<Item = 
 }
 
 /// Writes the bits at `positions` over `out`.
-pub(crate) fn gather_bits(bits: &Bitmap, positions: impl Iterator<Item = usize>, out: &mut Bitmap) {
+fn gather_bits(bits: &Bitmap, positions: impl Iterator<Item = usize>, out: &mut Bitmap) {
     out.reset(0, false);
     for position in positions {
         out.push(bits.get(position));

@@ -67,7 +67,8 @@ pub fn simple_condition(random: &mut Random) -> Expr {
             negated: random.chance(50),
         },
         3 | 4 => {
-            let pattern = *random.pick(&["alpha%", "%bet%", "alpha", "%", "a%a", "_eta%", "%a", "ALPHA%", "gam\\%%", ""]);
+            let pattern =
+                *random.pick(&["alpha%", "%bet%", "alpha", "%", "a%a", "_eta%", "%a", "ALPHA%", "gam\\%%", ""]);
             Expr::Like {
                 expr: boxed(Expr::Column(3 + random.below(2))),
                 pattern: pattern.into(),

@@ -54,13 +54,14 @@ pub fn random_table(
 ) -> (table::MemoryTable, Vec<Vec<Scalar>>) {
     let null_percent = *random.pick(&[0, 10, 50]);
     let columns = exprs::columns(random, rows, style, null_percent);
-    let arrays: Vec<_> = columns.iter().zip(exprs::types()).map(|(column, ty)| (random::array(column, &ty), ty)).collect();
+    let arrays: Vec<_> =
+        columns.iter().zip(exprs::types()).map(|(column, ty)| (random::array(column, &ty), ty)).collect();
     let group_rows = *random.pick(&[100, 1024, 1500, 5000]);
     let mut table = table::MemoryTable::new(&arrays, group_rows, choices);
     let deleted: Vec<bool> = match random.below(3) {
         0 => vec![false; rows],
         1 => (0..rows).map(|_| random.chance(30)).collect(),
-        _ => (0..rows).map(|row| row / group_rows % 2 == 0).collect(),
+        _ => (0..rows).map(|row| (row / group_rows).is_multiple_of(2)).collect(),
     };
     if deleted.contains(&true) {
         table.delete(|row| deleted[row]);

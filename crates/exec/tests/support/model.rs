@@ -161,18 +161,34 @@ pub fn evaluate(expr: &Expr, row: &[Scalar], types: &[LogicalType]) -> Outcome {
                     ArithmeticOp::Modulo => (Some(up(l, common - ls)? % up(r, common - rs)?), common),
                 };
                 let value = value.ok_or("too long")?;
-                let value = if scale >= natural { up(value, scale - natural)? } else { rounded(value, power(natural - scale).unwrap()) };
+                let value = if scale >= natural {
+                    up(value, scale - natural)?
+                } else {
+                    rounded(value, power(natural - scale).unwrap())
+                };
                 fit(Some(value), ty)?
             }
             other => panic!("arithmetic of {other:?}"),
         },
         Expr::And(parts) => {
             let parts = parts.iter().map(|part| Ok(known(&eval(part)?))).collect::<Result<Vec<_>, String>>()?;
-            truth(if parts.contains(&Some(false)) { Some(false) } else if parts.contains(&None) { None } else { Some(true) })
+            truth(if parts.contains(&Some(false)) {
+                Some(false)
+            } else if parts.contains(&None) {
+                None
+            } else {
+                Some(true)
+            })
         }
         Expr::Or(parts) => {
             let parts = parts.iter().map(|part| Ok(known(&eval(part)?))).collect::<Result<Vec<_>, String>>()?;
-            truth(if parts.contains(&Some(true)) { Some(true) } else if parts.contains(&None) { None } else { Some(false) })
+            truth(if parts.contains(&Some(true)) {
+                Some(true)
+            } else if parts.contains(&None) {
+                None
+            } else {
+                Some(false)
+            })
         }
         Expr::Not(inner) => truth(known(&eval(inner)?).map(|value| !value)),
         Expr::IsNull(inner) => truth(Some(eval(inner)?.is_null())),
@@ -183,14 +199,21 @@ pub fn evaluate(expr: &Expr, row: &[Scalar], types: &[LogicalType]) -> Outcome {
                 return Ok(Scalar::Null);
             }
             let found = list.iter().any(|entry| same(entry, &value));
-            truth(if found { Some(!negated) } else if *has_null { None } else { Some(*negated) })
+            truth(if found {
+                Some(!negated)
+            } else if *has_null {
+                None
+            } else {
+                Some(*negated)
+            })
         }
         Expr::Like { expr, pattern, negated, case_insensitive } => match eval(expr)? {
             Scalar::Null => Scalar::Null,
             Scalar::Bytes(text) => {
                 let text = String::from_utf8(text).expect("text");
                 let fold = |text: &str| if *case_insensitive { text.to_lowercase() } else { text.to_owned() };
-                let (pattern, text): (Vec<char>, Vec<char>) = (fold(pattern).chars().collect(), fold(&text).chars().collect());
+                let (pattern, text): (Vec<char>, Vec<char>) =
+                    (fold(pattern).chars().collect(), fold(&text).chars().collect());
                 truth(Some(like(&pattern, &text) != *negated))
             }
             other => panic!("{other:?} LIKE"),
@@ -199,7 +222,9 @@ pub fn evaluate(expr: &Expr, row: &[Scalar], types: &[LogicalType]) -> Outcome {
             let from = type_of(expr);
             match (eval(expr)?, ty) {
                 (Scalar::Null, _) => Scalar::Null,
-                (Scalar::Int(value), LogicalType::Float32) => Scalar::Float((value as f64 / 10f64.powi(scale_of(&from))) as f32 as f64),
+                (Scalar::Int(value), LogicalType::Float32) => {
+                    Scalar::Float((value as f64 / 10f64.powi(scale_of(&from))) as f32 as f64)
+                }
                 (Scalar::Int(value), LogicalType::Float64) => Scalar::Float(value as f64 / 10f64.powi(scale_of(&from))),
                 (Scalar::Float(value), LogicalType::Float32) => Scalar::Float(value as f32 as f64),
                 (Scalar::Float(value), LogicalType::Float64) => Scalar::Float(value),

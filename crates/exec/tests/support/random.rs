@@ -34,7 +34,8 @@ impl Random {
     }
 }
 
-const WORDS: [&str; 8] = ["", "alpha", "beta", "gamma", "alphabet", "übermut", "a long word of more than twelve bytes", "GAMMA"];
+const WORDS: [&str; 8] =
+    ["", "alpha", "beta", "gamma", "alphabet", "übermut", "a long word of more than twelve bytes", "GAMMA"];
 
 /// A value of a type: from a narrow range mostly, an extreme one now and then.
 pub fn value(random: &mut Random, ty: &LogicalType, style: usize) -> Scalar {

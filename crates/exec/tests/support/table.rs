@@ -93,7 +93,7 @@ impl TableSource for MemoryTable {
     fn row_ids(&self, group: usize) -> RowIds {
         let group = &self.groups[group];
         let ids = group.first_id..group.first_id + group.rows as u64;
-        if group.first_id % 2 == 0 { RowIds::From(group.first_id) } else { RowIds::Listed(ids.collect()) }
+        if group.first_id.is_multiple_of(2) { RowIds::From(group.first_id) } else { RowIds::Listed(ids.collect()) }
     }
 
     fn deleted(&self, group: usize) -> Option<Arc<Bitmap>> {

@@ -1,0 +1,60 @@
+//! Counting without touching shared memory in the hot loop.
+
+use crate::Counters;
+use std::sync::atomic::Ordering;
+
+/// What one worker has counted since it last added it to the run's counters.
+#[derive(Debug, Default)]
+#[allow(missing_docs, reason = "as in Counters")]
+pub(crate) struct Tally {
+    pub(crate) groups_total: u64,
+    pub(crate) groups_pruned: u64,
+    pub(crate) groups_answered: u64,
+    pub(crate) vectors_total: u64,
+    pub(crate) vectors_rejected: u64,
+    pub(crate) filters_encoded: u64,
+    pub(crate) filters_decoded: u64,
+    pub(crate) vectors_decoded: u64,
+    pub(crate) rows_scanned: u64,
+    pub(crate) rows_selected: u64,
+    pub(crate) bytes_compressed: u64,
+    pub(crate) bytes_decoded: u64,
+}
+
+impl Tally {
+    /// Adds everything to the shared counters and starts again at zero.
+    pub(crate) fn flush(&mut self, counters: &Counters) {
+        let Tally {
+            groups_total,
+            groups_pruned,
+            groups_answered,
+            vectors_total,
+            vectors_rejected,
+            filters_encoded,
+            filters_decoded,
+            vectors_decoded,
+            rows_scanned,
+            rows_selected,
+            bytes_compressed,
+            bytes_decoded,
+        } = std::mem::take(self);
+        for (counter, count) in [
+            (&counters.groups_total, groups_total),
+            (&counters.groups_pruned, groups_pruned),
+            (&counters.groups_answered, groups_answered),
+            (&counters.vectors_total, vectors_total),
+            (&counters.vectors_rejected, vectors_rejected),
+            (&counters.filters_encoded, filters_encoded),
+            (&counters.filters_decoded, filters_decoded),
+            (&counters.vectors_decoded, vectors_decoded),
+            (&counters.rows_scanned, rows_scanned),
+            (&counters.rows_selected, rows_selected),
+            (&counters.bytes_compressed, bytes_compressed),
+            (&counters.bytes_decoded, bytes_decoded),
+        ] {
+            if count > 0 {
+                counter.fetch_add(count, Ordering::Relaxed);
+            }
+        }
+    }
+}
