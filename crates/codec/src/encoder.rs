@@ -27,7 +27,8 @@ impl Tree {
 pub(crate) enum Role {
     /// Values of a column, of runs, of a dictionary: every scheme.
     Values,
-    /// Codes of a dictionary: all but another dictionary.
+    /// Codes of a dictionary: all but another dictionary, and none that has to sum up steps, because codes are what
+    /// filters and groups are answered on.
     Codes,
     /// Lengths, positions and the like: only schemes without parts.
     Counts,
@@ -37,7 +38,7 @@ impl Role {
     fn allows(self, entry: &SchemeEntry) -> bool {
         match self {
             Role::Values => true,
-            Role::Codes => entry.name != "dict",
+            Role::Codes => !matches!(entry.name, "dict" | "delta" | "pfor_delta"),
             Role::Counts => !entry.scheme.nests(),
         }
     }

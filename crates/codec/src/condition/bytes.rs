@@ -1,0 +1,112 @@
+//! Tests of byte strings.
+
+use super::Condition;
+use crate::{Bitmap, BytesView, CompareOp, Predicate, Scalar};
+
+/// A test of byte strings.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum BytesCondition {
+    /// `value op constant`
+    Compare(CompareOp, Vec<u8>),
+    /// Both ends included, either may be open.
+    Between(Option<Vec<u8>>, Option<Vec<u8>>),
+    /// One of these, ascending.
+    OneOf(Vec<Vec<u8>>),
+    /// Begins so.
+    Prefix(Vec<u8>),
+    /// Holds this somewhere; never empty.
+    Contains(Vec<u8>),
+}
+
+impl BytesCondition {
+    /// Appends one bit per value to `out`: it passes.
+    pub(super) fn evaluate(&self, view: BytesView<'_>, out: &mut Bitmap) {
+        for value in view.iter() {
+            out.push(self.passes(value));
+        }
+    }
+
+    /// Whether this value passes.
+    pub(crate) fn passes(&self, value: &[u8]) -> bool {
+        match self {
+            BytesCondition::Compare(op, constant) => {
+                let order = value.cmp(constant);
+                match op {
+                    CompareOp::Equal => order.is_eq(),
+                    CompareOp::NotEqual => order.is_ne(),
+                    CompareOp::Less => order.is_lt(),
+                    CompareOp::LessOrEqual => order.is_le(),
+                    CompareOp::Greater => order.is_gt(),
+                    CompareOp::GreaterOrEqual => order.is_ge(),
+                }
+            }
+            BytesCondition::Between(low, high) => {
+                low.as_ref().is_none_or(|low| value >= &low[..]) && high.as_ref().is_none_or(|high| value <= &high[..])
+            }
+            BytesCondition::OneOf(constants) => constants.binary_search_by(|constant| constant[..].cmp(value)).is_ok(),
+            BytesCondition::Prefix(prefix) => value.starts_with(prefix),
+            BytesCondition::Contains(needle) => contains(value, needle),
+        }
+    }
+}
+
+/// Whether `needle` (never empty) stands somewhere in `value`.
+fn contains(value: &[u8], needle: &[u8]) -> bool {
+    let mut rest = value;
+    while rest.len() >= needle.len() {
+        match rest[..=rest.len() - needle.len()].iter().position(|byte| *byte == needle[0]) {
+            None => return false,
+            Some(at) if rest[at..].starts_with(needle) => return true,
+            Some(at) => rest = &rest[at + 1..],
+        }
+    }
+    false
+}
+
+/// The predicate for byte strings.
+pub(super) fn condition(predicate: &Predicate) -> Condition {
+    let constant = |scalar: &Scalar| match scalar {
+        Scalar::Bytes(bytes) => Some(bytes.clone()),
+        Scalar::Null => None,
+        other => panic!("constant {other:?} for bytes values"),
+    };
+    Condition::Bytes(match predicate {
+        Predicate::Compare(op, scalar) => match constant(scalar) {
+            Some(bytes) => BytesCondition::Compare(*op, bytes),
+            None => return Condition::Never,
+        },
+        Predicate::Between(Scalar::Null, Scalar::Null) => return Condition::Always,
+        Predicate::Between(low, high) => BytesCondition::Between(constant(low), constant(high)),
+        Predicate::In(constants) => {
+            let mut constants: Vec<Vec<u8>> = constants.iter().filter_map(constant).collect();
+            constants.sort_unstable();
+            constants.dedup();
+            if constants.is_empty() {
+                return Condition::Never;
+            }
+            BytesCondition::OneOf(constants)
+        }
+        Predicate::Prefix(prefix) if prefix.is_empty() => return Condition::Always,
+        Predicate::Prefix(prefix) => BytesCondition::Prefix(prefix.clone()),
+        Predicate::Contains(needle) if needle.is_empty() => return Condition::Always,
+        Predicate::Contains(needle) => BytesCondition::Contains(needle.clone()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_needle_is_found_anywhere() {
+        for (value, needle, found) in [
+            ("special requests", "quest", true),
+            ("aab", "ab", true),
+            ("aa", "aab", false),
+            ("", "a", false),
+            ("abab", "b", true),
+        ] {
+            assert_eq!(contains(value.as_bytes(), needle.as_bytes()), found, "{needle} in {value}");
+        }
+    }
+}

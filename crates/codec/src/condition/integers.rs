@@ -1,0 +1,81 @@
+//! Tests of integers, vectorised.
+
+use crate::Bitmap;
+use crate::fixed::Integer;
+
+/// A test of integers.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum IntegerCondition {
+    /// `low <= value <= high`
+    Within(i128, i128),
+    /// Not so.
+    Outside(i128, i128),
+    /// One of these, ascending.
+    OneOf(Vec<i128>),
+    /// Those whose bit is set; values lie in `0..len`. For codes.
+    Marked(Bitmap),
+}
+
+impl IntegerCondition {
+    /// Whether this value passes.
+    pub(crate) fn passes(&self, value: i128) -> bool {
+        match self {
+            IntegerCondition::Within(low, high) => (*low..=*high).contains(&value),
+            IntegerCondition::Outside(low, high) => !(*low..=*high).contains(&value),
+            IntegerCondition::OneOf(constants) => constants.binary_search(&value).is_ok(),
+            IntegerCondition::Marked(marked) => {
+                usize::try_from(value).is_ok_and(|code| code < marked.len() && marked.get(code))
+            }
+        }
+    }
+
+    /// Appends a bit per value for what `key` makes of it.
+    pub(crate) fn evaluate_by<T: Copy, K: Integer>(&self, values: &[T], key: impl Fn(T) -> K, out: &mut Bitmap) {
+        match self {
+            IntegerCondition::Within(low, high) => {
+                if *high < K::MIN.wide() || *low > K::MAX.wide() {
+                    return out.extend_with(values.len(), false);
+                }
+                let (low, high) = (K::cut((*low).max(K::MIN.wide())), K::cut((*high).min(K::MAX.wide())));
+                push_tests(values, out, |value| (key(value) >= low) & (key(value) <= high));
+            }
+            IntegerCondition::Outside(low, high) => {
+                if *high < K::MIN.wide() || *low > K::MAX.wide() {
+                    return out.extend_with(values.len(), true);
+                }
+                let (low, high) = (K::cut((*low).max(K::MIN.wide())), K::cut((*high).min(K::MAX.wide())));
+                push_tests(values, out, |value| (key(value) < low) | (key(value) > high));
+            }
+            IntegerCondition::OneOf(constants) => {
+                push_tests(values, out, |value| constants.binary_search(&key(value).wide()).is_ok());
+            }
+            IntegerCondition::Marked(marked) => {
+                let words = marked.words();
+                push_tests(values, out, |value| {
+                    let code = key(value).to_delta();
+                    words.get((code / 64) as usize).is_some_and(|word| word >> (code % 64) & 1 == 1)
+                });
+            }
+        }
+    }
+}
+
+/// Appends one bit per value. The comparison goes into bytes first, which the compiler vectorises; eight bytes of 0 and 1
+/// become eight bits by one multiplication.
+#[inline]
+pub(crate) fn push_tests<T: Copy>(values: &[T], out: &mut Bitmap, test: impl Fn(T) -> bool) {
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    for chunk in values.chunks(64) {
+        let mut passed = [0u8; 64];
+        for (passed, &value) in passed.iter_mut().zip(chunk) {
+            *passed = u8::from(test(value));
+        }
+        let mut word = 0;
+        for (index, eight) in passed.chunks_exact(8).enumerate() {
+            let eight =
+                u64::from_le_bytes([eight[0], eight[1], eight[2], eight[3], eight[4], eight[5], eight[6], eight[7]]);
+            word |= (eight.wrapping_mul(GATHER) >> 56) << (8 * index);
+        }
+        out.push_word(word, chunk.len());
+    }
+}

@@ -1,0 +1,96 @@
+//! Which scheme is found for the columns that databases are full of, and when it is looked for again.
+
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use sinter_codec::*;
+
+fn random() -> SmallRng {
+    SmallRng::seed_from_u64(3)
+}
+
+/// The scheme as text, and bits a value.
+fn chosen(values: Values<'_>) -> (String, f64) {
+    let mut bytes = Vec::new();
+    encode(values, None, &Choice::Auto, &mut bytes).unwrap();
+    let block = Block::open(&bytes).unwrap();
+    (block.describe(), bytes.len() as f64 * 8.0 / values.len() as f64)
+}
+
+#[test]
+fn sorted_keys_with_repeats_take_three_bits() {
+    let mut random = random();
+    let mut keys: Vec<i64> = Vec::new();
+    for order in 0.. {
+        let key = order / 8 * 32 + order % 8 + 1; // as TPC-H numbers its orders
+        keys.extend(std::iter::repeat_n(key, random.random_range(1..=7)));
+        if keys.len() >= ROW_GROUP_LEN {
+            break;
+        }
+    }
+    let (scheme, bits) = chosen(Values::I64(&keys[..ROW_GROUP_LEN]));
+    assert!(bits < 3.0, "{bits} bits as {scheme}");
+}
+
+#[test]
+fn dates_take_a_frame_of_reference() {
+    let mut random = random();
+    let dates: Vec<i32> = (0..ROW_GROUP_LEN).map(|_| random.random_range(8036..10_562)).collect();
+    let (scheme, bits) = chosen(Values::I32(&dates));
+    assert!(scheme == "for[12]" && bits < 12.2, "{bits} bits as {scheme}");
+}
+
+#[test]
+fn few_different_strings_take_a_dictionary() {
+    let mut random = random();
+    let modes = ["AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK"];
+    let values: BytesBuf = (0..ROW_GROUP_LEN).map(|_| modes[random.random_range(0..7)].as_bytes()).collect();
+    let (scheme, bits) = chosen(Values::Bytes(values.view()));
+    assert!(scheme.starts_with("dict(bitpack[3], ") && bits < 3.2, "{bits} bits as {scheme}");
+}
+
+#[test]
+fn outliers_are_patched() {
+    let mut random = random();
+    let delays: Vec<i64> = (0..ROW_GROUP_LEN)
+        .map(|_| {
+            if random.random_range(0..100) == 0 {
+                random.random_range(-100_000..1_000_000)
+            } else {
+                random.random_range(-20..40)
+            }
+        })
+        .collect();
+    let (scheme, bits) = chosen(Values::I64(&delays));
+    assert!(scheme.starts_with("pfor[") && bits < 7.5, "{bits} bits as {scheme}");
+}
+
+#[test]
+fn noise_stays_raw() {
+    let mut random = random();
+    let noise: Vec<u64> = (0..10_000).map(|_| random.random()).collect();
+    assert_eq!(chosen(Values::U64(&noise)).0, "raw");
+}
+
+#[test]
+fn a_block_of_one_value_is_small() {
+    let mut bytes = Vec::new();
+    encode(Values::I32(&[-5]), None, &Choice::Raw, &mut bytes).unwrap();
+    assert!(bytes.len() <= 40, "{} bytes", bytes.len());
+}
+
+#[test]
+fn a_choice_is_kept_until_it_no_longer_suits() {
+    let mut random = random();
+    let mut chooser = Chooser::new(Choice::Auto);
+    let mut describe = |values: &[i64]| {
+        let mut bytes = Vec::new();
+        chooser.encode(Values::I64(values), None, &mut bytes).unwrap();
+        (Block::open(&bytes).unwrap().describe(), bytes.len())
+    };
+    let mut uniform = |reach: i64| -> Vec<i64> { (0..20_000).map(|_| random.random_range(0..reach)).collect() };
+    assert_eq!(describe(&uniform(1000)).0, "bitpack[10]");
+    assert_eq!(describe(&uniform(900)).0, "bitpack[10]");
+    let ascending: Vec<i64> = (0..20_000).map(|row| row * 1000).collect();
+    let (scheme, bytes) = describe(&ascending);
+    assert_eq!((&scheme[..], bytes < 1000), ("delta[0]", true));
+}
