@@ -141,7 +141,11 @@ fn full_keeps_every_acknowledged_commit() {
     }
     println!("crashes by call: {crashes:?}");
     let kinds = [Call::Write, Call::SetLength, Call::Sync, Call::Create, Call::Remove, Call::SyncDirectory];
-    assert!(kinds.iter().all(|call| crashes[call] >= 20), "every kind of call was hit: {crashes:?}");
+    // The promise is about the default number of seeds.
+    assert!(
+        seeds(16).end < 16 || kinds.iter().all(|call| crashes[call] >= 20),
+        "every kind of call was hit: {crashes:?}"
+    );
 }
 
 #[test]

@@ -6,7 +6,8 @@ mod support;
 use std::path::Path;
 use std::sync::Arc;
 
-use sinter_storage::{Error, Options};
+use sinter_storage::testing::CrashingFileSystem;
+use sinter_storage::{CheckpointWriter, Error, Options, PageKind};
 use support::{PATH, Shelf, Workload, found, open, unclosed};
 
 const COPIES: [usize; 2] = [0, 4096];
@@ -74,6 +75,41 @@ fn a_rotten_page_map_falls_back_too() {
     let (shelf, notes) = found(&fs).unwrap();
     assert_eq!(shelf, *workload.shelf());
     assert!(notes[0].contains("a map node at byte"), "{notes:?}");
+}
+
+/// A checkpoint keeps a page, and a later commit names it. The checkpoint before knows nothing of the page, so the log must say where it is.
+#[test]
+fn a_page_that_was_kept_before_it_was_committed() {
+    let fs = CrashingFileSystem::new();
+    let (store, _) = open(Arc::new(fs.clone()), Options::default()).unwrap();
+    let root = |writer: &mut CheckpointWriter<'_>| writer.put(None, PageKind::CATALOG, b"root");
+    store.checkpoint(root).unwrap();
+    let page = store.write_page(PageKind::CHUNK, b"kept").unwrap();
+    store
+        .checkpoint(|writer| {
+            writer.keep(page)?;
+            root(writer)
+        })
+        .unwrap();
+    store.commit(&[], &[page]).unwrap();
+    // It moves, and is named once more.
+    store
+        .checkpoint(|writer| {
+            writer.put(Some(page), PageKind::CHUNK, b"moved")?;
+            root(writer)
+        })
+        .unwrap();
+    store.commit(&[], &[page]).unwrap();
+    drop(store);
+    for start in COPIES {
+        let rotten = fs.copy();
+        let mut bytes = rotten.bytes(Path::new(PATH));
+        bytes[start + 60] ^= 0xFF;
+        rotten.put(Path::new(PATH), bytes);
+        let (store, _) = open(Arc::new(rotten), Options::default()).unwrap();
+        assert_eq!(*store.pin(page).unwrap(), *b"moved");
+        store.check(&mut |error| panic!("{error}")).unwrap();
+    }
 }
 
 #[test]

@@ -266,6 +266,7 @@ impl Store {
         for extent in writer.written {
             table.release(extent, &*self.data);
         }
+        // Commits waited, so none can have named these meanwhile.
         for page in writer.kept {
             let mut given_up = Vec::new();
             if let Some(entry) = table.map.replace(page, PageEntry::ABSENT, &mut given_up) {

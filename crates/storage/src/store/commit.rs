@@ -6,7 +6,6 @@ use super::{Mode, Store};
 use crate::error::{Error, Result, failed};
 use crate::ids::{CommitNumber, ObjectId, PageId};
 use crate::log::{AppendError, COMMIT_BYTES_MAX, PageReference, RecordRef};
-use crate::map::PageEntry;
 use crate::options::{NORMAL_SYNC_EVERY, Synchronous};
 use crate::record::{Record, RecordTag};
 
@@ -41,8 +40,9 @@ impl Store {
         }
         let mut table = self.pages_mut();
         for PageReference { page, entry } in references {
-            table.fresh.remove(&page);
-            table.replace(page, entry, &*self.data);
+            if table.fresh.remove(&page).is_some() {
+                table.replace(page, entry, &*self.data);
+            }
         }
         self.set_last_commit(commit);
         Ok(commit)
@@ -96,18 +96,15 @@ impl Store {
         Ok(())
     }
 
-    /// Where the pages are that a commit names. Pages that an earlier commit named already are passed over.
+    /// Where the pages are that a commit names. A page that a checkpoint has kept is named all the same: the checkpoint
+    /// before it, should recovery fall back to that one, does not have it.
     fn references(&self, pages: &[PageId]) -> Result<Vec<PageReference>> {
         let table = self.pages();
-        let mut references = Vec::with_capacity(pages.len());
-        for &page in pages {
-            match table.fresh.get(&page) {
-                Some(&entry) => references.push(PageReference { page, entry }),
-                None if table.map.get(page).is_some_and(|entry: PageEntry| !entry.is_absent()) => {}
-                None => return Err(Error::NoSuchPage { path: self.path.clone(), page }),
-            }
-        }
-        Ok(references)
+        let reference = |&page: &PageId| match table.get(page) {
+            Some(entry) => Ok(PageReference { page, entry }),
+            None => Err(Error::NoSuchPage { path: self.path.clone(), page }),
+        };
+        pages.iter().map(reference).collect()
     }
 }
 

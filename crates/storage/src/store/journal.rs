@@ -30,22 +30,22 @@ pub(super) struct Journal {
 impl Store {
     /// The log to append to. The first commit since opening creates it, and takes the header's word back that there is none.
     pub(super) fn log_writer<'a>(&self, journal: &'a mut Journal) -> Result<&'a mut LogWriter> {
-        if journal.writer.is_none() {
-            let writer = self.create_log(journal)?;
-            if journal.header.is_closed {
-                let header = Header { is_closed: false, ..journal.header.clone() };
-                for copy in 0..COPIES {
-                    self.write_header(copy, &header)?;
+        let writer = match journal.writer.take() {
+            Some(writer) => writer,
+            None => {
+                let writer = self.create_log(journal)?;
+                if journal.header.is_closed {
+                    let header = Header { is_closed: false, ..journal.header.clone() };
+                    for copy in 0..COPIES {
+                        self.write_header(copy, &header)?;
+                    }
+                    journal.header = header;
                 }
-                journal.header = header;
+                journal.next_log = CheckpointNumber(writer.number.0 + 1);
+                writer
             }
-            journal.next_log = CheckpointNumber(writer.number.0 + 1);
-            journal.writer = Some(writer);
-        }
-        match &mut journal.writer {
-            Some(writer) => Ok(writer),
-            None => unreachable!("just created"),
-        }
+        };
+        Ok(journal.writer.insert(writer))
     }
 
     /// Creates the next log, durably. On error there is none, or the store is poisoned.
