@@ -195,6 +195,15 @@ mod tests {
     }
 
     #[test]
+    fn flips_out_of_order_only_give_wrong_bits() {
+        let mut out = Bitmap::default();
+        for flips in [&[9, 3, 20][..], &[0, 0, 0], &[u32::MAX, 5], &[5, 4, 3, 2, 1]] {
+            read_flips(flips, 2..30, &mut out);
+            assert_eq!(out.len(), 28);
+        }
+    }
+
+    #[test]
     fn nothing_is_kept_for_all_or_none() {
         assert_eq!(encode(Some(&Bitmap::new(100, true)), 1), (ValidityKind::AllPresent, Vec::new()));
         assert_eq!(encode(Some(&Bitmap::new(100, false)), 1), (ValidityKind::AllNull, Vec::new()));

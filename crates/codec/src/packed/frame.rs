@@ -157,6 +157,13 @@ mod tests {
     }
 
     #[test]
+    fn a_value_that_would_wrap_into_the_frame_is_an_exception() {
+        let frame = Frame { base: 100i8, bit_width: 5 };
+        assert!(frame.holds(127) && !frame.holds(99));
+        assert!(!frame.holds(-128), "its wrapped distance is 28, but 100 + 28 is no i8");
+    }
+
+    #[test]
     fn distances_take_the_bytes_they_need() {
         for (distance, bytes) in [(0i64, 1), (127, 1), (128, 2), (-128, 1), (-129, 2), (40_000, 4), (i64::MIN, 8)] {
             assert_eq!(distance_bytes(distance), bytes, "{distance}");
