@@ -66,5 +66,5 @@ fn all_types_all_schemes() {
         }
     }
     println!("{computed} queries agreed, {failed} failed as they should");
-    assert!(computed > 5 * failed && failed > 20, "{computed} computed, {failed} failed: the mix is wrong");
+    assert!(computed > 3 * failed && failed > 20, "{computed} computed, {failed} failed: the mix is wrong");
 }

@@ -77,6 +77,9 @@ impl Sum {
             Values::I64(values) => self.add_exact(large(validity, values)),
             Values::U64(values) => self.add_exact(large(validity, values)),
             Values::I128(values) => {
+                if let (None, Some(sum)) = (validity, wide(values)) {
+                    return self.add_exact(sum);
+                }
                 let mut sum = Some(self.exact);
                 argument.for_each_present(|row| sum = sum.and_then(|sum| sum.checked_add(values[row])));
                 self.exact = sum.ok_or_else(overflow)?;
@@ -147,6 +150,17 @@ fn large<T: Copy + Into<i128>>(validity: Option<&Bitmap>, values: &[T]) -> i128 
         None => values.iter().map(|&value| value.into()).sum(),
         Some(validity) => validity.ones().map(|row| values[row].into()).sum(),
     }
+}
+
+/// Numbers of 128 bits, if none of them is so large that their sum might overflow on the way.
+fn wide(values: &[i128]) -> Option<i128> {
+    let (mut sum, mut bits) = (0i128, 0);
+    for &value in values {
+        sum = sum.wrapping_add(value);
+        bits |= value ^ (value >> 127);
+    }
+    let needed = 128 - bits.leading_zeros() + usize::BITS - values.len().leading_zeros();
+    (needed < 127).then_some(sum)
 }
 
 /// Floats, in eight sums side by side, since each addition waits for the one before it.

@@ -207,7 +207,8 @@ fn run_wide(
     rows: usize,
     out: &mut ValuesBuf,
 ) -> bool {
-    let plain = !plan.checked && plan.limit.is_none() && plan.grow == 1 && plan.shrink == 1;
+    let fits = !plan.checked && plan.limit.is_none() || plan.fits(bits(left, rows), bits(right, rows));
+    let plain = fits && plan.grow == 1 && plan.shrink == 1;
     let same_scale = plan.left_factor == 1 && plan.right_factor == 1;
     if let (ValuesBuf::I128(out), true, true) = (&mut *out, plain, same_scale) {
         // The digits fit: nothing can go wrong.
@@ -236,6 +237,16 @@ fn run_wide(
     }
 }
 
+/// Bits that the numbers need at most, without their signs. Digits say what a type can hold; what a vector does hold is
+/// mostly much less, and looking is cheaper than checking every operation.
+fn bits(lane: &impl Lane<i128>, rows: usize) -> u32 {
+    let all = (0..rows).fold(0, |all, row| {
+        let value = lane.at(row);
+        all | value ^ (value >> 127)
+    });
+    128 - all.leading_zeros()
+}
+
 fn narrowed<T: TryFrom<i128> + Default>((value, wrong): (i128, bool)) -> (T, bool) {
     match T::try_from(value) {
         Ok(value) => (value, wrong),
@@ -244,6 +255,19 @@ fn narrowed<T: TryFrom<i128> + Default>((value, wrong): (i128, bool)) -> (T, boo
 }
 
 impl DecimalPlan {
+    /// True when numbers of so many bits cannot overflow, nor give more digits than the result's type has.
+    fn fits(&self, left: u32, right: u32) -> bool {
+        let of = |value: i128| 128 - value.leading_zeros();
+        let (left, right) = (left + of(self.left_factor), right + of(self.right_factor));
+        let most = match self.op {
+            ArithmeticOp::Add | ArithmeticOp::Subtract => left.max(right) + 1,
+            ArithmeticOp::Multiply => left + right,
+            ArithmeticOp::Divide | ArithmeticOp::Modulo => left.max(right),
+        };
+        // A number of `n` bits is less than 2^n, and the limit at least that where it has more bits.
+        most < self.limit.map_or(127, |limit| of(limit))
+    }
+
     /// One row, with every check. The flag says that the result is wrong.
     fn checked(&self, left: i128, right: i128) -> (i128, bool) {
         match self.exact(left, right) {

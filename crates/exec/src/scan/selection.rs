@@ -18,7 +18,7 @@ impl Selection {
         self.rows = alive.count_ones();
         self.all = self.rows == alive.len();
         if !self.all {
-            alive.positions_into(&mut self.positions);
+            write_positions(alive, &mut self.positions);
         }
     }
 
@@ -35,7 +35,7 @@ impl Selection {
     /// Keeps those of the alive rows whose bit is set (one bit per alive row) and writes to `kept` which of them these
     /// are.
     pub(super) fn keep(&mut self, passed: &Bitmap, kept: &mut Vec<u16>) {
-        passed.positions_into(kept);
+        write_positions(passed, kept);
         if self.all {
             self.positions.clone_from(kept);
         } else {
@@ -58,6 +58,41 @@ impl Selection {
         }
         bits
     }
+}
+
+/// For each byte, the places of its set bits, in order.
+static PLACES: [[u8; 8]; 256] = {
+    let mut places = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut bit, mut count) = (0, 0);
+        while bit < 8 {
+            if byte >> bit & 1 == 1 {
+                places[byte][count] = bit as u8;
+                count += 1;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    places
+};
+
+/// Positions of the set bits of a vector: eight are written at a time, however many of them count.
+fn write_positions(bits: &Bitmap, out: &mut Vec<u16>) {
+    out.clear();
+    out.resize(bits.len() + 8, 0);
+    let mut count = 0;
+    for (index, word) in bits.words().iter().enumerate() {
+        for (place, byte) in word.to_le_bytes().into_iter().enumerate() {
+            let first = (index * 64 + place * 8) as u16;
+            if let Some(eight) = out[count..].first_chunk_mut::<8>() {
+                *eight = PLACES[usize::from(byte)].map(|place| first + u16::from(place));
+            }
+            count += byte.count_ones() as usize;
+        }
+    }
+    out.truncate(count);
 }
 
 #[cfg(test)]

@@ -1,0 +1,179 @@
+//! How fast a filter and a sum run over pressed columns in memory: TPC-H's sixth query and its first one's sums, on
+//! columns like lineitem's. `cargo run --release -p sinter-exec --example scan_speed [million rows] [threads]`.
+
+use arrow::array::{ArrayRef, Date32Array, Decimal128Array};
+use sinter_codec::{BlockStats, Choice, CompareOp, Scalar};
+use sinter_exec::{
+    Aggregate, AggregateFunction, ArithmeticOp, Expr, LogicalType, Output, Pinned, Pipeline, Result, RowIds,
+    ScanColumn, TableSource, edge,
+};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+const NAMES: [&str; 5] = ["shipdate", "discount", "quantity", "extendedprice", "tax"];
+const MONEY: LogicalType = LogicalType::Decimal { precision: 15, scale: 2 };
+
+#[derive(Debug)]
+struct Lineitem {
+    types: Vec<LogicalType>,
+    rows: usize,
+    groups: Vec<Vec<(Pinned, BlockStats)>>,
+}
+
+impl Lineitem {
+    const GROUP: usize = sinter_codec::ROW_GROUP_LEN;
+
+    fn new(rows: usize) -> Result<Lineitem> {
+        let types = vec![LogicalType::Date, MONEY, MONEY, MONEY, MONEY];
+        let mut random = 1u64;
+        let mut below = |end: u64| {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            ((u128::from(random >> 11) * u128::from(end)) >> 53) as i128
+        };
+        let mut groups = Vec::new();
+        for start in (0..rows).step_by(Lineitem::GROUP) {
+            let len = Lineitem::GROUP.min(rows - start);
+            let dates: ArrayRef = Arc::new(Date32Array::from_iter_values((0..len).map(|_| 8036 + below(2526) as i32)));
+            let mut money = |least: i128, count: u64, step: i128| -> ArrayRef {
+                let values: Decimal128Array = (0..len).map(|_| Some((least + below(count)) * step)).collect();
+                Arc::new(values.with_precision_and_scale(15, 2).expect("a legal type"))
+            };
+            let columns = [dates, money(0, 11, 1), money(1, 50, 100), money(90_000, 10_400_000, 1), money(0, 9, 1)];
+            let press = |(array, ty): (&ArrayRef, &LogicalType)| {
+                let mut bytes = Vec::new();
+                let stats = edge::encode_segment(array, ty, &Choice::Auto, &mut bytes)?;
+                Ok((Pinned::from_vec(bytes), stats))
+            };
+            groups.push(columns.iter().zip(&types).map(press).collect::<Result<Vec<_>>>()?);
+        }
+        Ok(Lineitem { types, rows, groups })
+    }
+}
+
+impl TableSource for Lineitem {
+    fn name(&self) -> &str {
+        "lineitem"
+    }
+    fn column_types(&self) -> &[LogicalType] {
+        &self.types
+    }
+    fn column_name(&self, column: usize) -> &str {
+        NAMES[column]
+    }
+    fn group_count(&self) -> usize {
+        self.groups.len()
+    }
+    fn group_rows(&self, group: usize) -> usize {
+        Lineitem::GROUP.min(self.rows - group * Lineitem::GROUP)
+    }
+    fn row_ids(&self, group: usize) -> RowIds {
+        RowIds::From((group * Lineitem::GROUP) as u64)
+    }
+    fn deleted(&self, _group: usize) -> Option<Arc<sinter_codec::Bitmap>> {
+        None
+    }
+    fn zone(&self, group: usize, column: usize) -> Option<&BlockStats> {
+        Some(&self.groups[group][column].1)
+    }
+    fn segment(&self, group: usize, column: usize) -> Result<Pinned> {
+        Ok(self.groups[group][column].0.clone())
+    }
+}
+
+fn compare(op: CompareOp, column: usize, value: i128, ty: LogicalType) -> Expr {
+    Expr::Compare(op, Box::new(Expr::Column(column)), Box::new(Expr::Literal(Scalar::Int(value), ty)))
+}
+
+fn arithmetic(op: ArithmeticOp, left: Expr, right: Expr, precision: u8, scale: i8) -> Expr {
+    let ty = LogicalType::Decimal { precision, scale };
+    Expr::Arithmetic { op, left: Box::new(left), right: Box::new(right), ty }
+}
+
+fn sum(argument: Expr, scale: i8) -> Aggregate {
+    let ty = LogicalType::Decimal { precision: 38, scale };
+    Aggregate { function: AggregateFunction::Sum, argument: Some(argument), filter: None, ty }
+}
+
+/// Time that this thread has had a core, in milliseconds: on a busy machine, the better clock. Linux only; else 0.
+fn busy_ms() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split(' ').next().and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0) / 1e6
+}
+
+fn main() -> Result<()> {
+    let argument = |index: usize| std::env::args().nth(index).and_then(|text| text.parse().ok());
+    let rows = argument(1).unwrap_or(6) * 1_000_000;
+    let threads = argument(2).unwrap_or(1);
+    let table = Arc::new(Lineitem::new(rows)?);
+    for (column, name) in NAMES.iter().enumerate() {
+        let bytes: usize = table.groups.iter().map(|group| group[column].0.len()).sum();
+        let block = sinter_codec::Block::open(&table.groups[0][column].0)?;
+        println!("{name}: {:.2} bytes a value, {}", bytes as f64 / rows as f64, block.describe());
+    }
+    let one = || Expr::Literal(Scalar::Int(1), LogicalType::Decimal { precision: 20, scale: 0 });
+    let discounted = || {
+        let factor = arithmetic(ArithmeticOp::Subtract, one(), Expr::Column(1), 23, 2);
+        arithmetic(ArithmeticOp::Multiply, Expr::Column(3), factor, 38, 4)
+    };
+    let taxed = arithmetic(
+        ArithmeticOp::Multiply,
+        discounted(),
+        arithmetic(ArithmeticOp::Add, one(), Expr::Column(4), 23, 2),
+        38,
+        6,
+    );
+    let revenue = arithmetic(ArithmeticOp::Multiply, Expr::Column(3), Expr::Column(1), 31, 4);
+    use CompareOp::*;
+    let queries = [
+        (
+            "Q6",
+            vec![
+                compare(GreaterOrEqual, 0, 8766, LogicalType::Date),
+                compare(Less, 0, 9131, LogicalType::Date),
+                compare(GreaterOrEqual, 1, 5, MONEY),
+                compare(LessOrEqual, 1, 7, MONEY),
+                compare(Less, 2, 2400, MONEY),
+            ],
+            vec![sum(revenue, 4)],
+        ),
+        ("sum(price)", vec![compare(LessOrEqual, 0, 10_471, LogicalType::Date)], vec![sum(Expr::Column(3), 2)]),
+        (
+            "Q1's sums",
+            vec![compare(LessOrEqual, 0, 10_471, LogicalType::Date)],
+            vec![sum(Expr::Column(2), 2), sum(Expr::Column(3), 2), sum(discounted(), 4), sum(taxed, 6)],
+        ),
+    ];
+    for (name, filter, aggregates) in queries {
+        let columns = (0..5).map(ScanColumn::Table).collect();
+        let output = Output::Aggregate(aggregates);
+        let pipeline = Pipeline { source: table.clone(), columns, filter, output, limit: None };
+        let (mut times, mut busy) = (Vec::new(), Vec::new());
+        let mut result = Vec::new();
+        for _ in 0..9 {
+            let (start, busy_before) = (Instant::now(), busy_ms());
+            let run = pipeline.clone().start()?;
+            result = run.aggregate(threads)?;
+            times.push(start.elapsed().as_secs_f64() * 1e3);
+            busy.push(busy_ms() - busy_before);
+            if times.len() == 9 {
+                let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+                println!(
+                    "{name}: {} of {} vectors rejected, {} tests encoded and {} decoded, {} rows selected",
+                    read(&run.counters.vectors_rejected),
+                    read(&run.counters.vectors_total),
+                    read(&run.counters.filters_encoded),
+                    read(&run.counters.filters_decoded),
+                    read(&run.counters.rows_selected),
+                );
+            }
+        }
+        times.sort_by(f64::total_cmp);
+        busy.sort_by(f64::total_cmp);
+        let (least, median, busy) = (times[0], times[4], busy[4]);
+        println!(
+            "{name}: least {least:.1} ms, median {median:.1} ms on {threads} threads ({busy:.1} ms busy): {result:?}"
+        );
+    }
+    Ok(())
+}
