@@ -1,7 +1,7 @@
 //! The file header: the only bytes that are changed in place. docs/format/file.md.
 //!
-//! There are two copies, a unit each. A checkpoint overwrites the older one after everything that it names is durable, so
-//! at any moment one copy is whole. The checksum stands at the end of the unit and covers all of it.
+//! There are two copies, a unit each. A checkpoint overwrites the older one after everything that it names is durable,
+//! so at any moment one copy is whole. The checksum stands at the end of the unit and covers all of it.
 
 use uuid::Uuid;
 

@@ -19,15 +19,16 @@
 //! store.check(&mut |error| ...)                          reads everything, reports what is damaged
 //! ```
 //!
-//! `Recovery::transactions` is an iterator of `Result<Transaction>`: what was committed after the checkpoint that `root` belongs to, read
-//! from the log as it is asked for. Upper rooms load `root` and apply the transactions; applying one twice must do no harm. Pages
-//! that a transaction made superfluous are freed again on replay, since freeing is not logged.
+//! `Recovery::transactions` is an iterator of `Result<Transaction>`: what was committed after the checkpoint that `root`
+//! belongs to, read from the log as it is asked for. Upper rooms load `root` and apply the transactions; applying one twice must do no
+//! harm. Pages that a transaction made superfluous are freed again on replay, since freeing is not logged.
 //!
 //! # Where to read on
 //!
 //! What is on disk: docs/format/file.md, page.md, page-map.md, log.md. In the code, four calls lead everywhere:
-//! [`Store::open`] (headers, map, logs), [`Store::write_page`] (space, page), [`Store::commit`] (log) and [`Store::checkpoint`] (the
-//! steps, and what a crash between them leaves). What is assumed of a disk stands in [`fs`]; [`testing`] breaks disks.
+//! [`Store::open`] (headers, map, logs), [`Store::write_page`] (space, page), [`Store::commit`] (log) and
+//! [`Store::checkpoint`] (the steps, and what a crash between them leaves). What is assumed of a disk stands in [`fs`];
+//! [`testing`] breaks disks.
 
 mod error;
 pub mod fs;

@@ -1,17 +1,19 @@
 //! How a store is opened, and what a commit promises.
 
-/// What a commit promises when it returns. Whatever the level: after a *process* dies, no commit that returned is lost, and
-/// after a clean close everything is durable.
+/// What a commit promises when it returns. Whatever the level: after a *process* dies, no commit that returned is lost,
+/// and after a clean close everything is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Synchronous {
     /// The commit survives a power loss: the log is synced before the call returns.
     #[default]
     Full,
-    /// A power loss takes back the last commits, as a whole suffix, and never damages the database. A commit that finds the
-    /// last sync of the log [`NORMAL_SYNC_EVERY`] or longer ago syncs before it returns; checkpoints and log rotation sync too.
-    /// So what is lost is at most that long a stretch, plus whatever came after the last commit that synced.
+    /// A power loss takes back the last commits, as a whole suffix, and never damages the database. A commit that finds
+    /// the last sync of the log [`NORMAL_SYNC_EVERY`] or longer ago syncs before it returns; checkpoints and log
+    /// rotation sync too. So what is lost is at most that long a stretch, plus whatever came after the last commit that
+    /// synced.
     Normal,
-    /// Nothing is synced before the close: a power loss may damage the database as a whole. For loads that can be repeated.
+    /// Nothing is synced before the close: a power loss may damage the database as a whole. For loads that can be
+    /// repeated.
     Off,
 }
 

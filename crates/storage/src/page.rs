@@ -5,8 +5,8 @@
 //!  | magic  | kind | zero | page id      | commit       | payload bytes | crc32c  | payload ...
 //! ```
 //!
-//! The checksum covers the header before it and the payload. The page map repeats it, so a whole but older version of the
-//! same page is found out too.
+//! The checksum covers the header before it and the payload. The page map repeats it, so a whole but older version of
+//! the same page is found out too.
 
 use crate::ids::{CommitNumber, PageId};
 use crate::page_kind::PageKind;

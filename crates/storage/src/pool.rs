@@ -1,8 +1,8 @@
 //! The buffer pool: pages that were read and checked, kept in their compressed form under a limit in bytes.
 //!
 //! The clock algorithm: a page that was used since the hand last passed gets another round. What is pinned stays, since
-//! letting go of it would free nothing. Thread-safe; reading happens outside of the lock, so two threads may read the same page
-//! at once, and one of the copies is dropped.
+//! letting go of it would free nothing. Thread-safe; reading happens outside of the lock, so two threads may read the
+//! same page at once, and one of the copies is dropped.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -50,8 +50,8 @@ impl fmt::Display for RecordTag {
     }
 }
 
-/// One thing that a commit did: an after-image, by row id or key, never an expression. Applying it twice must be the same as
-/// applying it once.
+/// One thing that a commit did: an after-image, by row id or key, never an expression. Applying it twice must be the
+/// same as applying it once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// What the record says.

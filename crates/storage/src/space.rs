@@ -1,8 +1,8 @@
 //! Which units of the file are free. Nothing of this is on disk: it is what the page map leaves over.
 //!
-//! Best fit, lowest place first among equals, so that the file's end stays free and can be cut off. A place that a checkpoint
-//! or a log may still need is *retired* first: it carries the number of the log during which it was freed, and returns
-//! when no valid header and no kept log reaches back that far.
+//! Best fit, lowest place first among equals, so that the file's end stays free and can be cut off. A place that a
+//! checkpoint or a log may still need is *retired* first: it carries the number of the log during which it was freed,
+//! and returns when no valid header and no kept log reaches back that far.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! The power goes at every file-system call in turn, during a random workload; then the database is opened on what the disk kept.
+//! The power goes at every file-system call in turn, during a random workload; then the database is opened on what the
+//! disk kept.
 //!
 //! Acknowledged commits are there, whole; the one in doubt is there whole or not at all; pages hold what was written;
 //! nothing overlaps; and the store goes on to work, through another workload and a clean close.

@@ -1,7 +1,7 @@
 //! Errors of the disk that are no crash: a full disk, an I/O error, a sync that fails.
 //!
-//! A full disk undoes what was asked for, and the store goes on. After a failed sync nothing more can be promised: the store
-//! refuses changes, says why, still reads, and reopens to the last durable state.
+//! A full disk undoes what was asked for, and the store goes on. After a failed sync nothing more can be promised: the
+//! store refuses changes, says why, still reads, and reopens to the last durable state.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! One header copy rots, the newest even, and nothing committed is lost: the older copy's pages were not overwritten, and the
-//! logs reach back to it.
+//! One header copy rots, the newest even, and nothing committed is lost: the older copy's pages were not overwritten,
+//! and the logs reach back to it.
 
 mod support;
 
@@ -77,7 +77,8 @@ fn a_rotten_page_map_falls_back_too() {
     assert!(notes[0].contains("a map node at byte"), "{notes:?}");
 }
 
-/// A checkpoint keeps a page, and a later commit names it. The checkpoint before knows nothing of the page, so the log must say where it is.
+/// A checkpoint keeps a page, and a later commit names it. The checkpoint before knows nothing of the page, so the log
+/// must say where it is.
 #[test]
 fn a_page_that_was_kept_before_it_was_committed() {
     let fs = CrashingFileSystem::new();

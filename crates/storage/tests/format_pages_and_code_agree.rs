@@ -68,7 +68,7 @@ fn the_file_header() {
     assert!(text.contains(std::str::from_utf8(&header::MAGIC).unwrap()));
     assert_eq!(rows(&text, "The header")[2][4], header::FORMAT_VERSION.to_string(), "the version in the table");
     assert_eq!(rows(&text, "Versions").last().unwrap()[0], header::FORMAT_VERSION.to_string());
-    assert!(header::COPIES == 2 && header::INCOMPATIBLE_FEATURES_KNOWN == 0);
+    const { assert!(header::COPIES == 2 && header::INCOMPATIBLE_FEATURES_KNOWN == 0) };
 }
 
 #[test]
@@ -192,7 +192,8 @@ fn the_example_is_a_database() {
 fn the_example_is_a_log() {
     let mut file = example("file.md", 20480);
     for start in [0, UNIT_BYTES] {
-        // Back to checkpoint 0: no map, no root, nothing committed, one unit of pages written and not yet named, log needed.
+        // Back to checkpoint 0: no map, no root, nothing committed, one unit of pages written and not yet named, log
+        // needed.
         file[start + header::CHECKPOINT_AT..start + header::ZERO_AT].fill(0);
         file[start + header::NEXT_PAGE_AT] = 1;
         file[start + header::FILE_UNITS_AT] = 2;

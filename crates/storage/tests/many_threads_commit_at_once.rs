@@ -1,4 +1,5 @@
-//! Threads that write pages, commit, free and pin, while another checkpoints; then a reopen finds exactly what was acknowledged.
+//! Threads that write pages, commit, free and pin, while another checkpoints; then a reopen finds exactly what was
+//! acknowledged.
 
 mod support;
 
@@ -43,7 +44,8 @@ fn the_log_holds_each_acknowledged_commit_once_and_in_order() {
     assert_eq!(next, [COMMITS; THREADS as usize]);
 }
 
-/// Pages are written, pinned and freed under the feet of checkpoints; every pin sees its own page's bytes, and none is lost or leaked.
+/// Pages are written, pinned and freed under the feet of checkpoints; every pin sees its own page's bytes, and none is
+/// lost or leaked.
 #[test]
 fn pages_come_and_go_while_checkpoints_run() {
     let fs = CrashingFileSystem::new();

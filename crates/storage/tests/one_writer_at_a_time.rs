@@ -1,4 +1,5 @@
-//! A second writer, in this process or another, is told who holds the file. Readers share; a lock dies with its process.
+//! A second writer, in this process or another, is told who holds the file. Readers share; a lock dies with its
+//! process.
 
 mod support;
 

@@ -155,7 +155,8 @@ fn no_file_to_read() {
     assert!(matches!(open(Arc::new(file_of(b"")), options), Err(Error::NotADatabase { .. })));
 }
 
-/// Whatever the fields say, as long as the checksum is right: an error or a database, no panic, no endless loop, no huge allocation.
+/// Whatever the fields say, as long as the checksum is right: an error or a database, no panic, no endless loop, no
+/// huge allocation.
 #[test]
 fn hostile_header_fields() {
     let (fs, _) = closed(6, 60);

@@ -1,4 +1,5 @@
-//! Pages that are written and freed between a checkpoint's cut and its end, and checkpoints that are abandoned half way.
+//! Pages that are written and freed between a checkpoint's cut and its end, and checkpoints that are abandoned half
+//! way.
 
 mod support;
 

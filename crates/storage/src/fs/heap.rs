@@ -1,8 +1,8 @@
 //! Files in memory: the same engine without a disk.
 //!
-//! A file is a map from offsets to extents; one write makes one extent, and reading exactly that extent back shares it. So a page
-//! of a `:memory:` database exists once, whoever points into it. Overwriting and discarding give memory back at once
-//! (as soon as nobody pins the bytes): what is resident is what the database lives by.
+//! A file is a map from offsets to extents; one write makes one extent, and reading exactly that extent back shares it.
+//! So a page of a `:memory:` database exists once, whoever points into it. Overwriting and discarding give memory back
+//! at once (as soon as nobody pins the bytes): what is resident is what the database lives by.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
@@ -124,7 +124,8 @@ struct Body {
 }
 
 impl Body {
-    /// Takes `start..end` out of the extents. What sticks out on either side is copied, so that the rest can be given back.
+    /// Takes `start..end` out of the extents. What sticks out on either side is copied, so that the rest can be given
+    /// back.
     fn clear(&mut self, start: u64, end: u64) {
         let first = self.extents.range(..=start).next_back().map_or(start, |(&offset, _)| offset);
         let hit: Vec<u64> = self.extents.range(first..end).map(|(&offset, _)| offset).collect();

@@ -6,9 +6,9 @@
 //! | [`HeapFileSystem`] | `:memory:`, and tests |
 //! | [`testing::CrashingFileSystem`](crate::testing::CrashingFileSystem) | crashes, torn writes, failed syncs, from a seed |
 //!
-//! What we assume of a disk: a write that returned is seen by later reads; after [`File::sync`] returned, the file's bytes and
-//! length survive a power loss; after [`FileSystem::sync_directory`] returned, so do creations, removals and renames in
-//! it. Nothing else: unsynced writes may be lost, torn at any byte and kept in any order.
+//! What we assume of a disk: a write that returned is seen by later reads; after [`File::sync`] returned, the file's
+//! bytes and length survive a power loss; after [`FileSystem::sync_directory`] returned, so do creations, removals and
+//! renames in it. Nothing else: unsynced writes may be lost, torn at any byte and kept in any order.
 
 mod heap;
 mod lock_holders;

@@ -72,7 +72,8 @@ impl FileSystem for RealFileSystem {
     }
 }
 
-/// The parent of a bare file name is the empty path, which the operating system does not take for the current directory.
+/// The parent of a bare file name is the empty path, which the operating system does not take for the current
+/// directory.
 fn here_if_empty(directory: &Path) -> &Path {
     if directory.as_os_str().is_empty() { Path::new(".") } else { directory }
 }

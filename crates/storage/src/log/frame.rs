@@ -5,8 +5,9 @@
 //!  | length | checksum | previous  | flags | commit | payload ...
 //! ```
 //!
-//! The checksum covers the length and everything after the checksum, the predecessor's checksum among it. So frames form a chain
-//! from the log's header; yet each can be checked by itself, which tells a torn tail from damage in the middle.
+//! The checksum covers the length and everything after the checksum, the predecessor's checksum among it. So frames
+//! form a chain from the log's header; yet each can be checked by itself, which tells a torn tail from damage in the
+//! middle.
 
 use crate::ids::CommitNumber;
 

@@ -1,8 +1,8 @@
 //! The log: commits that the last checkpoint does not hold. docs/format/log.md.
 //!
-//! A log is a file beside the database, `<database>-log.<n>`; it starts at the cut of checkpoint `n`. It has a header and then
-//! frames, each of which carries the checksum of the frame before it, so that what follows a torn write cannot be
-//! taken for a part of the log. A commit is one or more frames; the last of them makes it count.
+//! A log is a file beside the database, `<database>-log.<n>`; it starts at the cut of checkpoint `n`. It has a header
+//! and then frames, each of which carries the checksum of the frame before it, so that what follows a torn write cannot
+//! be taken for a part of the log. A commit is one or more frames; the last of them makes it count.
 
 mod codec;
 mod frame;

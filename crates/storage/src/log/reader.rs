@@ -15,7 +15,8 @@ use crate::fs::File;
 use crate::ids::{CheckpointNumber, CommitNumber};
 use crate::record::Transaction;
 
-/// How many bytes the search for whole frames behind a damaged one checks at most: a bound on what a hostile log can cost.
+/// How many bytes the search for whole frames behind a damaged one checks at most: a bound on what a hostile log can
+/// cost.
 const SEARCH_BYTES_MAX: u64 = 256 << 20;
 /// How much of the log the search holds at once.
 const SEARCH_WINDOW_BYTES: usize = 1 << 20;
@@ -45,8 +46,8 @@ pub(crate) enum Stop {
 }
 
 impl LogReader {
-    /// Reads the header of a log that should be number `number` of `database`. `None` for a log whose creation was cut short: it has no
-    /// room for a frame and no valid header.
+    /// Reads the header of a log that should be number `number` of `database`. `None` for a log whose creation was cut
+    /// short: it has no room for a frame and no valid header.
     pub(crate) fn open(
         file: Arc<dyn File>,
         path: &Path,
@@ -119,8 +120,9 @@ impl LogReader {
         Ok(Stop::Commit(Transaction { commit, records }))
     }
 
-    /// Looks behind the reader's place for a frame that is whole and was written after everything before it was durable. If there is one,
-    /// what stands here is no torn tail, but damage to commits that were promised. Returns its commit.
+    /// Looks behind the reader's place for a frame that is whole and was written after everything before it was
+    /// durable. If there is one, what stands here is no torn tail, but damage to commits that were promised. Returns
+    /// its commit.
     pub(crate) fn find_synced_frame(&self) -> Result<Option<CommitNumber>> {
         let mut window = vec![0; (self.bytes_left() as usize).min(SEARCH_WINDOW_BYTES)];
         let (mut start, mut payload, mut checked) = (self.offset + 1, Vec::new(), 0u64);

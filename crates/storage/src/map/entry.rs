@@ -22,7 +22,8 @@ const _: () = assert!(ENTRY_BYTES == 16);
 
 const PLACE_BITS: u32 = 48;
 
-/// Where a page is, what it holds and the checksum it must have. Kept in memory as tightly as on disk: there is one for every page.
+/// Where a page is, what it holds and the checksum it must have. Kept in memory as tightly as on disk: there is one for
+/// every page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct PageEntry {
     place_and_kind: u64,

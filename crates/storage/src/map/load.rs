@@ -21,8 +21,8 @@ pub(crate) enum Visit {
     Nonsense(PageEntry, String),
 }
 
-/// Reads the map below `root`, less what the visitor does not want. `read` returns a node's bytes, its checksum verified; it is
-/// told which ids the node covers.
+/// Reads the map below `root`, less what the visitor does not want. `read` returns a node's bytes, its checksum
+/// verified; it is told which ids the node covers.
 pub(crate) fn load(
     root: PageEntry,
     depth: u8,

@@ -1,11 +1,11 @@
 //! The page map: from page ids to places, as a radix tree that is never changed in place. docs/format/page-map.md.
 //!
-//! A node holds 256 entries of 16 bytes: one unit. The lowest level's entries are pages, the others' are nodes. A node has no
-//! header; its checksum is in its parent's entry, the root's in the file header, so one valid header vouches for
+//! A node holds 256 entries of 16 bytes: one unit. The lowest level's entries are pages, the others' are nodes. A node
+//! has no header; its checksum is in its parent's entry, the root's in the file header, so one valid header vouches for
 //! everything below it. A map of depth `d` covers the ids below `256^d`.
 //!
-//! In memory the whole map is kept, 16 bytes a page. Nodes are shared between a map and its clones until one of them changes,
-//! so a clone costs nothing and is how a checkpoint takes the map at its cut.
+//! In memory the whole map is kept, 16 bytes a page. Nodes are shared between a map and its clones until one of them
+//! changes, so a clone costs nothing and is how a checkpoint takes the map at its cut.
 
 mod entry;
 mod load;
@@ -55,8 +55,8 @@ impl PageMap {
         }
     }
 
-    /// Puts an entry, or takes it out with [`PageEntry::ABSENT`]; returns what was there. The places of nodes on disk that no longer
-    /// belong to this map are added to `retired`.
+    /// Puts an entry, or takes it out with [`PageEntry::ABSENT`]; returns what was there. The places of nodes on disk
+    /// that no longer belong to this map are added to `retired`.
     pub(crate) fn replace(&mut self, page: PageId, entry: PageEntry, retired: &mut Vec<Extent>) -> Option<PageEntry> {
         if entry.is_absent() && self.get(page).is_none() {
             return None;

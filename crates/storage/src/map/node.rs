@@ -58,7 +58,8 @@ impl Child {
         Child { node: Arc::new(Node::Inner(children)), stored: None }
     }
 
-    /// Replaces one page's entry in this node of `depth` levels. Returns the old one, and whether the node is empty now.
+    /// Replaces one page's entry in this node of `depth` levels. Returns the old one, and whether the node is empty
+    /// now.
     pub(super) fn replace(
         &mut self,
         page: PageId,

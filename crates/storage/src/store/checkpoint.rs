@@ -3,10 +3,13 @@
 //! The steps, and what a crash between them leaves:
 //!
 //! 1. *The cut.* A new log begins; the map is cloned. After a crash, the old header and both logs are replayed.
-//! 2. *Pages.* The caller's pages and the map's changed nodes go to free places. A crash loses them, and nobody knew them.
-//! 3. *Sync*, then *flip*: the older header copy is overwritten, and synced. A torn copy is not whole, and the other one still
+//! 2. *Pages.* The caller's pages and the map's changed nodes go to free places. A crash loses them, and nobody knew
+//!    them.
+//! 3. *Sync*, then *flip*: the older header copy is overwritten, and synced. A torn copy is not whole, and the other
+//!    one still
 //!    stands with everything it names.
-//! 4. *Publish.* The new map becomes the live one; places that only the overwritten header and the logs before its successor named
+//! 4. *Publish.* The new map becomes the live one; places that only the overwritten header and the logs before its
+//!    successor named
 //!    return; those logs are removed.
 //!
 //! In this step of the project commits wait from 1 to 4. Nothing in it depends on that: what happens to the map
@@ -110,8 +113,9 @@ impl CheckpointWriter<'_> {
 }
 
 impl Store {
-    /// Writes a checkpoint. `write` puts the pages of everything that is not yet in the file, as of [`CheckpointWriter::commit`], and
-    /// returns the page at which [`Recovery::root`](crate::Recovery) will start. Commits wait meanwhile; `write` must not commit.
+    /// Writes a checkpoint. `write` puts the pages of everything that is not yet in the file, as of
+    /// [`CheckpointWriter::commit`], and returns the page at which [`Recovery::root`](crate::Recovery) will start.
+    /// Commits wait meanwhile; `write` must not commit.
     ///
     /// In memory there is nothing to do, and `write` is not called.
     ///

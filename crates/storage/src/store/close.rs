@@ -10,11 +10,13 @@ use crate::ids::{CheckpointNumber, PageId, UNIT_BYTES};
 use crate::options::Synchronous;
 
 impl Store {
-    /// Writes a last checkpoint, if anything changed since the one before, removes the logs, cuts the file to what is used, and
-    /// lets others in. Pages that no commit named and `write` does not keep are gone. Whatever `synchronous` says, all is durable on return.
+    /// Writes a last checkpoint, if anything changed since the one before, removes the logs, cuts the file to what is
+    /// used, and lets others in. Pages that no commit named and `write` does not keep are gone. Whatever `synchronous`
+    /// says, all is durable on return.
     ///
     /// # Errors
-    /// As [`Store::checkpoint`]. The store is then still open, or poisoned; dropping it loses nothing that was committed.
+    /// As [`Store::checkpoint`]. The store is then still open, or poisoned; dropping it loses nothing that was
+    /// committed.
     pub fn close(&self, write: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<PageId>) -> Result<()> {
         self.check_open()?;
         if self.mode == Mode::Durable {

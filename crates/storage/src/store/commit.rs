@@ -10,12 +10,14 @@ use crate::options::{NORMAL_SYNC_EVERY, Synchronous};
 use crate::record::{Record, RecordTag};
 
 impl Store {
-    /// Makes `records` durable under one number, whole or not at all, and with them the `pages` that they name, written by
+    /// Makes `records` durable under one number, whole or not at all, and with them the `pages` that they name, written
+    /// by
     /// [`Store::write_page`] since. What "durable" means is [`Synchronous`]'s to say.
     ///
     /// # Errors
-    /// [`Error::DiskFull`] and errors about the arguments: nothing was committed, and the store goes on. After other failures of a write or
-    /// sync the store is poisoned and commits no more; whether this one counts shows at the next open.
+    /// [`Error::DiskFull`] and errors about the arguments: nothing was committed, and the store goes on. After other
+    /// failures of a write or sync the store is poisoned and commits no more; whether this one counts shows at the next
+    /// open.
     pub fn commit(&self, records: &[Record], pages: &[PageId]) -> Result<CommitNumber> {
         check(records)?;
         self.check_writable()?;

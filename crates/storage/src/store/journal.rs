@@ -28,7 +28,8 @@ pub(super) struct Journal {
 }
 
 impl Store {
-    /// The log to append to. The first commit since opening creates it, and takes the header's word back that there is none.
+    /// The log to append to. The first commit since opening creates it, and takes the header's word back that there is
+    /// none.
     pub(super) fn log_writer<'a>(&self, journal: &'a mut Journal) -> Result<&'a mut LogWriter> {
         let writer = match journal.writer.take() {
             Some(writer) => writer,
@@ -67,7 +68,8 @@ impl Store {
         Ok(writer)
     }
 
-    /// Writes one copy of the header and makes it durable. On error the store is poisoned: nobody knows what the copy looks like.
+    /// Writes one copy of the header and makes it durable. On error the store is poisoned: nobody knows what the copy
+    /// looks like.
     pub(super) fn write_header(&self, copy: usize, header: &Header) -> Result<()> {
         self.data
             .write_at((copy * UNIT_BYTES) as u64, &[&header.encode()])

@@ -54,8 +54,8 @@ enum Mode {
 
 /// One database file and its log.
 ///
-/// Thread-safe: any number of threads may pin, write pages, commit and free at once; commits are put in order by a mutex.
-/// Locks are taken in the order journal, pages, pool.
+/// Thread-safe: any number of threads may pin, write pages, commit and free at once; commits are put in order by a
+/// mutex. Locks are taken in the order journal, pages, pool.
 ///
 /// Dropping a store without [`Store::close`] is what a crash is: the next open replays the log.
 pub struct Store {

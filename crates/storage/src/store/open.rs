@@ -23,10 +23,12 @@ use crate::space::Space;
 impl Store {
     /// Opens a database, or creates it where there is none (unless read-only), and brings it to its last commit.
     ///
-    /// The caller loads [`Recovery::root`] and applies [`Recovery::transactions`] to it, each of which may be in it already.
+    /// The caller loads [`Recovery::root`] and applies [`Recovery::transactions`] to it, each of which may be in it
+    /// already.
     ///
     /// # Errors
-    /// See [`Error`]: in use, not ours, newer than this build, damaged; each names the file and the remedy. Nothing is changed then.
+    /// See [`Error`]: in use, not ours, newer than this build, damaged; each names the file and the remedy. Nothing is
+    /// changed then.
     pub fn open(fs: Arc<dyn FileSystem>, path: &Path, options: Options) -> Result<(Store, Recovery)> {
         let path = &fs.follow_links(path).map_err(failed(path, "opening the database"))?;
         let (data, lock) = open_and_lock(&*fs, path, options.read_only)?;
@@ -131,8 +133,8 @@ fn open_and_lock(fs: &dyn FileSystem, path: &Path, read_only: bool) -> Result<(A
     }
 }
 
-/// Whether the file holds nothing, or the beginning of a database whose creation was cut short: no page can be in it, and
-/// nobody was told that it exists.
+/// Whether the file holds nothing, or the beginning of a database whose creation was cut short: no page can be in it,
+/// and nobody was told that it exists.
 fn is_unfinished(data: &dyn File, path: &Path) -> Result<bool> {
     let length = data.length().map_err(failed(path, "reading the header"))?;
     if length > (COPIES * UNIT_BYTES) as u64 {

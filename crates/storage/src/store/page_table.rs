@@ -9,8 +9,8 @@ use crate::space::Space;
 
 /// Guarded by the store's `pages` lock.
 ///
-/// Invariants: no two extents of map, map nodes on disk, fresh pages, retired extents, and a checkpoint under way overlap; all other units
-/// are free in `space`.
+/// Invariants: no two extents of map, map nodes on disk, fresh pages, retired extents, and a checkpoint under way
+/// overlap; all other units are free in `space`.
 #[derive(Debug)]
 pub(super) struct PageTable {
     /// Pages that are committed or checkpointed.

@@ -26,8 +26,8 @@ const ZEROS: [u8; UNIT_BYTES] = [0; UNIT_BYTES];
 impl Store {
     /// Writes a new page at once, to a place of its own, and returns its id. The page can be pinned from now on.
     ///
-    /// Nothing is synced. Until a commit names the page, or a checkpoint keeps it, it vanishes at a crash and at the close;
-    /// give it back with [`Store::free`] if it is not going to be committed.
+    /// Nothing is synced. Until a commit names the page, or a checkpoint keeps it, it vanishes at a crash and at the
+    /// close; give it back with [`Store::free`] if it is not going to be committed.
     ///
     /// # Errors
     /// [`Error::TooLarge`] beyond [`page::PAYLOAD_BYTES_MAX`]; [`Error::DiskFull`], [`Error::Io`]: nothing was written.
@@ -42,7 +42,8 @@ impl Store {
     /// The page's payload, from the buffer pool or the file.
     ///
     /// # Errors
-    /// [`Error::NoSuchPage`]; [`Error::DamagedPage`] if the bytes in the file are not those that were written; [`Error::Io`].
+    /// [`Error::NoSuchPage`]; [`Error::DamagedPage`] if the bytes in the file are not those that were written;
+    /// [`Error::Io`].
     pub fn pin(&self, page: PageId) -> Result<Pinned> {
         loop {
             let entry = self.entry(page)?;
@@ -78,7 +79,8 @@ impl Store {
         Ok(self.entry(page)?.kind())
     }
 
-    /// Gives a page up. Who has it pinned keeps its bytes; an id that is not known is passed over, so that replay may free twice.
+    /// Gives a page up. Who has it pinned keeps its bytes; an id that is not known is passed over, so that replay may
+    /// free twice.
     ///
     /// This is not logged: after a crash, replaying the record by which the page became superfluous must free it again.
     pub fn free(&self, page: PageId) {

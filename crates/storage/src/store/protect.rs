@@ -1,8 +1,8 @@
 //! What an older header still needs.
 //!
-//! While the newest checkpoint is the only newer one, the header before it must stay good: should the newest copy rot, the
-//! database is recovered from the older one and the logs since. So at an open after a crash its places, and those that the logs
-//! after it name, are held back just as they would have been had the store stayed open.
+//! While the newest checkpoint is the only newer one, the header before it must stay good: should the newest copy rot,
+//! the database is recovered from the older one and the logs since. So at an open after a crash its places, and those
+//! that the logs after it name, are held back just as they would have been had the store stayed open.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -15,8 +15,8 @@ use crate::fs::{File, FileSystem, LockKind, LockOutcome, OpenMode};
 pub enum Fault {
     /// The power goes: this call may have done some of its work, and no later call does any.
     Crash,
-    /// The call fails with an error of this kind, and later ones work again. A write has then done half of its work; what was
-    /// not durable before a failed sync never will be.
+    /// The call fails with an error of this kind, and later ones work again. A write has then done half of its work;
+    /// what was not durable before a failed sync never will be.
     Fail(io::ErrorKind),
 }
 

@@ -1,7 +1,8 @@
 //! A small room above storage, and the model that says what it must hold.
 //!
-//! [`Shelf`] is what every upper room is in miniature: state in memory, changed by log records, written whole at a checkpoint, and
-//! rebuilt from the root page and the transactions. It has numbered slots (records) and pages on the side (references).
+//! [`Shelf`] is what every upper room is in miniature: state in memory, changed by log records, written whole at a
+//! checkpoint, and rebuilt from the root page and the transactions. It has numbered slots (records) and pages on the
+//! side (references).
 
 #![allow(dead_code, reason = "each test uses its part")]
 
