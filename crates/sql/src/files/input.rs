@@ -14,6 +14,7 @@ const STRETCH_BYTES: u64 = 1 << 20;
 pub(in crate::files) struct Input {
     path: PathBuf,
     compression: Compression,
+    is_latin1: bool,
     /// The size on disk.
     file_bytes: u64,
     /// The content of what cannot be read twice, such as a pipe.
@@ -33,7 +34,13 @@ impl Input {
     pub(in crate::files) fn open(path: &Path, options: &ReadOptions) -> Result<Self> {
         let compression = options.compression.unwrap_or_else(|| Compression::from_path(path));
         let metadata = std::fs::metadata(path).map_err(FileError::io(path))?;
-        let mut input = Self { path: path.to_path_buf(), compression, file_bytes: metadata.len(), kept: None };
+        let mut input = Self {
+            path: path.to_path_buf(),
+            compression,
+            is_latin1: options.is_latin1,
+            file_bytes: metadata.len(),
+            kept: None,
+        };
         if metadata.is_dir() {
             return Err(FileError::schema(path, "a directory; for the files in it write a pattern such as dir/*.csv"));
         }
@@ -57,11 +64,12 @@ impl Input {
             Some(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
             None => Box::new(File::open(&self.path).map_err(FileError::io(&self.path))?),
         };
-        Ok(match self.compression {
+        let bytes: Box<dyn Read + Send> = match self.compression {
             Compression::None => raw,
             Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(std::io::BufReader::new(raw))),
             Compression::Zstd => Box::new(zstd::stream::read::Decoder::new(raw).map_err(FileError::io(&self.path))?),
-        })
+        };
+        Ok(if self.is_latin1 { Box::new(Latin1 { bytes, pending: None }) } else { bytes })
     }
 
     /// The first `limit` bytes, and whether that is all.
@@ -76,7 +84,8 @@ impl Input {
     /// About as much of the file as `size` asks for.
     pub(in crate::files) fn sample(&self, size: SampleSize) -> Result<Sample> {
         let SampleSize::Bytes(budget) = size else { return Ok(Sample::Whole) };
-        if self.compression == Compression::None && self.file_bytes <= budget {
+        // Stretches by seeking are of the bytes as they are; in Latin-1 they would have to be decoded.
+        if (self.compression == Compression::None && self.file_bytes <= budget) || self.is_latin1 {
             return Ok(Sample::Whole);
         }
         let count = (budget / STRETCH_BYTES).max(2);
@@ -129,4 +138,71 @@ fn spread(mut stream: Box<dyn Read + Send>, count: u64) -> std::io::Result<Vec<V
         }
     }
     Ok(if every == 1 { Vec::new() } else { kept })
+}
+
+/// Latin-1 as UTF-8: every byte is the character of its number.
+struct Latin1 {
+    bytes: Box<dyn Read + Send>,
+    /// The second byte of a character whose first was the last that fitted.
+    pending: Option<u8>,
+}
+
+impl Read for Latin1 {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        let mut written = 0;
+        if let Some(byte) = self.pending.take() {
+            out[0] = byte;
+            written = 1;
+        }
+        // At most twice as many bytes come out as go in, but for the last one.
+        let mut block = [0; 4096];
+        let wanted = block.len().min((out.len() - written).div_ceil(2));
+        let got = self.bytes.read(&mut block[..wanted])?;
+        for &byte in &block[..got] {
+            match byte {
+                0..0x80 => {
+                    out[written] = byte;
+                    written += 1;
+                }
+                _ => {
+                    out[written] = 0xC0 | byte >> 6;
+                    written += 1;
+                    let second = 0x80 | byte & 0x3F;
+                    match out.get_mut(written) {
+                        Some(place) => {
+                            *place = second;
+                            written += 1;
+                        }
+                        None => self.pending = Some(second),
+                    }
+                }
+            }
+        }
+        Ok(written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latin_1_becomes_utf_8_through_any_buffer() {
+        let text: Vec<u8> = (1..=255).collect();
+        let expected: String = text.iter().map(|byte| char::from(*byte)).collect();
+        for size in [1, 2, 3, 7, 1000] {
+            let mut stream = Latin1 { bytes: Box::new(Cursor::new(text.clone())), pending: None };
+            let (mut all, mut buffer) = (Vec::new(), vec![0; size]);
+            loop {
+                match stream.read(&mut buffer).unwrap() {
+                    0 => break,
+                    got => all.extend_from_slice(&buffer[..got]),
+                }
+            }
+            assert_eq!(String::from_utf8(all).unwrap(), expected, "{size}");
+        }
+    }
 }

@@ -29,6 +29,8 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// The compression; by default as the file's name says.
     pub compression: Option<Compression>,
+    /// CSV and JSON: whether the bytes are Latin-1 (ISO 8859-1) rather than UTF-8.
+    pub is_latin1: bool,
     /// CSV: the byte between fields.
     pub delimiter: Option<u8>,
     /// CSV: the byte around fields; `Some(None)` where quotes mean nothing.
@@ -59,7 +61,7 @@ pub struct ReadOptions {
 }
 
 /// The options' names in SQL, for the message about an unknown one.
-const KNOWN: &str = "format, compression, delimiter (or sep), quote, escape, header, skip, null (or nullstr), names, types, \
+const KNOWN: &str = "format, compression, encoding, delimiter (or sep), quote, escape, header, skip, null (or nullstr), names, types, \
                      dateformat, timestampformat, sample, on_error, unknown_keys";
 
 impl ReadOptions {
@@ -82,6 +84,13 @@ impl ReadOptions {
                 }
             }
             "compression" => self.compression = Some(compression(value)?),
+            "encoding" => {
+                self.is_latin1 = match value.to_ascii_lowercase().as_str() {
+                    "utf-8" | "utf8" => false,
+                    "latin-1" | "latin1" | "iso-8859-1" | "iso8859-1" => true,
+                    _ => return Err(refused(name, value, "'utf-8' or 'latin-1'")),
+                }
+            }
             "delimiter" | "delim" | "sep" => self.delimiter = Some(byte(name, value)?),
             "quote" if value.is_empty() => self.quote = Some(None),
             "quote" => self.quote = Some(Some(byte(name, value)?)),
@@ -224,7 +233,7 @@ mod tests {
         let message = |name: &str, value: &str| ReadOptions::default().set(name, value).unwrap_err().to_string();
         assert_eq!(
             message("delimeter", "|"),
-            "unknown option 'delimeter' for reading a file; known: format, compression, delimiter (or sep), quote, \
+            "unknown option 'delimeter' for reading a file; known: format, compression, encoding, delimiter (or sep), quote, \
              escape, header, skip, null (or nullstr), names, types, dateformat, timestampformat, sample, on_error, \
              unknown_keys"
         );

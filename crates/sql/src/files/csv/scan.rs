@@ -210,7 +210,7 @@ fn wrong_value(file: &CsvFile, column: Option<&Column>, rows: &Rows<'_>, row: us
     let is_sniffed = sniffed == data_type && !file.options.types.iter().any(|(known, _)| known == name);
     let mut problem = misfit(text, data_type);
     let remedy = if std::str::from_utf8(text).is_err() {
-        "convert the file, for example with iconv -t UTF-8, or leave such rows out with (on_error 'skip')".to_string()
+        "(encoding 'latin-1') reads it if that is what it is, (on_error 'skip') leaves such rows out".to_string()
     } else if is_sniffed && !file.is_whole {
         problem.push_str(", the type of this column in the sample");
         format!(

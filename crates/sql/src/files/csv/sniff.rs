@@ -19,6 +19,12 @@ use std::sync::Arc;
 /// The bytes that the dialect is told from.
 const HEAD_BYTES: u64 = 1 << 20;
 
+/// The same where lines are so long that the usual head holds only a few.
+const LONG_HEAD_BYTES: u64 = 16 << 20;
+
+/// As many lines as tell a table from ragged lists.
+const HEAD_LINES: usize = 10;
+
 /// A CSV file of which dialect, names and types are known.
 #[derive(Debug)]
 pub(super) struct CsvFile {
@@ -45,6 +51,8 @@ struct Columns {
     row_count: u64,
     /// Whether the last field was empty in every row.
     ends_empty: bool,
+    /// Whether there were rows of another width, or with quotes out of place.
+    has_malformed: bool,
     /// The texts that mean NULL by the statement.
     null: Vec<Vec<u8>>,
 }
@@ -57,18 +65,29 @@ pub(in crate::files) fn sniff(
 ) -> Result<Box<dyn Sniffed>> {
     let input = Input::open(path, options)?;
     let extension = inner_extension(path);
-    let (head, is_all) = input.head(HEAD_BYTES)?;
+    let (mut head, mut is_all) = input.head(HEAD_BYTES)?;
+    if !is_all && memchr::memchr_iter(b'\n', &head).take(HEAD_LINES).count() < HEAD_LINES {
+        (head, is_all) = input.head(LONG_HEAD_BYTES)?;
+    }
     let expected_width = expected.map(|schema| schema.fields().len());
-    let Found { dialect, width, mut notes } = dialect::find(path, &extension, &head, is_all, options, expected_width)?;
+    let Found { mut dialect, width, mut notes } =
+        dialect::find(path, &extension, &head, is_all, options, expected_width)?;
     // In a file of one column a blank line is a row.
-    let width = if width == 0 { expected_width.unwrap_or(0) } else { width };
+    let mut width = if width == 0 { expected_width.unwrap_or(0) } else { width };
     if width == 0 {
         return Err(FileError::schema(path, "empty: there is no row to tell columns from"));
     }
     let mut columns = Columns::new(width, options);
     let sample = input.sample(options.sample)?;
     let is_whole = matches!(sample, Sample::Whole);
-    columns.read_sample(&input, sample, dialect, options)?;
+    columns.read_sample(&input, &sample, dialect, options)?;
+    if columns.has_malformed && extension == "txt" && options.delimiter.is_none() && dialect.delimiter.is_some() {
+        // The head looked like a table, the whole does not: it is text, line by line.
+        dialect = dialect::line_dialect(options, dialect.line_end);
+        (width, notes) = (1, Vec::new());
+        columns = Columns::new(width, options);
+        columns.read_sample(&input, &sample, dialect, options)?;
+    }
     let has_rest = columns.row_count > 1;
     let evidence = Evidence {
         first: &columns.first,
@@ -76,6 +95,7 @@ pub(in crate::files) fn sniff(
         recurs: &columns.recurs,
         has_rest,
         extension: &extension,
+        null: &columns.null,
         expected,
     };
     let has_header = options.header.unwrap_or_else(|| header::is_header(&evidence));
@@ -134,11 +154,12 @@ impl Columns {
             recurs: vec![false; width],
             row_count: 0,
             ends_empty: true,
+            has_malformed: false,
             null: options.null.iter().map(|text| text.as_bytes().to_vec()).collect(),
         }
     }
 
-    fn read_sample(&mut self, input: &Input, sample: Sample, dialect: Dialect, options: &ReadOptions) -> Result<()> {
+    fn read_sample(&mut self, input: &Input, sample: &Sample, dialect: Dialect, options: &ReadOptions) -> Result<()> {
         let width = self.guesses.len();
         let failed = FileError::io(input.path());
         match sample {
@@ -173,6 +194,7 @@ impl Columns {
         }
         while let Some(rows) = reader.next_rows(BATCH_ROWS)? {
             self.row_count += rows.len() as u64;
+            self.has_malformed |= !rows.malformed.is_empty();
             for column in 0..self.guesses.len() {
                 let is_last = column + 1 == self.guesses.len();
                 let first = self.first.get(column);

@@ -29,10 +29,8 @@ const ANY: Kinds = 255;
 #[derive(Debug, Clone)]
 pub(in crate::files) struct Guess {
     possible: Kinds,
-    /// Texts that were judged, other than NaN and infinity, which are words too.
-    evidence: u64,
-    /// Any text that was no marker.
-    other_texts: u64,
+    /// Texts that are no markers.
+    value_count: u64,
     /// Which of [`MARKERS`] were seen, one bit each.
     markers: u8,
     needs_nanoseconds: bool,
@@ -40,7 +38,7 @@ pub(in crate::files) struct Guess {
 
 impl Default for Guess {
     fn default() -> Self {
-        Self { possible: ANY, evidence: 0, other_texts: 0, markers: 0, needs_nanoseconds: false }
+        Self { possible: ANY, value_count: 0, markers: 0, needs_nanoseconds: false }
     }
 }
 
@@ -56,7 +54,7 @@ impl Guess {
 
     /// As [`Guess::add`], where the caller has said what NULL is and no text is a marker.
     pub(in crate::files) fn add_value(&mut self, text: &[u8]) {
-        self.other_texts += 1;
+        self.value_count += 1;
         if self.possible != 0 {
             self.possible &= self.judge(text);
         }
@@ -70,11 +68,11 @@ impl Guess {
     /// The type of the column; Null where no text was seen.
     pub(in crate::files) fn data_type(&self) -> DataType {
         let unit = if self.needs_nanoseconds { TimeUnit::Nanosecond } else { TimeUnit::Microsecond };
-        if self.other_texts == 0 && self.markers == 0 {
+        if self.value_count == 0 && self.markers == 0 {
             return DataType::Null;
         }
         match self.possible {
-            _ if self.evidence == 0 => DataType::Utf8,
+            _ if self.value_count == 0 => DataType::Utf8,
             kinds if kinds & BOOLEAN != 0 => DataType::Boolean,
             kinds if kinds & BIGINT != 0 => DataType::Int64,
             kinds if kinds & WIDE != 0 => DataType::Decimal128(38, 0),
@@ -95,19 +93,17 @@ impl Guess {
 
     /// Whether `text` could stand in a column of this guess's type.
     pub(in crate::files) fn admits(&self, text: &[u8]) -> bool {
-        self.possible == 0 || self.evidence == 0 || self.clone().judge(text) & self.possible != 0
+        self.possible == 0 || self.value_count == 0 || self.clone().judge(text) & self.possible != 0
     }
 
     fn judge(&mut self, text: &[u8]) -> Kinds {
-        let kinds = match text.first() {
+        match text.first() {
             Some(b'0'..=b'9' | b'-' | b'+' | b'.') => self.judge_figures(text),
             Some(b't' | b'T') if text.eq_ignore_ascii_case(b"true") => BOOLEAN,
             Some(b'f' | b'F') if text.eq_ignore_ascii_case(b"false") => BOOLEAN,
-            Some(b'n' | b'N' | b'i' | b'I') if text.len() <= 8 && number::double(text).is_some() => return DOUBLE,
+            Some(b'n' | b'N' | b'i' | b'I') if text.len() <= 8 && number::double(text).is_some() => DOUBLE,
             _ => 0,
-        };
-        self.evidence += 1;
-        kinds
+        }
     }
 
     fn judge_figures(&mut self, text: &[u8]) -> Kinds {
@@ -174,7 +170,7 @@ mod tests {
             (&["9223372036854775808", "1"], "DECIMAL(38,0)"),
             (&["9223372036854775808", "1.5"], "DOUBLE"),
             (&["-0", "1"], "DOUBLE"),
-            (&["nan", "inf"], "VARCHAR"),
+            (&["nan", "inf"], "DOUBLE"),
             (&["nan", "1"], "DOUBLE"),
             (&["true", "FALSE"], "BOOLEAN"),
             (&["true", "1"], "VARCHAR"),
