@@ -1,37 +1,25 @@
 //! How a database is opened.
 
-/// When a commit counts as durable (docs/format/log.md).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Synchronous {
-    /// Each commit is synced to the disk before it returns.
-    #[default]
-    Full,
-    /// Commits are synced in the background and at each checkpoint; a power cut may lose the last moments, never part
-    /// of a commit.
-    Normal,
-    /// Nothing is synced before the database is closed.
-    Off,
-}
+use crate::Synchronous;
+use sinter_sql::DatabaseOptions;
+use std::num::NonZero;
+
+/// Taken where the machine does not say how much memory it has.
+const MEMORY_FALLBACK_BYTES: u64 = 1 << 30;
 
 /// Options for [`crate::Database::open_with`].
 #[derive(Clone, Debug)]
 pub struct Config {
-    pub(crate) memory_limit_bytes: Option<u64>,
-    pub(crate) threads: Option<usize>,
-    pub(crate) synchronous: Synchronous,
-    pub(crate) read_only: bool,
-    pub(crate) create: bool,
+    memory_limit_bytes: Option<u64>,
+    threads: Option<usize>,
+    synchronous: Synchronous,
+    read_only: bool,
+    create: bool,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config {
-            memory_limit_bytes: None,
-            threads: None,
-            synchronous: Synchronous::Full,
-            read_only: false,
-            create: true,
-        }
+        Config { memory_limit_bytes: None, threads: None, synchronous: Synchronous::Full, read_only: false, create: true }
     }
 }
 
@@ -71,4 +59,25 @@ impl Config {
         self.create = create;
         self
     }
+
+    pub(crate) fn options(&self) -> DatabaseOptions {
+        let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, NonZero::get));
+        DatabaseOptions {
+            memory_limit_bytes: self
+                .memory_limit_bytes
+                .unwrap_or_else(|| machine_memory_bytes().unwrap_or(MEMORY_FALLBACK_BYTES) / 4 * 3),
+            threads: threads.max(1),
+            synchronous: self.synchronous,
+            read_only: self.read_only,
+            create: self.create,
+        }
+    }
+}
+
+/// The machine's memory, from the kernel's own account.
+fn machine_memory_bytes() -> Option<u64> {
+    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info.lines().find(|line| line.starts_with("MemTotal:"))?;
+    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024)
 }

@@ -1,79 +1,44 @@
 //! Statements in, Arrow out.
 
-use crate::{Result, Value};
+use crate::{Interrupt, Outcome, Progress, Query, Result, Statement, Value};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use sinter_sql::Session;
+use std::sync::Arc;
 
 /// One user's way into a database. `Sync`: several threads may use it, each statement on its own snapshot.
 #[derive(Clone, Debug)]
-pub struct Connection {}
-
-/// One parsed statement of a script.
-#[derive(Clone, Debug)]
-pub struct Statement {
-    /// As it was written, without the semicolon.
-    pub text: String,
-}
-
-/// What running a statement gave.
-#[derive(Debug)]
-pub enum Outcome {
-    /// A query, planned and ready to run.
-    Rows(Query),
-    /// A command that ran; `tag` says what it did (`INSERT`, `CREATE TABLE`), `rows` how many rows it changed.
-    Done {
-        /// In capitals, as PostgreSQL's command tags.
-        tag: String,
-        /// Rows changed, where the command changes rows.
-        rows: Option<u64>,
-        /// Things to tell the user, such as rows skipped by `on_error 'skip'`.
-        notes: Vec<String>,
-    },
-}
-
-/// A planned query. Runs when collected or streamed.
-#[derive(Debug)]
-pub struct Query {}
-
-/// Record batches of a running query. Dropping it stops the query.
-pub struct Batches {}
-
-/// Stops what a connection is running, from any thread.
-#[derive(Clone, Debug)]
-pub struct Interrupt {}
-
-/// How far the running statement is.
-#[derive(Clone, Debug, Default)]
-pub struct Progress {
-    /// What is going on, such as `reading lineitem.csv`.
-    pub label: String,
-    /// Units done (bytes or row groups).
-    pub done: u64,
-    /// Units in all, where known.
-    pub total: Option<u64>,
+pub struct Connection {
+    session: Arc<Session>,
 }
 
 impl Connection {
+    pub(crate) fn new(session: Session) -> Connection {
+        Connection { session: Arc::new(session) }
+    }
+
     /// Runs one statement to its end and returns the number of rows it changed (0 for those that change none; the
     /// rows of a query are thrown away).
     ///
     /// # Errors
     /// [`crate::Error`], with nothing half done.
     pub fn execute(&self, sql: &str, params: &[Value]) -> Result<u64> {
-        let _ = (sql, params);
-        todo!()
+        match self.session.query(sql, params)? {
+            Outcome::Done { rows, .. } => Ok(rows.unwrap_or(0)),
+            Outcome::Rows(query) => query.stream()?.try_for_each(|batch| batch.map(drop)).map(|()| 0),
+        }
     }
 
-    /// Runs one statement once per row of parameters, in one commit; returns the rows changed.
+    /// Runs one statement once per row of parameters; an INSERT of plain values in one commit. Returns the rows
+    /// changed.
     ///
     /// # Errors
     /// As [`Connection::execute`].
     pub fn execute_many(&self, sql: &str, rows: &[Vec<Value>]) -> Result<u64> {
-        let _ = (sql, rows);
-        todo!()
+        self.session.run_many(sql, rows)
     }
 
-    /// Plans one query. Commands (INSERT, CREATE, ...) run at once and yield no rows (or their report).
+    /// Plans one query. Commands (INSERT, CREATE, ...) run at once; their result has no rows.
     ///
     /// # Errors
     /// [`crate::Error::Sql`] where the statement cannot be planned.
@@ -86,8 +51,10 @@ impl Connection {
     /// # Errors
     /// As [`Connection::sql`].
     pub fn query(&self, sql: &str, params: &[Value]) -> Result<Query> {
-        let _ = (sql, params);
-        todo!()
+        match self.session.query(sql, params)? {
+            Outcome::Rows(query) => Ok(query),
+            Outcome::Done { .. } => Ok(Query::empty()),
+        }
     }
 
     /// Parses a script into its statements.
@@ -95,8 +62,7 @@ impl Connection {
     /// # Errors
     /// [`crate::Error::Sql`] with line and column.
     pub fn statements(&self, script: &str) -> Result<Vec<Statement>> {
-        let _ = script;
-        todo!()
+        sinter_sql::parse(script)
     }
 
     /// Runs one statement of a script.
@@ -104,103 +70,48 @@ impl Connection {
     /// # Errors
     /// As [`Connection::execute`].
     pub fn run(&self, statement: &Statement, params: &[Value]) -> Result<Outcome> {
-        let _ = (statement, params);
-        todo!()
+        self.session.run(statement, params)
     }
 
-    /// Appends record batches to a table in one commit; columns by name. Returns the rows appended.
+    /// Appends record batches to a table in one commit; columns by name, NULL where one is missing. Returns the rows
+    /// appended.
     ///
     /// # Errors
     /// [`crate::Error::Data`] where types do not fit; then nothing is kept.
     pub fn append(&self, table: &str, batches: &mut dyn Iterator<Item = Result<RecordBatch>>) -> Result<u64> {
-        let _ = (table, batches);
-        todo!()
+        self.session.append(table, batches)
     }
 
-    /// Makes Arrow data visible under a name, to this connection's statements; a name in the catalog wins over it.
+    /// Makes Arrow data visible under a name, to this connection's statements; a table of the catalog wins over it.
     ///
     /// # Errors
-    /// [`crate::Error::Data`] for types that we cannot read.
+    /// [`crate::Error::Data`] where batches do not fit the schema.
     pub fn register(&self, name: &str, schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<()> {
-        let _ = (name, schema, batches);
-        todo!()
+        self.session.register(name, schema, batches)
     }
 
     /// Forgets a registered name; false when there was none.
     pub fn unregister(&self, name: &str) -> bool {
-        let _ = name;
-        todo!()
+        self.session.unregister(name)
     }
 
     /// Names that statements can refer to: (schema, table), sorted. For completion.
     pub fn table_names(&self) -> Vec<(String, String)> {
-        todo!()
+        self.session.table_names()
     }
 
     /// Names of the columns of a table; empty when there is no such table. For completion.
     pub fn column_names(&self, table: &str) -> Vec<String> {
-        let _ = table;
-        todo!()
+        self.session.column_names(table)
     }
 
     /// A handle that stops this connection's running statements.
     pub fn interrupt(&self) -> Interrupt {
-        todo!()
+        self.session.interrupt()
     }
 
     /// How far the running statement is; `None` when nothing runs that can tell.
     pub fn progress(&self) -> Option<Progress> {
-        todo!()
-    }
-}
-
-impl Interrupt {
-    /// Makes running statements end with [`crate::Error::Cancelled`].
-    pub fn interrupt(&self) {
-        todo!()
-    }
-}
-
-impl Query {
-    /// Names and types of the result.
-    pub fn schema(&self) -> SchemaRef {
-        todo!()
-    }
-
-    /// Runs it and returns all batches (at least one, possibly empty, so that the schema is known).
-    ///
-    /// # Errors
-    /// [`crate::Error`].
-    pub fn collect(self) -> Result<Vec<RecordBatch>> {
-        todo!()
-    }
-
-    /// Runs it and hands out batches as they come.
-    ///
-    /// # Errors
-    /// [`crate::Error`].
-    pub fn stream(self) -> Result<Batches> {
-        todo!()
-    }
-}
-
-impl Batches {
-    /// Names and types of the result.
-    pub fn schema(&self) -> SchemaRef {
-        todo!()
-    }
-}
-
-impl Iterator for Batches {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Result<RecordBatch>> {
-        todo!()
-    }
-}
-
-impl std::fmt::Debug for Batches {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Batches")
+        self.session.progress()
     }
 }

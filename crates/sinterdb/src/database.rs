@@ -2,11 +2,14 @@
 
 use crate::{Config, Connection, Result};
 use std::path::Path;
+use std::sync::Arc;
 
 /// An open database. Cheap to clone; all clones are the same database, which closes with the last of them and of its
 /// connections.
 #[derive(Clone, Debug)]
-pub struct Database {}
+pub struct Database {
+    inner: Arc<sinter_sql::Database>,
+}
 
 impl Database {
     /// Opens `path`, creating it where it is absent.
@@ -23,14 +26,13 @@ impl Database {
     /// # Errors
     /// As for [`Database::open`].
     pub fn open_with(path: impl AsRef<Path>, config: Config) -> Result<Database> {
-        let _ = (path, config);
-        todo!()
+        Ok(Database { inner: sinter_sql::Database::open(Some(path.as_ref()), config.options())? })
     }
 
     /// A database that lives in memory only: the same engine over a heap file.
     ///
     /// # Errors
-    /// None in practice.
+    /// [`crate::Error::Io`] where no thread can be started.
     pub fn memory() -> Result<Database> {
         Database::memory_with(Config::default())
     }
@@ -38,30 +40,29 @@ impl Database {
     /// A memory database with options.
     ///
     /// # Errors
-    /// None in practice.
+    /// As for [`Database::memory`].
     pub fn memory_with(config: Config) -> Result<Database> {
-        let _ = config;
-        todo!()
+        Ok(Database { inner: sinter_sql::Database::open(None, config.options())? })
     }
 
     /// A new connection: settings and running queries of its own.
     pub fn connect(&self) -> Connection {
-        todo!()
+        Connection::new(self.inner.session())
     }
 
     /// The file; `None` for a memory database.
     pub fn path(&self) -> Option<&Path> {
-        todo!()
+        self.inner.path()
     }
 
     /// The file did not exist before this opening.
     pub fn is_new(&self) -> bool {
-        todo!()
+        self.inner.is_new()
     }
 
     /// What the opening had to do or noticed, such as transactions replayed from the log. For people.
     pub fn notes(&self) -> &[String] {
-        todo!()
+        self.inner.notes()
     }
 
     /// Checkpoints and closes now, so that errors are not lost. Further use of clones and connections fails.
@@ -69,6 +70,6 @@ impl Database {
     /// # Errors
     /// [`crate::Error::Io`] when the last checkpoint could not be written; the log then holds what is missing.
     pub fn close(&self) -> Result<()> {
-        todo!()
+        self.inner.close()
     }
 }

@@ -12,17 +12,16 @@
 //! # Ok::<(), sinterdb::Error>(())
 //! ```
 //!
-//! Start with [`Database`], then [`Connection`]. Results are Arrow record batches.
+//! Start with [`Database`], then [`Connection`]. Results are Arrow record batches. Applications depend on this room
+//! alone, so the walls behind it can move.
 
 mod config;
 mod connection;
 mod database;
-mod error;
-mod value;
+mod params;
 
 pub use arrow;
-pub use config::{Config, Synchronous};
-pub use connection::{Batches, Connection, Interrupt, Outcome, Progress, Query, Statement};
+pub use config::Config;
+pub use connection::Connection;
 pub use database::Database;
-pub use error::{Error, Result};
-pub use value::Value;
+pub use sinter_sql::{Batches, Error, Interrupt, Outcome, Progress, Query, Result, Statement, Synchronous, Value};

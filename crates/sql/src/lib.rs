@@ -1,1 +1,32 @@
-//! sinter-sql
+//! SinterDB's SQL: statements, catalog, files in and out, and the lowering of DataFusion's plans into our engine.
+//!
+//! This is the only room that knows DataFusion. It parses what DataFusion's front end refuses ([`parse()`]), rewrites
+//! UPDATE and DELETE into queries for row ids before anything is optimised (DataFusion's own way loses predicates),
+//! and hands what the engine can run to it (`lower`).
+//!
+//! Start with [`Database`] and [`Session`]; then `statement`, one file a kind; then `lower`.
+
+mod batches;
+mod catalog;
+mod database;
+mod error;
+pub mod files;
+mod foreign;
+mod functions;
+mod lower;
+mod parse;
+mod physical;
+mod progress;
+mod provider;
+mod session;
+mod statement;
+mod value;
+
+pub use batches::{Batches, Outcome, Query};
+pub use database::{Database, DatabaseOptions};
+pub use error::{Error, Result};
+pub use parse::{Statement, parse};
+pub use progress::Progress;
+pub use session::{Interrupt, Session};
+pub use sinter_storage::Synchronous;
+pub use value::Value;

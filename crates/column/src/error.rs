@@ -1,0 +1,36 @@
+//! What can go wrong with a table.
+
+/// Sorted by what the caller can do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A row breaks a rule of the table. Remedy: change the data.
+    #[error("{0}")]
+    Data(String),
+    /// The table's own bytes are damaged or were written by a newer version.
+    #[error("table '{table}': {what}")]
+    Damaged {
+        /// Name of the table, or of the structure where no table is known yet.
+        table: String,
+        /// What was found, and what would be right.
+        what: String,
+    },
+    /// The engine's edge refused a value.
+    #[error(transparent)]
+    Exec(#[from] sinter_exec::Error),
+    /// The file failed.
+    #[error(transparent)]
+    Storage(#[from] sinter_storage::Error),
+}
+
+impl From<Error> for sinter_exec::Error {
+    fn from(error: Error) -> sinter_exec::Error {
+        match error {
+            Error::Exec(error) => error,
+            other => sinter_exec::Error::Source(Box::new(other)),
+        }
+    }
+}
+
+/// Shorthand.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,197 @@
+//! Results on their way out.
+
+use crate::session::Running;
+use crate::{Error, Result};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use futures::StreamExt;
+use std::sync::Arc;
+
+/// Batches waiting for a slow reader: enough to keep both sides busy, few enough to stay small.
+const BATCHES_AHEAD: usize = 4;
+
+/// What running a statement gave.
+#[derive(Debug)]
+pub enum Outcome {
+    /// A query, planned and ready to run.
+    Rows(Query),
+    /// A command that ran.
+    Done {
+        /// What it did, in capitals as PostgreSQL's command tags: `INSERT`, `CREATE TABLE`.
+        tag: String,
+        /// Rows changed, where the command changes rows.
+        rows: Option<u64>,
+        /// Things to tell the user, such as rows skipped by `on_error 'skip'`.
+        notes: Vec<String>,
+    },
+}
+
+/// A planned query. Runs when collected or streamed.
+pub struct Query {
+    schema: SchemaRef,
+    source: Source,
+}
+
+enum Source {
+    Plan { plan: Arc<dyn ExecutionPlan>, context: Arc<TaskContext>, running: Running },
+    Ready(Vec<RecordBatch>),
+}
+
+impl Query {
+    pub(crate) fn planned(plan: Arc<dyn ExecutionPlan>, context: Arc<TaskContext>, running: Running) -> Query {
+        Query { schema: outer_schema(&plan.schema()), source: Source::Plan { plan, context, running } }
+    }
+
+    /// A result that is there already, such as that of SHOW.
+    pub(crate) fn ready(batch: RecordBatch) -> Query {
+        Query { schema: batch.schema(), source: Source::Ready(vec![batch]) }
+    }
+
+    /// What a command yields where rows are wanted: none, and no columns.
+    pub fn empty() -> Query {
+        Query { schema: Arc::new(Schema::empty()), source: Source::Ready(Vec::new()) }
+    }
+
+    /// Names and types of the result.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// Runs it and returns all batches (at least one, possibly empty, so that the schema is known).
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn collect(self) -> Result<Vec<RecordBatch>> {
+        let schema = self.schema();
+        let mut batches = self.stream()?.collect::<Result<Vec<_>>>()?;
+        if batches.is_empty() {
+            batches.push(RecordBatch::new_empty(schema));
+        }
+        Ok(batches)
+    }
+
+    /// Runs it and hands out batches as they come.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn stream(self) -> Result<Batches> {
+        let schema = self.schema;
+        let receiver = match self.source {
+            Source::Ready(batches) => {
+                let (sender, receiver) = tokio::sync::mpsc::channel(batches.len().max(1));
+                for batch in batches {
+                    // The channel was made large enough, and its other end is still here.
+                    let _ = sender.try_send(Ok(batch));
+                }
+                receiver
+            }
+            Source::Plan { plan, context, running } => {
+                let (sender, receiver) = tokio::sync::mpsc::channel(BATCHES_AHEAD);
+                let runtime = running.runtime()?;
+                let outer = Arc::clone(&schema);
+                let task = runtime.spawn({
+                    let sender = sender.clone();
+                    async move {
+                        let mut stream = execute_stream(plan, context)?;
+                        loop {
+                            let next = tokio::select! {
+                                biased;
+                                () = running.cancelled() => return Err(Error::Cancelled),
+                                next = stream.next() => next,
+                            };
+                            let Some(batch) = next else { return Ok(()) };
+                            let batch = outer_batch(&batch?, &outer)?;
+                            tokio::select! {
+                                biased;
+                                () = running.cancelled() => return Err(Error::Cancelled),
+                                sent = sender.send(Ok(batch)) => if sent.is_err() { return Ok(()) },
+                            }
+                        }
+                    }
+                });
+                runtime.spawn(async move {
+                    let end: Result<()> = match task.await {
+                        Ok(end) => end,
+                        Err(error) => Err(Error::Internal(error.to_string())),
+                    };
+                    if let Err(error) = end {
+                        // Nobody listens any more when this fails.
+                        let _ = sender.send(Err(error)).await;
+                    }
+                });
+                receiver
+            }
+        };
+        Ok(Batches { schema, receiver })
+    }
+}
+
+impl std::fmt::Debug for Query {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Query").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+/// Record batches of a running query. Dropping it stops the query.
+pub struct Batches {
+    schema: SchemaRef,
+    receiver: tokio::sync::mpsc::Receiver<Result<RecordBatch>>,
+}
+
+impl Batches {
+    /// Names and types of the result.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
+        futures::executor::block_on(self.receiver.recv())
+    }
+}
+
+impl std::fmt::Debug for Batches {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Batches").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+/// The schema that applications see: text as `Utf8` and blobs as `Binary`, which every Arrow library reads.
+fn outer_schema(schema: &SchemaRef) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| outer_field(field));
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
+}
+
+fn outer_field(field: &Arc<Field>) -> Arc<Field> {
+    Arc::new(field.as_ref().clone().with_data_type(outer_type(field.data_type())))
+}
+
+fn outer_type(ty: &DataType) -> DataType {
+    match ty {
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        DataType::List(field) => DataType::List(outer_field(field)),
+        DataType::LargeList(field) => DataType::LargeList(outer_field(field)),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(outer_field).collect()),
+        other => other.clone(),
+    }
+}
+
+fn outer_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let columns = batch
+        .columns()
+        .iter()
+        .zip(schema.fields())
+        .map(|(array, field)| {
+            if array.data_type() == field.data_type() { Ok(Arc::clone(array)) } else { Ok(cast(array, field.data_type())?) }
+        })
+        .collect::<Result<Vec<ArrayRef>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+}

@@ -1,0 +1,74 @@
+//! Scalar expressions that DataFusion evaluates inside our pipelines.
+
+use crate::lower::argument_type;
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, DFSchema};
+use datafusion::execution::context::ExecutionProps;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::{Expr as DfExpr, ExprSchemable};
+use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
+use sinter_exec::Foreign;
+use std::sync::Arc;
+
+/// One expression of DataFusion over its own few columns.
+#[derive(Debug)]
+pub(crate) struct ScalarFunction {
+    physical: Arc<dyn PhysicalExpr>,
+    schema: SchemaRef,
+    result: DataType,
+    text: String,
+}
+
+impl ScalarFunction {
+    /// `expr` over the columns `names` of `schema`, in that order; `None` where DataFusion cannot plan it so.
+    pub(crate) fn new(expr: &DfExpr, schema: &DFSchema, names: &[Column]) -> Option<ScalarFunction> {
+        let mut fields = Vec::with_capacity(names.len());
+        for (index, column) in names.iter().enumerate() {
+            let field = schema.field(schema.maybe_index_of_column(column)?);
+            fields.push(Field::new(format!("c{index}"), argument_type(field.data_type())?, true));
+        }
+        let arguments = Schema::new(fields);
+        let renamed = expr
+            .clone()
+            .transform(|expr| {
+                Ok(match &expr {
+                    DfExpr::Column(column) => match names.iter().position(|name| name == column) {
+                        Some(index) => Transformed::yes(DfExpr::Column(Column::from_name(format!("c{index}")))),
+                        None => Transformed::no(expr),
+                    },
+                    _ => Transformed::no(expr),
+                })
+            })
+            .ok()?
+            .data;
+        let inner = DFSchema::try_from(arguments.clone()).ok()?;
+        let result = argument_type(&renamed.get_type(&inner).ok()?)?;
+        let physical = create_physical_expr(&renamed, &inner, &ExecutionProps::new(), &PhysicalPlanningContext::default()).ok()?;
+        Some(ScalarFunction { physical, schema: Arc::new(arguments), result, text: expr.to_string() })
+    }
+}
+
+impl Foreign for ScalarFunction {
+    fn evaluate(&self, arguments: &[ArrayRef], rows: usize) -> sinter_exec::Result<ArrayRef> {
+        let foreign = |error: &dyn std::fmt::Display| sinter_exec::Error::Foreign(error.to_string());
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arguments.to_vec(), &options)
+            .map_err(|error| foreign(&error))?;
+        let array = self
+            .physical
+            .evaluate(&batch)
+            .and_then(|value| value.into_array(rows))
+            .map_err(|error| foreign(&crate::Error::from(error)))?;
+        if array.data_type() == &self.result {
+            return Ok(array);
+        }
+        cast(&array, &self.result).map_err(|error| foreign(&error))
+    }
+
+    fn text(&self) -> String {
+        self.text.clone()
+    }
+}

@@ -1,0 +1,251 @@
+//! Table functions: `storage('t')`, `tables()`, `memory()`, `codecs()`.
+
+use crate::Database;
+use crate::catalog::Catalog;
+use arrow::array::{
+    ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
+};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
+use datafusion::common::{Result, plan_err};
+use datafusion::datasource::MemTable;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use sinter_codec::{Block, Physical, SCHEMES};
+use sinter_column::ColumnTable;
+use sinter_exec::Pinned;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+/// Makes the functions known to a session.
+pub(crate) fn register(state: &mut SessionState, database: &Arc<Database>) {
+    for (name, make) in FUNCTIONS {
+        let function = Function { name, make: *make, database: Arc::downgrade(database) };
+        state.register_udtf(name, Arc::new(function));
+    }
+}
+
+type Make = fn(&Database, &[String]) -> crate::Result<RecordBatch>;
+
+const FUNCTIONS: &[(&str, Make)] =
+    &[("storage", storage), ("tables", tables), ("memory", memory), ("codecs", codecs)];
+
+/// A function whose rows are made when it is planned.
+struct Function {
+    name: &'static str,
+    make: Make,
+    database: Weak<Database>,
+}
+
+impl std::fmt::Debug for Function {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}()", self.name)
+    }
+}
+
+impl TableFunctionImpl for Function {
+    fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
+        let mut texts = Vec::new();
+        for expr in args.exprs() {
+            match expr {
+                Expr::Literal(value, _) if value.try_as_str().flatten().is_some() => {
+                    texts.push(value.try_as_str().flatten().unwrap_or_default().to_owned());
+                }
+                other => return plan_err!("{}() wants text in quotes, not {other}", self.name),
+            }
+        }
+        let Some(database) = self.database.upgrade() else { return plan_err!("the database is closed") };
+        let batch = (self.make)(&database, &texts)?;
+        Ok(Arc::new(Rows(MemTable::try_new(batch.schema(), vec![vec![batch]])?)))
+    }
+}
+
+/// The rows of a function; a table of its own so that plans name it so.
+#[derive(Debug)]
+struct Rows(MemTable);
+
+#[async_trait]
+impl TableProvider for Rows {
+    fn schema(&self) -> arrow::datatypes::SchemaRef {
+        self.0.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Temporary
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.0.scan(state, projection, filters, limit).await
+    }
+}
+
+fn batch(columns: Vec<(&str, ArrayRef)>) -> crate::Result<RecordBatch> {
+    Ok(RecordBatch::try_from_iter(columns)?)
+}
+
+fn tables(database: &Database, _arguments: &[String]) -> crate::Result<RecordBatch> {
+    let catalog = database.catalog();
+    let names = catalog.tables.keys();
+    batch(vec![
+        ("schema", Arc::new(names.clone().map(|name| Some(name.schema.as_str())).collect::<StringArray>())),
+        ("table", Arc::new(names.map(|name| Some(name.table.as_str())).collect::<StringArray>())),
+        (
+            "rows",
+            Arc::new(catalog.tables.values().map(|table| Some(table.state().live_rows())).collect::<UInt64Array>()),
+        ),
+        (
+            "bytes",
+            Arc::new(catalog.tables.values().map(|table| Some(table_bytes(table))).collect::<UInt64Array>()),
+        ),
+    ])
+}
+
+fn table_bytes(table: &ColumnTable) -> u64 {
+    let (stored, held) = table.segment_bytes();
+    stored + held
+}
+
+fn memory(database: &Database, _arguments: &[String]) -> crate::Result<RecordBatch> {
+    let mut rows: Vec<(String, u64)> = Vec::new();
+    let catalog = database.catalog();
+    let in_memory = database.path().is_none();
+    for (name, table) in &catalog.tables {
+        let (stored, held) = table.segment_bytes();
+        rows.push((format!("table {name}"), if in_memory { stored + held } else { held }));
+    }
+    let stats = database.store().stats();
+    rows.push(("pool".to_owned(), stats.pool_bytes));
+    rows.push(("pool limit".to_owned(), stats.pool_bytes_max));
+    batch(vec![
+        ("what", Arc::new(rows.iter().map(|(what, _)| Some(what.as_str())).collect::<StringArray>())),
+        ("bytes", Arc::new(rows.iter().map(|(_, bytes)| Some(*bytes)).collect::<UInt64Array>())),
+    ])
+}
+
+fn codecs(_database: &Database, _arguments: &[String]) -> crate::Result<RecordBatch> {
+    let types = SCHEMES.iter().map(|entry| {
+        let names: Vec<&str> =
+            Physical::ALL.iter().filter(|physical| entry.holds(**physical)).map(|physical| physical.name()).collect();
+        if names.len() == Physical::ALL.len() { "all".to_owned() } else { names.join(", ") }
+    });
+    batch(vec![
+        ("scheme", Arc::new(SCHEMES.iter().map(|entry| Some(entry.name)).collect::<StringArray>())),
+        ("tag", Arc::new(SCHEMES.iter().map(|entry| Some(i64::from(entry.tag))).collect::<Int64Array>())),
+        ("types", Arc::new(types.map(Some).collect::<StringArray>())),
+    ])
+}
+
+/// One row per column: what it is, how it is kept, what that costs.
+#[derive(Default)]
+struct ColumnStorage {
+    table: String,
+    column: String,
+    ty: String,
+    schemes: BTreeMap<String, u64>,
+    values: u64,
+    nulls: u64,
+    plain_bytes: u64,
+    bytes: u64,
+}
+
+impl ColumnStorage {
+    /// Blocks of one segment: the first tells the counts, all of them tell the bytes.
+    fn add(&mut self, segment: &Pinned) -> crate::Result<()> {
+        let mut names = Vec::new();
+        let mut rest: &[u8] = segment;
+        while !rest.is_empty() {
+            let block = Block::open(rest).map_err(|source| sinter_exec::Error::Damaged {
+                place: format!("table '{}', column '{}'", self.table, self.column),
+                source,
+            })?;
+            if names.is_empty() {
+                self.values += block.value_count() as u64;
+                self.nulls += block.stats().null_count as u64;
+            }
+            self.plain_bytes += block.stats().plain_bytes as u64;
+            names.push(block.describe());
+            rest = &rest[block.byte_len()..];
+        }
+        self.bytes += segment.len() as u64;
+        let name = if names.len() == 1 { names.remove(0) } else { format!("nested({})", names.join(", ")) };
+        *self.schemes.entry(name).or_default() += segment.len() as u64;
+        Ok(())
+    }
+
+    /// The scheme that most bytes are in, and how many others there are.
+    fn scheme(&self) -> String {
+        let Some((name, _)) = self.schemes.iter().max_by_key(|(_, bytes)| **bytes) else { return "none".to_owned() };
+        match self.schemes.len() {
+            1 => name.clone(),
+            many => format!("{name} and {} more", many - 1),
+        }
+    }
+}
+
+fn storage(database: &Database, arguments: &[String]) -> crate::Result<RecordBatch> {
+    let catalog = database.catalog();
+    let mut columns = Vec::new();
+    for (name, table) in chosen(&catalog, arguments)? {
+        let schema = table.schema();
+        let state = table.state();
+        for (index, column) in schema.columns.iter().enumerate() {
+            let mut storage = ColumnStorage {
+                table: name.clone(),
+                column: column.name.clone(),
+                ty: column.ty.to_string(),
+                ..ColumnStorage::default()
+            };
+            for entry in &state.groups {
+                storage.add(&entry.group.segments[index].pin()?)?;
+            }
+            columns.push(storage);
+        }
+    }
+    let text = |of: &dyn Fn(&ColumnStorage) -> String| -> ArrayRef {
+        Arc::new(columns.iter().map(|column| Some(of(column))).collect::<StringArray>())
+    };
+    let number = |of: &dyn Fn(&ColumnStorage) -> u64| -> ArrayRef {
+        Arc::new(columns.iter().map(|column| Some(of(column))).collect::<UInt64Array>())
+    };
+    let ratios: Float64Array = columns
+        .iter()
+        .map(|column| (column.bytes > 0).then(|| (column.plain_bytes as f64 / column.bytes as f64 * 100.0).round() / 100.0))
+        .collect();
+    let mut out = Vec::new();
+    if arguments.is_empty() {
+        out.push(("table", text(&|column| column.table.clone())));
+    }
+    out.extend([
+        ("column", text(&|column| column.column.clone())),
+        ("type", text(&|column| column.ty.clone())),
+        ("scheme", text(&ColumnStorage::scheme)),
+        ("values", number(&|column| column.values)),
+        ("nulls", number(&|column| column.nulls)),
+        ("plain_bytes", number(&|column| column.plain_bytes)),
+        ("bytes", number(&|column| column.bytes)),
+        ("ratio", Arc::new(ratios)),
+    ]);
+    batch(out)
+}
+
+fn chosen<'a>(catalog: &'a Catalog, arguments: &[String]) -> crate::Result<Vec<(String, &'a Arc<ColumnTable>)>> {
+    let all = catalog.tables.iter().map(|(name, table)| (name.to_string(), table));
+    match arguments {
+        [] => Ok(all.collect()),
+        [wanted] => {
+            let found: Vec<_> = all.filter(|(name, _)| name == wanted || *name == wanted.to_lowercase()).collect();
+            match found.is_empty() {
+                true => Err(crate::Error::Sql(format!("there is no table '{wanted}'"))),
+                false => Ok(found),
+            }
+        }
+        _ => Err(crate::Error::Sql("storage() wants the name of one table, or nothing".to_owned())),
+    }
+}

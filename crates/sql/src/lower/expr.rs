@@ -1,0 +1,255 @@
+//! DataFusion's expressions as ours.
+
+use super::scalar::from_datafusion;
+use crate::foreign::ScalarFunction;
+use arrow::datatypes::DataType;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema};
+use datafusion::logical_expr::{BinaryExpr, Case, Expr as DfExpr, ExprSchemable, Like, Operator, Volatility};
+use sinter_codec::{CompareOp, Scalar};
+use sinter_exec::{ArithmeticOp, Expr, LogicalType, edge};
+use std::sync::Arc;
+
+/// What the columns of an input stand for.
+pub(crate) struct Scope<'a> {
+    /// Names and types of the input.
+    pub(crate) schema: &'a DFSchema,
+    /// One per field of the schema: the expression over the scanned columns that yields it.
+    pub(crate) columns: &'a [Expr],
+}
+
+impl Scope<'_> {
+    /// The expression in our terms; `None` where only DataFusion can run it, such as subqueries.
+    pub(crate) fn lower(&self, expr: &DfExpr) -> Option<Expr> {
+        match expr {
+            DfExpr::Alias(alias) => self.lower(&alias.expr),
+            DfExpr::Column(column) => self.column(column),
+            DfExpr::Literal(value, _) => match from_datafusion(value) {
+                Some((scalar, ty)) => Some(Expr::Literal(scalar, ty)),
+                None => self.foreign(expr),
+            },
+            DfExpr::BinaryExpr(binary) => self.binary(expr, binary),
+            DfExpr::Not(inner) => Some(Expr::Not(Box::new(self.lower(inner)?))),
+            DfExpr::IsNull(inner) | DfExpr::IsUnknown(inner) => Some(Expr::IsNull(Box::new(self.lower(inner)?))),
+            DfExpr::IsNotNull(inner) | DfExpr::IsNotUnknown(inner) => {
+                Some(Expr::IsNotNull(Box::new(self.lower(inner)?)))
+            }
+            DfExpr::Between(between) => {
+                let ty = self.type_of(&between.expr)?;
+                if !comparable(&ty, &self.type_of(&between.low)?) || !comparable(&ty, &self.type_of(&between.high)?) {
+                    return self.foreign(expr);
+                }
+                let value = Box::new(self.lower(&between.expr)?);
+                let inside = Expr::And(vec![
+                    Expr::Compare(CompareOp::GreaterOrEqual, value.clone(), Box::new(self.lower(&between.low)?)),
+                    Expr::Compare(CompareOp::LessOrEqual, value, Box::new(self.lower(&between.high)?)),
+                ]);
+                Some(if between.negated { Expr::Not(Box::new(inside)) } else { inside })
+            }
+            DfExpr::InList(list) => {
+                let ty = self.type_of(&list.expr)?;
+                let mut has_null = false;
+                let mut scalars = Vec::with_capacity(list.list.len());
+                for item in &list.list {
+                    match item {
+                        DfExpr::Literal(value, _) => match from_datafusion(value) {
+                            Some((Scalar::Null, _)) => has_null = true,
+                            Some((scalar, item_ty)) if item_ty == ty => scalars.push(scalar),
+                            _ => return self.foreign(expr),
+                        },
+                        _ => return self.foreign(expr),
+                    }
+                }
+                let expr = Box::new(self.lower(&list.expr)?);
+                Some(Expr::InList { expr, list: scalars, has_null, negated: list.negated })
+            }
+            DfExpr::Like(like) => self.like(expr, like),
+            DfExpr::Case(case) => self.case(expr, case),
+            DfExpr::Cast(cast) => {
+                let ty = edge::logical_type(cast.field.data_type())?;
+                let from = self.type_of(&cast.expr)?;
+                if from == ty {
+                    return self.lower(&cast.expr);
+                }
+                if !numeric(&from) || !numeric(&ty) || float_and_decimal(&from, &ty) {
+                    return self.foreign(expr);
+                }
+                Some(Expr::Cast { expr: Box::new(self.lower(&cast.expr)?), ty })
+            }
+            _ => self.foreign(expr),
+        }
+    }
+
+    fn column(&self, column: &Column) -> Option<Expr> {
+        self.columns.get(self.schema.maybe_index_of_column(column)?).cloned()
+    }
+
+    /// What a value of the expression means; `None` where our tables have no such type.
+    pub(crate) fn type_of(&self, expr: &DfExpr) -> Option<LogicalType> {
+        edge::logical_type(&expr.get_type(self.schema).ok()?)
+    }
+
+    fn binary(&self, expr: &DfExpr, binary: &BinaryExpr) -> Option<Expr> {
+        let compare = |op| {
+            if !comparable(&self.type_of(&binary.left)?, &self.type_of(&binary.right)?) {
+                return self.foreign(expr);
+            }
+            Some(Expr::Compare(op, Box::new(self.lower(&binary.left)?), Box::new(self.lower(&binary.right)?)))
+        };
+        let arithmetic = |op| {
+            let (left, right) = (self.type_of(&binary.left)?, self.type_of(&binary.right)?);
+            let ty = self.type_of(expr)?;
+            let decimals = matches!((&left, &right), (LogicalType::Decimal { .. }, LogicalType::Decimal { .. }));
+            if !(numeric(&ty) && (left == right || decimals) && numeric(&left)) {
+                return self.foreign(expr);
+            }
+            Some(Expr::Arithmetic {
+                op,
+                left: Box::new(self.lower(&binary.left)?),
+                right: Box::new(self.lower(&binary.right)?),
+                ty,
+            })
+        };
+        match binary.op {
+            Operator::And => Some(Expr::And(vec![self.lower(&binary.left)?, self.lower(&binary.right)?])),
+            Operator::Or => Some(Expr::Or(vec![self.lower(&binary.left)?, self.lower(&binary.right)?])),
+            Operator::Eq => compare(CompareOp::Equal),
+            Operator::NotEq => compare(CompareOp::NotEqual),
+            Operator::Lt => compare(CompareOp::Less),
+            Operator::LtEq => compare(CompareOp::LessOrEqual),
+            Operator::Gt => compare(CompareOp::Greater),
+            Operator::GtEq => compare(CompareOp::GreaterOrEqual),
+            Operator::Plus => arithmetic(ArithmeticOp::Add),
+            Operator::Minus => arithmetic(ArithmeticOp::Subtract),
+            Operator::Multiply => arithmetic(ArithmeticOp::Multiply),
+            Operator::Divide => arithmetic(ArithmeticOp::Divide),
+            Operator::Modulo => arithmetic(ArithmeticOp::Modulo),
+            _ => self.foreign(expr),
+        }
+    }
+
+    fn like(&self, expr: &DfExpr, like: &Like) -> Option<Expr> {
+        let pattern = match like.pattern.as_ref() {
+            DfExpr::Literal(value, _) => value.try_as_str().flatten(),
+            _ => None,
+        };
+        match pattern {
+            Some(pattern)
+                if like.escape_char.is_none_or(|escape| escape == '\\')
+                    && self.type_of(&like.expr)? == LogicalType::Utf8 =>
+            {
+                Some(Expr::Like {
+                    expr: Box::new(self.lower(&like.expr)?),
+                    pattern: pattern.to_owned(),
+                    negated: like.negated,
+                    case_insensitive: like.case_insensitive,
+                })
+            }
+            _ => self.foreign(expr),
+        }
+    }
+
+    fn case(&self, expr: &DfExpr, case: &Case) -> Option<Expr> {
+        let ty = self.type_of(expr)?;
+        let same_type = |result: &DfExpr| self.type_of(result).as_ref() == Some(&ty);
+        if ty.physical().is_none()
+            || !case.when_then_expr.iter().all(|(_, then)| same_type(then))
+            || !case.else_expr.as_ref().is_none_or(|otherwise| same_type(otherwise))
+        {
+            return self.foreign(expr);
+        }
+        let mut branches = Vec::with_capacity(case.when_then_expr.len());
+        for (when, then) in &case.when_then_expr {
+            let condition = match &case.expr {
+                None => self.lower(when)?,
+                Some(subject) if comparable(&self.type_of(subject)?, &self.type_of(when)?) => {
+                    Expr::Compare(CompareOp::Equal, Box::new(self.lower(subject)?), Box::new(self.lower(when)?))
+                }
+                Some(_) => return self.foreign(expr),
+            };
+            branches.push((condition, self.lower(then)?));
+        }
+        let otherwise = match &case.else_expr {
+            Some(otherwise) => Some(Box::new(self.lower(otherwise)?)),
+            None => None,
+        };
+        Some(Expr::Case { branches, otherwise, ty })
+    }
+
+    /// The whole expression as one call into DataFusion, on the columns that it names.
+    fn foreign(&self, expr: &DfExpr) -> Option<Expr> {
+        if !can_run_anywhere(expr) {
+            return None;
+        }
+        let ty = self.type_of(expr)?;
+        let mut names: Vec<Column> = expr.column_refs().into_iter().cloned().collect();
+        names.sort();
+        let arguments = names.iter().map(|column| self.column(column)).collect::<Option<Vec<_>>>()?;
+        let function = ScalarFunction::new(expr, self.schema, &names)?;
+        Some(Expr::Foreign { function: Arc::new(function), arguments, ty })
+    }
+}
+
+/// True where the expression depends on nothing but its row: no subquery, no outer row, no placeholder, no chance.
+pub(crate) fn can_run_anywhere(expr: &DfExpr) -> bool {
+    let mut free = true;
+    let visited = expr.apply(|expr| {
+        free &= !matches!(
+            expr,
+            DfExpr::Exists(_)
+                | DfExpr::InSubquery(_)
+                | DfExpr::SetComparison(_)
+                | DfExpr::ScalarSubquery(_)
+                | DfExpr::OuterReferenceColumn(..)
+                | DfExpr::Placeholder(_)
+                | DfExpr::AggregateFunction(_)
+                | DfExpr::WindowFunction(_)
+                | DfExpr::Unnest(_)
+                | DfExpr::GroupingSet(_)
+        );
+        if let DfExpr::ScalarFunction(function) = expr {
+            free &= function.func.signature().volatility != Volatility::Volatile;
+        }
+        Ok(if free { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+    });
+    visited.is_ok() && free
+}
+
+/// Types that our arithmetic and casts know.
+fn numeric(ty: &LogicalType) -> bool {
+    matches!(
+        ty,
+        LogicalType::Int8
+            | LogicalType::Int16
+            | LogicalType::Int32
+            | LogicalType::Int64
+            | LogicalType::UInt8
+            | LogicalType::UInt16
+            | LogicalType::UInt32
+            | LogicalType::UInt64
+            | LogicalType::Float32
+            | LogicalType::Float64
+            | LogicalType::Decimal { .. }
+    )
+}
+
+/// Casts between these round in their own way; the SQL library's way is kept.
+fn float_and_decimal(from: &LogicalType, to: &LogicalType) -> bool {
+    let float = |ty: &LogicalType| matches!(ty, LogicalType::Float32 | LogicalType::Float64);
+    (float(from) && !float(to)) || (matches!(from, LogicalType::Decimal { .. }) && float(to))
+}
+
+/// Types whose values our comparisons order.
+fn comparable(left: &LogicalType, right: &LogicalType) -> bool {
+    match (left, right) {
+        (LogicalType::Decimal { .. }, LogicalType::Decimal { .. }) => true,
+        (LogicalType::Timestamp(a, _), LogicalType::Timestamp(b, _)) => a == b,
+        (LogicalType::Interval | LogicalType::List(_) | LogicalType::Struct(_), _) => false,
+        _ => left == right,
+    }
+}
+
+/// The Arrow type in which a value of this Arrow type reaches foreign code.
+pub(crate) fn argument_type(arrow: &DataType) -> Option<DataType> {
+    Some(edge::arrow_type(&edge::logical_type(arrow)?))
+}

@@ -1,0 +1,230 @@
+//! DataFusion's optimised logical plans as pipelines of our engine.
+//!
+//! [`lower`] walks a plan from the top and replaces the largest parts that the engine can run by scans of a
+//! [`PipelineTable`]; what is left around them stays DataFusion's. A part that can be lowered is one table scan under
+//! any number of filters, projections and aliases, topped by at most one ungrouped aggregate or limit.
+
+mod aggregate;
+mod expr;
+mod scalar;
+
+pub(crate) use expr::{argument_type, can_run_anywhere};
+pub(crate) use scalar::{from_datafusion, to_datafusion};
+
+use crate::provider::{ColumnTableProvider, PipelineTable};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchemaRef, Result, TableReference};
+use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::logical_expr::{Expr as DfExpr, Limit, LogicalPlan, TableScan};
+use expr::Scope;
+use sinter_exec::{Expr, Output, Pipeline, ScanColumn, TableSource};
+use std::sync::Arc;
+
+/// `plan` with everything that the engine can run as pipelines.
+///
+/// # Errors
+/// None of its own; DataFusion's tree walk wants to be able to fail.
+pub(crate) fn lower(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let plan = plan.transform_down(|plan| {
+        // A bare scan gains nothing: the provider makes a pipeline of it anyway.
+        if matches!(plan, LogicalPlan::TableScan(_)) {
+            return Ok(Transformed::no(plan));
+        }
+        match pipeline_of(&plan) {
+            Some(pipeline) => {
+                let scan = scan_of(pipeline, plan.schema())?;
+                Ok(Transformed::new(scan, true, TreeNodeRecursion::Jump))
+            }
+            None => Ok(Transformed::no(plan)),
+        }
+    })?;
+    // Subqueries that stayed inside expressions have plans of their own.
+    Ok(plan.data.transform_down_with_subqueries(|plan| Ok(Transformed::no(plan)))?.data)
+}
+
+/// A scan that runs `pipeline` and has the schema of the plan it replaces.
+fn scan_of(pipeline: Pipeline, schema: &DFSchemaRef) -> Result<LogicalPlan> {
+    let table = PipelineTable::new(pipeline, Arc::new(schema.as_arrow().clone()));
+    Ok(LogicalPlan::TableScan(TableScan {
+        table_name: TableReference::bare("pipeline"),
+        source: provider_as_source(Arc::new(table)),
+        projection: None,
+        projected_schema: Arc::clone(schema),
+        filters: Vec::new(),
+        fetch: None,
+        statistics_requests: Default::default(),
+    }))
+}
+
+/// A plan on its way to a pipeline: what each of its output columns is, over the scanned columns.
+struct Part {
+    source: Arc<dyn TableSource>,
+    columns: Vec<ScanColumn>,
+    filter: Vec<Expr>,
+    output: Vec<Expr>,
+    limit: Option<usize>,
+}
+
+/// The whole plan as one pipeline; `None` where some part of it is not ours.
+fn pipeline_of(plan: &LogicalPlan) -> Option<Pipeline> {
+    if let LogicalPlan::Aggregate(aggregate) = plan {
+        let part = part_of(&aggregate.input)?;
+        if part.limit.is_some() || !aggregate.group_expr.is_empty() {
+            return None;
+        }
+        let scope = Scope { schema: aggregate.input.schema(), columns: &part.output };
+        let aggregates =
+            aggregate.aggr_expr.iter().map(|expr| aggregate::lower(expr, &scope)).collect::<Option<Vec<_>>>()?;
+        return Some(Pipeline {
+            source: part.source,
+            columns: part.columns,
+            filter: part.filter,
+            output: Output::Aggregate(aggregates),
+            limit: None,
+        });
+    }
+    let part = part_of(plan)?;
+    Some(Pipeline {
+        source: part.source,
+        columns: part.columns,
+        filter: part.filter,
+        output: Output::Rows(part.output),
+        limit: part.limit,
+    })
+}
+
+fn part_of(plan: &LogicalPlan) -> Option<Part> {
+    match plan {
+        LogicalPlan::TableScan(scan) => scan_part(scan),
+        LogicalPlan::SubqueryAlias(alias) => part_of(&alias.input),
+        LogicalPlan::Filter(filter) => {
+            let mut part = part_of(&filter.input)?;
+            if part.limit.is_some() {
+                return None;
+            }
+            let scope = Scope { schema: filter.input.schema(), columns: &part.output };
+            let condition = scope.lower(&filter.predicate)?;
+            part.filter.extend(conjuncts(condition));
+            Some(part)
+        }
+        LogicalPlan::Projection(projection) => {
+            let part = part_of(&projection.input)?;
+            let scope = Scope { schema: projection.input.schema(), columns: &part.output };
+            let output = projection.expr.iter().map(|expr| scope.lower(expr)).collect::<Option<Vec<_>>>()?;
+            Some(Part { output, ..part })
+        }
+        LogicalPlan::Limit(limit) => {
+            let mut part = part_of(&limit.input)?;
+            let rows = fetch_without_skip(limit)?;
+            part.limit = Some(part.limit.map_or(rows, |inner| inner.min(rows)));
+            Some(part)
+        }
+        _ => None,
+    }
+}
+
+fn scan_part(scan: &TableScan) -> Option<Part> {
+    let provider = source_as_provider(&scan.source).ok()?;
+    let table = (provider.as_ref() as &dyn std::any::Any).downcast_ref::<ColumnTableProvider>()?;
+    let projection: Vec<usize> = match &scan.projection {
+        Some(projection) => projection.clone(),
+        None => (0..table.column_count()).collect(),
+    };
+    let mut columns: Vec<ScanColumn> = projection.iter().map(|&index| table.scan_column(index)).collect();
+    let output: Vec<Expr> = (0..columns.len()).map(Expr::Column).collect();
+    let filter = table.lower_filters(&scan.filters, &mut columns)?;
+    Some(Part { source: table.source(), columns, filter, output, limit: scan.fetch })
+}
+
+/// A condition as the list of what must hold.
+pub(crate) fn conjuncts(condition: Expr) -> Vec<Expr> {
+    match condition {
+        Expr::And(parts) => parts.into_iter().flat_map(conjuncts).collect(),
+        other => vec![other],
+    }
+}
+
+/// Filters over a table's own schema, whose columns are appended to `columns` where the scan has them not yet.
+pub(crate) fn lower_filters(
+    filters: &[DfExpr],
+    schema: &datafusion::common::DFSchema,
+    scan_column: &dyn Fn(usize) -> ScanColumn,
+    columns: &mut Vec<ScanColumn>,
+) -> Option<Vec<Expr>> {
+    let all: Vec<Expr> = (0..schema.fields().len())
+        .map(|index| {
+            let wanted = scan_column(index);
+            let position = columns.iter().position(|column| *column == wanted).unwrap_or(usize::MAX - index);
+            Expr::Column(position)
+        })
+        .collect();
+    let scope = Scope { schema, columns: &all };
+    let mut lowered = Vec::new();
+    for filter in filters {
+        lowered.extend(conjuncts(scope.lower(&unqualified(filter))?));
+    }
+    for expr in &mut lowered {
+        visit_columns(expr, &mut |position| {
+            if *position > usize::MAX / 2 {
+                let wanted = scan_column(usize::MAX - *position);
+                *position = columns.iter().position(|column| *column == wanted).unwrap_or_else(|| {
+                    columns.push(wanted);
+                    columns.len() - 1
+                });
+            }
+        });
+    }
+    Some(lowered)
+}
+
+fn unqualified(expr: &DfExpr) -> DfExpr {
+    let stripped = expr.clone().transform(|expr| {
+        Ok(match expr {
+            DfExpr::Column(column) if column.relation.is_some() => {
+                Transformed::yes(DfExpr::Column(datafusion::common::Column::from_name(column.name)))
+            }
+            other => Transformed::no(other),
+        })
+    });
+    stripped.map(|stripped| stripped.data).unwrap_or_else(|_| expr.clone())
+}
+
+/// Calls `visit` for the position of each column in an expression.
+fn visit_columns(expr: &mut Expr, visit: &mut dyn FnMut(&mut usize)) {
+    match expr {
+        Expr::Column(position) => visit(position),
+        Expr::Literal(..) => {}
+        Expr::Compare(_, left, right) | Expr::Arithmetic { left, right, .. } => {
+            visit_columns(left, visit);
+            visit_columns(right, visit);
+        }
+        Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().for_each(|part| visit_columns(part, visit)),
+        Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsNotNull(inner) => visit_columns(inner, visit),
+        Expr::InList { expr, .. } | Expr::Like { expr, .. } | Expr::Cast { expr, .. } => visit_columns(expr, visit),
+        Expr::Case { branches, otherwise, .. } => {
+            for (condition, result) in branches {
+                visit_columns(condition, visit);
+                visit_columns(result, visit);
+            }
+            if let Some(otherwise) = otherwise {
+                visit_columns(otherwise, visit);
+            }
+        }
+        Expr::Foreign { arguments, .. } => arguments.iter_mut().for_each(|part| visit_columns(part, visit)),
+    }
+}
+
+fn fetch_without_skip(limit: &Limit) -> Option<usize> {
+    let number = |expr: &DfExpr| match expr {
+        DfExpr::Literal(value, _) => match from_datafusion(value)?.0 {
+            sinter_codec::Scalar::Int(number) => usize::try_from(number).ok(),
+            _ => None,
+        },
+        _ => None,
+    };
+    match &limit.skip {
+        Some(skip) if number(skip)? != 0 => return None,
+        _ => {}
+    }
+    number(limit.fetch.as_deref()?)
+}

@@ -1,0 +1,7 @@
+//! Our leaves in DataFusion's physical plans.
+
+mod files;
+mod pipeline;
+
+pub(crate) use files::FilesExec;
+pub(crate) use pipeline::PipelineExec;

@@ -1,0 +1,263 @@
+//! A pipeline of our engine as a leaf of a physical plan.
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::compute::{cast, concat_batches};
+use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, Statistics};
+use datafusion::error::DataFusionError;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+};
+use sinter_codec::VECTOR_LEN;
+use sinter_exec::{Batch, LogicalType, Output, Pipeline, Run, Worker, edge};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Vectors joined into one record batch: DataFusion's operators want about 8192 rows at a time.
+const VECTORS_PER_BATCH: usize = 8;
+
+/// Runs a [`Pipeline`]. Partitions are its workers; an aggregate has one partition and starts its workers itself.
+#[derive(Debug)]
+pub(crate) struct PipelineExec {
+    pipeline: Pipeline,
+    types: Vec<LogicalType>,
+    schema: SchemaRef,
+    statistics: Arc<Statistics>,
+    threads: usize,
+    properties: Arc<PlanProperties>,
+    /// The run that partitions join. A partition that asks a second time begins a new run.
+    current: Mutex<Current>,
+}
+
+#[derive(Debug, Default)]
+struct Current {
+    run: Option<Arc<Run>>,
+    joined: Vec<bool>,
+}
+
+impl PipelineExec {
+    pub(crate) fn new(
+        pipeline: Pipeline,
+        schema: SchemaRef,
+        statistics: Statistics,
+        threads: usize,
+    ) -> Result<PipelineExec> {
+        let types = match &pipeline.output {
+            Output::Rows(output) => output.iter().map(|expr| pipeline.type_of(expr)).collect(),
+            Output::Aggregate(aggregates) => aggregates.iter().map(|aggregate| aggregate.ty.clone()).collect(),
+        };
+        let partitions = match &pipeline.output {
+            Output::Rows(_) => threads.min(pipeline.source.group_count()).max(1),
+            Output::Aggregate(_) => 1,
+        };
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&schema)),
+            Partitioning::UnknownPartitioning(partitions),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        )
+        .with_scheduling_type(SchedulingType::NonCooperative);
+        Ok(PipelineExec {
+            pipeline,
+            types,
+            schema,
+            statistics: Arc::new(statistics),
+            threads,
+            properties: Arc::new(properties),
+            current: Mutex::default(),
+        })
+    }
+
+    /// What is run.
+    pub(crate) fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    /// The latest run, for its counters.
+    pub(crate) fn latest_run(&self) -> Option<Arc<Run>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).run.clone()
+    }
+
+    fn join(&self, partition: usize) -> Result<Arc<Run>> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let partitions = self.properties.partitioning.partition_count();
+        let joined = current.joined.get(partition).copied().unwrap_or(true);
+        let run = match &current.run {
+            Some(run) if !joined => Arc::clone(run),
+            _ => {
+                let run = self.pipeline.clone().start().map_err(crate::Error::from)?;
+                current.joined = vec![false; partitions];
+                current.run = Some(Arc::clone(&run));
+                run
+            }
+        };
+        if let Some(joined) = current.joined.get_mut(partition) {
+            *joined = true;
+        }
+        Ok(run)
+    }
+}
+
+impl DisplayAs for PipelineExec {
+    fn fmt_as(&self, _t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.pipeline)
+    }
+}
+
+impl ExecutionPlan for PipelineExec {
+    fn name(&self) -> &str {
+        "PipelineExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, _children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        let statistics = (*self.statistics).clone();
+        Ok(Arc::new(PipelineExec::new(self.pipeline.clone(), Arc::clone(&self.schema), statistics, self.threads)?))
+    }
+
+    fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
+        Ok(match partition {
+            None => Arc::clone(&self.statistics),
+            Some(_) => Arc::new(Statistics::new_unknown(&self.schema)),
+        })
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        false
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        let Output::Rows(_) = self.pipeline.output else { return None };
+        let mut pipeline = self.pipeline.clone();
+        pipeline.limit = match (pipeline.limit, limit) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        let statistics = (*self.statistics).clone().to_inexact();
+        let exec = PipelineExec::new(pipeline, Arc::clone(&self.schema), statistics, self.threads).ok()?;
+        Some(Arc::new(exec))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.pipeline.limit
+    }
+
+    fn execute(&self, partition: usize, _context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let run = self.join(partition)?;
+        let schema = Arc::clone(&self.schema);
+        if matches!(self.pipeline.output, Output::Aggregate(_)) {
+            let (threads, types) = (self.threads, self.types.clone());
+            let stop = StopOnDrop(Arc::clone(&run));
+            let future = async move {
+                let _stop = stop;
+                let row = tokio::task::spawn_blocking(move || aggregate(&run, threads, &types, &schema));
+                row.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?
+            };
+            let stream = futures::stream::once(future);
+            return Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), stream)));
+        }
+        let rows = Rows {
+            worker: run.worker(),
+            _stop: StopOnDrop(run),
+            types: self.types.clone(),
+            schema: Arc::clone(&schema),
+            done: false,
+        };
+        let stream = futures::stream::unfold(rows, |mut rows| async move {
+            let batch = rows.next().transpose()?;
+            rows.done |= batch.is_err();
+            Some((batch, rows))
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream)))
+    }
+}
+
+/// Stops the run's other workers when whoever wanted rows went away.
+struct StopOnDrop(Arc<Run>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        if Arc::strong_count(&self.0) <= 2 {
+            self.0.cancel();
+        }
+    }
+}
+
+/// One worker's rows as record batches.
+struct Rows {
+    worker: Worker,
+    _stop: StopOnDrop,
+    types: Vec<LogicalType>,
+    schema: SchemaRef,
+    done: bool,
+}
+
+impl Rows {
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let mut parts = Vec::new();
+        let mut batch = Batch::default();
+        let mut rows = 0;
+        while !self.done && parts.len() < VECTORS_PER_BATCH && rows < VECTORS_PER_BATCH * VECTOR_LEN {
+            if !self.worker.next(&mut batch).map_err(crate::Error::from)? {
+                self.done = true;
+                break;
+            }
+            rows += batch.rows;
+            parts.push(to_record_batch(&batch, &self.types, &self.schema)?);
+        }
+        Ok(match parts.len() {
+            0 => None,
+            1 => parts.pop(),
+            _ => Some(concat_batches(&self.schema, &parts)?),
+        })
+    }
+}
+
+fn to_record_batch(batch: &Batch, types: &[LogicalType], schema: &SchemaRef) -> Result<RecordBatch> {
+    let mut columns = Vec::with_capacity(types.len());
+    for ((vector, ty), field) in batch.columns.iter().zip(types).zip(schema.fields()) {
+        let array = edge::to_arrow(vector, ty, batch.rows).map_err(crate::Error::from)?;
+        columns.push(as_field(array, field.data_type())?);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+}
+
+/// The plan may know a column by a sibling of the type in which it leaves the engine, such as `Utf8` for text.
+fn as_field(array: ArrayRef, ty: &arrow::datatypes::DataType) -> Result<ArrayRef> {
+    if array.data_type() == ty { Ok(array) } else { Ok(cast(&array, ty)?) }
+}
+
+fn aggregate(run: &Arc<Run>, threads: usize, types: &[LogicalType], schema: &SchemaRef) -> Result<RecordBatch> {
+    let row = run.aggregate(threads).map_err(crate::Error::from)?;
+    let mut columns = Vec::with_capacity(types.len());
+    for ((value, ty), field) in row.iter().zip(types).zip(schema.fields()) {
+        let array = edge::scalar_to_arrow(value, ty).map_err(crate::Error::from)?;
+        columns.push(as_field(array, field.data_type())?);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(1));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+}

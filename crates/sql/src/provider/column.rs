@@ -1,0 +1,102 @@
+//! A snapshot of a column table as a table of DataFusion.
+
+use super::statistics;
+use crate::lower::{can_run_anywhere, lower_filters};
+use crate::physical::PipelineExec;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{DFSchema, Result, Statistics};
+use datafusion::logical_expr::{Expr as DfExpr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use sinter_column::Snapshot;
+use sinter_exec::{Expr, Output, Pipeline, ScanColumn, TableSource};
+use std::sync::Arc;
+
+/// The name under which UPDATE and DELETE see the row id. Not a name that a user can define.
+pub(crate) const ROW_ID: &str = "\u{1}row id";
+
+/// One table at one moment. With `with_row_id`, its last column is the row id.
+#[derive(Debug)]
+pub(crate) struct ColumnTableProvider {
+    snapshot: Arc<Snapshot>,
+    schema: SchemaRef,
+    df_schema: DFSchema,
+}
+
+impl ColumnTableProvider {
+    pub(crate) fn new(snapshot: Arc<Snapshot>, with_row_id: bool) -> Result<ColumnTableProvider> {
+        let mut schema = snapshot.schema().arrow();
+        if with_row_id {
+            let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
+            fields.push(Arc::new(Field::new(ROW_ID, DataType::UInt64, false)));
+            schema = Arc::new(Schema::new(fields));
+        }
+        let df_schema = DFSchema::try_from(Arc::clone(&schema))?;
+        Ok(ColumnTableProvider { snapshot, schema, df_schema })
+    }
+
+    pub(crate) fn source(&self) -> Arc<dyn TableSource> {
+        Arc::clone(&self.snapshot) as Arc<dyn TableSource>
+    }
+
+    pub(crate) fn column_count(&self) -> usize {
+        self.schema.fields().len()
+    }
+
+    pub(crate) fn scan_column(&self, index: usize) -> ScanColumn {
+        if index < self.snapshot.column_types().len() { ScanColumn::Table(index) } else { ScanColumn::RowId }
+    }
+
+    /// Pushed filters in our terms; see [`lower_filters`].
+    pub(crate) fn lower_filters(&self, filters: &[DfExpr], columns: &mut Vec<ScanColumn>) -> Option<Vec<Expr>> {
+        lower_filters(filters, &self.df_schema, &|index| self.scan_column(index), columns)
+    }
+}
+
+#[async_trait]
+impl TableProvider for ColumnTableProvider {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        Some(statistics::of_snapshot(&self.snapshot, &self.schema, None, true))
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&DfExpr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(filters
+            .iter()
+            .map(|filter| {
+                let ours = can_run_anywhere(filter)
+                    && self.lower_filters(std::slice::from_ref(*filter), &mut Vec::new()).is_some();
+                if ours { TableProviderFilterPushDown::Exact } else { TableProviderFilterPushDown::Unsupported }
+            })
+            .collect())
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[DfExpr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let projection: Vec<usize> = projection.cloned().unwrap_or_else(|| (0..self.column_count()).collect());
+        let mut columns: Vec<ScanColumn> = projection.iter().map(|&index| self.scan_column(index)).collect();
+        let output = (0..columns.len()).map(Expr::Column).collect();
+        let Some(filter) = self.lower_filters(filters, &mut columns) else {
+            return datafusion::common::internal_err!("a pushed filter cannot be lowered: {filters:?}");
+        };
+        let schema = Arc::new(self.schema.project(&projection)?);
+        let exact = filter.is_empty() && limit.is_none();
+        let statistics = statistics::of_snapshot(&self.snapshot, &self.schema, Some(&projection), exact);
+        let pipeline =
+            Pipeline { source: self.source(), columns, filter, output: Output::Rows(output), limit };
+        Ok(Arc::new(PipelineExec::new(pipeline, schema, statistics, state.config().target_partitions())?))
+    }
+}

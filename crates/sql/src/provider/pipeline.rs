@@ -1,0 +1,57 @@
+//! A lowered part of a plan, dressed as a table so that DataFusion plans around it.
+
+use crate::physical::PipelineExec;
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{Result, Statistics};
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use sinter_exec::Pipeline;
+use std::sync::Arc;
+
+/// A pipeline and the schema of the plan that it stands for.
+#[derive(Debug)]
+pub(crate) struct PipelineTable {
+    pipeline: Pipeline,
+    schema: SchemaRef,
+}
+
+impl PipelineTable {
+    pub(crate) fn new(pipeline: Pipeline, schema: SchemaRef) -> PipelineTable {
+        PipelineTable { pipeline, schema }
+    }
+}
+
+#[async_trait]
+impl TableProvider for PipelineTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Temporary
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        _limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if projection.is_some_and(|projection| !projection.iter().copied().eq(0..self.schema.fields().len())) {
+            return datafusion::common::internal_err!("a lowered plan is never projected again");
+        }
+        let mut statistics = Statistics::new_unknown(&self.schema);
+        let rows: usize = {
+            let source = &self.pipeline.source;
+            (0..source.group_count()).map(|group| source.group_rows(group)).sum()
+        };
+        statistics.num_rows = datafusion::common::stats::Precision::Inexact(
+            self.pipeline.limit.map_or(rows, |limit| rows.min(limit)),
+        );
+        let partitions = state.config().target_partitions();
+        Ok(Arc::new(PipelineExec::new(self.pipeline.clone(), Arc::clone(&self.schema), statistics, partitions)?))
+    }
+}

@@ -1,0 +1,318 @@
+//! One user's way into a database: settings, registered data, and the statement that runs.
+
+use crate::batches::{Outcome, Query};
+use crate::catalog::{Catalog, DEFAULT_SCHEMA};
+use crate::lower::lower;
+use crate::parse::{Statement, parse};
+use crate::progress::{Notes, Progress};
+use crate::provider::StatementCatalog;
+use crate::{Database, Error, Result, Value, functions, statement};
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session as DataFusionSession, TableProvider};
+use datafusion::datasource::MemTable;
+use datafusion::execution::SessionState;
+use datafusion::execution::context::QueryPlanner;
+use datafusion::execution::memory_pool::GreedyMemoryPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+use datafusion::prelude::SessionConfig;
+use datafusion::sql::sqlparser::ast;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+/// Sinter's only catalog, as DataFusion calls a database.
+const CATALOG_NAME: &str = "sinter";
+
+/// Settings that last as long as the session.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) threads: usize,
+    /// `SET sinter.engine = 'datafusion'`: nothing but scans runs in our engine.
+    pub(crate) engine_forced_off: bool,
+}
+
+/// A session. `Sync`: several threads may use it, each statement on its own snapshot.
+pub struct Session {
+    pub(crate) database: Arc<Database>,
+    template: Mutex<SessionState>,
+    pub(crate) settings: Mutex<Settings>,
+    registered: RwLock<BTreeMap<String, Arc<dyn TableProvider>>>,
+    interrupts: Arc<Interrupts>,
+    progress: Arc<Mutex<Option<Progress>>>,
+}
+
+#[derive(Debug, Default)]
+struct Interrupts {
+    count: AtomicU64,
+    wake: tokio::sync::Notify,
+}
+
+/// Stops what a session is running, from any thread.
+#[derive(Clone, Debug)]
+pub struct Interrupt(Arc<Interrupts>);
+
+impl Interrupt {
+    /// Makes running statements end with [`Error::Cancelled`].
+    pub fn interrupt(&self) {
+        self.0.count.fetch_add(1, Ordering::AcqRel);
+        self.0.wake.notify_waiters();
+    }
+}
+
+/// What a statement in flight holds on to: its database, and whether it was interrupted.
+pub(crate) struct Running {
+    database: Arc<Database>,
+    interrupts: Arc<Interrupts>,
+    begun_at: u64,
+}
+
+impl Running {
+    pub(crate) fn runtime(&self) -> Result<tokio::runtime::Handle> {
+        self.database.runtime().cloned()
+    }
+
+    /// Whether the user wants it to stop.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.interrupts.count.load(Ordering::Acquire) != self.begun_at
+    }
+
+    /// Returns once the user wants it to stop.
+    pub(crate) async fn cancelled(&self) {
+        loop {
+            let woken = self.interrupts.wake.notified();
+            if self.is_cancelled() {
+                return;
+            }
+            woken.await;
+        }
+    }
+}
+
+impl Session {
+    pub(crate) fn new(database: Arc<Database>) -> Session {
+        let options = database.options();
+        let mut config = SessionConfig::new()
+            .with_default_catalog_and_schema(CATALOG_NAME, DEFAULT_SCHEMA)
+            .with_create_default_catalog_and_schema(false)
+            .with_information_schema(true)
+            .with_target_partitions(options.threads);
+        config.options_mut().sql_parser.parse_float_as_decimal = true;
+        config.options_mut().sql_parser.dialect = datafusion::config::Dialect::Generic;
+        config.options_mut().explain.logical_plan_only = false;
+        let memory = usize::try_from(options.memory_limit_bytes).unwrap_or(usize::MAX);
+        let environment = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(GreedyMemoryPool::new(memory))).build_arc();
+        let mut state = SessionStateBuilder::new_with_default_features()
+            .with_config(config)
+            .with_runtime_env(environment.unwrap_or_default())
+            .with_query_planner(Arc::new(Planner { lowers: true }))
+            .build();
+        functions::register(&mut state, &database);
+        let settings = Settings { threads: options.threads, engine_forced_off: false };
+        Session {
+            database,
+            template: Mutex::new(state),
+            settings: Mutex::new(settings),
+            registered: RwLock::default(),
+            interrupts: Arc::default(),
+            progress: Arc::default(),
+        }
+    }
+
+    /// Parses and runs one statement.
+    ///
+    /// # Errors
+    /// [`Error::Sql`] where there is not exactly one, and whatever running it can raise.
+    pub fn query(&self, sql: &str, params: &[Value]) -> Result<Outcome> {
+        let mut statements = parse(sql)?;
+        match (statements.pop(), statements.is_empty()) {
+            (Some(statement), true) => self.run(&statement, params),
+            (None, _) => Err(Error::Sql("there is no statement in this text".to_owned())),
+            _ => Err(Error::Sql("one statement is wanted here, and this text holds several".to_owned())),
+        }
+    }
+
+    /// Runs one statement of a script.
+    ///
+    /// # Errors
+    /// [`Error`], with nothing half done.
+    pub fn run(&self, statement: &Statement, params: &[Value]) -> Result<Outcome> {
+        self.database.runtime()?;
+        statement::run(self, statement, params)
+    }
+
+    /// Runs one statement once per row of parameters; an INSERT of one row of placeholders in one commit. Returns the
+    /// rows changed.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub fn run_many(&self, sql: &str, rows: &[Vec<Value>]) -> Result<u64> {
+        let mut statements = parse(sql)?;
+        let (Some(statement), true) = (statements.pop(), statements.is_empty()) else {
+            return Err(Error::Sql("one statement is wanted here".to_owned()));
+        };
+        if let Some(joined) = statement::join_rows(&statement, rows)? {
+            return match self.run(&joined, &[])? {
+                Outcome::Done { rows, .. } => Ok(rows.unwrap_or(0)),
+                Outcome::Rows(_) => Ok(0),
+            };
+        }
+        let mut changed = 0;
+        for row in rows {
+            match self.run(&statement, row)? {
+                Outcome::Done { rows, .. } => changed += rows.unwrap_or(0),
+                Outcome::Rows(query) => query.stream()?.try_for_each(|batch| batch.map(drop))?,
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Appends record batches to a table in one commit; columns by name.
+    ///
+    /// # Errors
+    /// [`Error::Data`] where types do not fit; then nothing is kept.
+    pub fn append(&self, table: &str, batches: &mut dyn Iterator<Item = Result<RecordBatch>>) -> Result<u64> {
+        let appended = statement::append(self, table, batches);
+        self.report(None);
+        appended
+    }
+
+    /// Makes Arrow data visible under a name; a table of the catalog wins over it.
+    ///
+    /// # Errors
+    /// [`Error::Data`] where batches do not fit the schema.
+    pub fn register(&self, name: &str, schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<()> {
+        let table = MemTable::try_new(schema, vec![batches])?;
+        self.registered.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), Arc::new(table));
+        Ok(())
+    }
+
+    /// Forgets a registered name; false when there was none.
+    pub fn unregister(&self, name: &str) -> bool {
+        self.registered.write().unwrap_or_else(PoisonError::into_inner).remove(name).is_some()
+    }
+
+    /// (schema, table) of everything that statements can name, sorted.
+    pub fn table_names(&self) -> Vec<(String, String)> {
+        let catalog = self.database.catalog();
+        let mut names: Vec<(String, String)> =
+            catalog.tables.keys().map(|name| (name.schema.clone(), name.table.clone())).collect();
+        let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner);
+        names.extend(registered.keys().map(|name| (DEFAULT_SCHEMA.to_owned(), name.clone())));
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// The columns of a table, empty when there is none.
+    pub fn column_names(&self, table: &str) -> Vec<String> {
+        let catalog = self.database.catalog();
+        let found = catalog.tables.iter().find(|(name, _)| name.to_string() == table || name.table == table);
+        match found {
+            Some((_, table)) => table.schema().columns.iter().map(|column| column.name.clone()).collect(),
+            None => {
+                let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner);
+                registered.get(table).map_or_else(Vec::new, |table| {
+                    table.schema().fields().iter().map(|field| field.name().clone()).collect()
+                })
+            }
+        }
+    }
+
+    /// A handle that stops running statements.
+    pub fn interrupt(&self) -> Interrupt {
+        Interrupt(Arc::clone(&self.interrupts))
+    }
+
+    /// How far the running statement is.
+    pub fn progress(&self) -> Option<Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn report(&self, progress: Option<Progress>) {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = progress;
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn running(&self) -> Running {
+        Running {
+            database: Arc::clone(&self.database),
+            interrupts: Arc::clone(&self.interrupts),
+            begun_at: self.interrupts.count.load(Ordering::Acquire),
+        }
+    }
+
+    /// What one statement plans against: the tables as of now, and nothing that others commit meanwhile.
+    pub(crate) fn statement_state(&self, catalog: Arc<Catalog>, notes: Notes) -> SessionState {
+        let mut state = self.template.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let settings = self.settings();
+        let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner).clone();
+        state.register_catalog_list(Arc::new(StatementCatalog::new(CATALOG_NAME, catalog, registered, notes)));
+        state.config_mut().options_mut().execution.target_partitions = settings.threads;
+        state.mark_start_execution();
+        if settings.engine_forced_off {
+            state = SessionStateBuilder::new_from_existing(state)
+                .with_query_planner(Arc::new(Planner { lowers: false }))
+                .build();
+        }
+        state
+    }
+
+    /// Plans a statement that yields rows.
+    pub(crate) fn plan(&self, state: &SessionState, sql: ast::Statement) -> Result<Planned> {
+        let statement = datafusion::sql::parser::Statement::Statement(Box::new(sql));
+        futures::executor::block_on(async {
+            let logical = state.statement_to_plan(statement).await?;
+            if let LogicalPlan::Ddl(_) | LogicalPlan::Dml(_) | LogicalPlan::Statement(_) | LogicalPlan::Copy(_) = logical {
+                return Err(Error::Sql(format!("this statement is not supported: {}", logical.display())));
+            }
+            let physical = state.create_physical_plan(&logical).await?;
+            Ok(Planned { physical, state: state.clone() })
+        })
+    }
+
+    /// Plans a statement that yields rows, as a query of its own.
+    pub(crate) fn plan_query(&self, state: &SessionState, sql: ast::Statement) -> Result<Query> {
+        let planned = self.plan(state, sql)?;
+        Ok(Query::planned(planned.physical, planned.state.task_ctx(), self.running()))
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("database", &self.database).finish_non_exhaustive()
+    }
+}
+
+/// A physical plan and the state that it was made with.
+pub(crate) struct Planned {
+    pub(crate) physical: Arc<dyn ExecutionPlan>,
+    pub(crate) state: SessionState,
+}
+
+/// DataFusion's planner with our lowering before it.
+#[derive(Debug)]
+struct Planner {
+    lowers: bool,
+}
+
+#[async_trait]
+impl QueryPlanner for Planner {
+    async fn create_physical_plan(
+        &self,
+        logical: &LogicalPlan,
+        session: &dyn DataFusionSession,
+    ) -> datafusion::common::Result<Arc<dyn ExecutionPlan>> {
+        let logical = logical.clone();
+        let logical = if self.lowers { lower(logical)? } else { logical };
+        DefaultPhysicalPlanner::default().create_physical_plan(&logical, session).await
+    }
+}

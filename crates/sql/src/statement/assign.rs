@@ -1,0 +1,137 @@
+//! Rows of a query in the shape of a table: columns in table order, cast to the table's types, defaults filled in.
+
+use crate::{Error, Result};
+use arrow::array::{Array, ArrayRef, FixedSizeBinaryBuilder, RecordBatch, RecordBatchOptions, StringArray, new_null_array};
+use arrow::compute::{CastOptions, cast, cast_with_options};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::util::display::FormatOptions;
+use sinter_column::TableSchema;
+use sinter_exec::{LogicalType, edge};
+use std::sync::Arc;
+
+/// Casts batches of one schema to a table's.
+pub(crate) struct Assigner {
+    table: Arc<TableSchema>,
+    schema: SchemaRef,
+    /// For each column of the table, which column of the batch it comes from; NULL where none.
+    sources: Vec<Option<usize>>,
+}
+
+impl Assigner {
+    /// The batch's columns are the table's, in order.
+    pub(crate) fn by_position(table: &Arc<TableSchema>, given: &SchemaRef) -> Result<Assigner> {
+        Assigner::new(table, (0..given.fields().len()).map(Some).collect())
+    }
+
+    /// The batch's columns are named as the table's; columns that are missing become NULL.
+    pub(crate) fn by_name(table: &Arc<TableSchema>, given: &SchemaRef) -> Result<Assigner> {
+        let mut sources = vec![None; table.columns.len()];
+        for (index, field) in given.fields().iter().enumerate() {
+            let column = table.index_of(field.name()).or_else(|| {
+                table.columns.iter().position(|column| column.name.eq_ignore_ascii_case(field.name()))
+            });
+            match column {
+                Some(column) => sources[column] = Some(index),
+                None => return Err(Error::Sql(format!("the table has no column '{}'", field.name()))),
+            }
+        }
+        Assigner::new(table, sources)
+    }
+
+    /// `sources` says for each column of the table where it comes from.
+    pub(crate) fn new(table: &Arc<TableSchema>, sources: Vec<Option<usize>>) -> Result<Assigner> {
+        if sources.len() != table.columns.len() {
+            return Err(Error::Sql(format!(
+                "{} values were given for a table of {} columns",
+                sources.len(),
+                table.columns.len()
+            )));
+        }
+        let fields: Vec<Field> = table
+            .columns
+            .iter()
+            .map(|column| Field::new(&column.name, storage_type(&column.ty), true))
+            .collect();
+        Ok(Assigner { table: Arc::clone(table), schema: Arc::new(Schema::new(fields)), sources })
+    }
+
+    /// The batch in the table's shape.
+    ///
+    /// # Errors
+    /// [`Error::Data`] naming the column and the value that does not fit.
+    pub(crate) fn assign(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let rows = batch.num_rows();
+        let mut columns = Vec::with_capacity(self.sources.len());
+        for ((source, column), field) in self.sources.iter().zip(&self.table.columns).zip(self.schema.fields()) {
+            columns.push(match source {
+                None => new_null_array(field.data_type(), rows),
+                Some(index) => {
+                    let given = batch.columns().get(*index).ok_or_else(|| {
+                        Error::Internal(format!("column {index} of a batch of {}", batch.num_columns()))
+                    })?;
+                    assign_column(given, &column.ty, field.data_type())
+                        .map_err(|error| Error::Data(format!("column '{}' ({}): {error}", column.name, column.ty)))?
+                }
+            });
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+    }
+}
+
+/// The Arrow type that values of `ty` are cast to before they are encoded; text as plain `Utf8`.
+fn storage_type(ty: &LogicalType) -> DataType {
+    match edge::arrow_type(ty) {
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        other => other,
+    }
+}
+
+fn assign_column(given: &ArrayRef, ty: &LogicalType, wanted: &DataType) -> std::result::Result<ArrayRef, String> {
+    if edge::logical_type(given.data_type()).as_ref() == Some(ty) {
+        return Ok(Arc::clone(given));
+    }
+    if *ty == LogicalType::Uuid && is_text(given.data_type()) {
+        return parse_uuids(given);
+    }
+    let strict = CastOptions { safe: false, format_options: FormatOptions::default() };
+    cast_with_options(given, wanted, &strict).map_err(|error| {
+        error.to_string().trim_start_matches("Cast error: ").trim_start_matches("Invalid argument error: ").to_owned()
+    })
+}
+
+fn is_text(ty: &DataType) -> bool {
+    matches!(ty, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+fn parse_uuids(given: &ArrayRef) -> std::result::Result<ArrayRef, String> {
+    let text = cast(given, &DataType::Utf8).map_err(|error| error.to_string())?;
+    let text = text.as_any().downcast_ref::<StringArray>().ok_or("text was expected")?;
+    let mut out = FixedSizeBinaryBuilder::with_capacity(text.len(), 16);
+    for value in text {
+        match value {
+            None => out.append_null(),
+            Some(value) => out.append_value(parse_uuid(value)?).map_err(|error| error.to_string())?,
+        }
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+/// 32 hexadecimal digits, with or without hyphens and braces.
+fn parse_uuid(text: &str) -> std::result::Result<[u8; 16], String> {
+    let digits: Vec<u32> = text
+        .trim_matches(['{', '}'])
+        .chars()
+        .filter(|char| *char != '-')
+        .map(|char| char.to_digit(16).ok_or_else(|| format!("'{text}' is no UUID: '{char}' is no hexadecimal digit")))
+        .collect::<std::result::Result<_, _>>()?;
+    if digits.len() != 32 {
+        return Err(format!("'{text}' is no UUID: it has {} hexadecimal digits instead of 32", digits.len()));
+    }
+    let mut bytes = [0; 16];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = (pair[0] << 4 | pair[1]) as u8;
+    }
+    Ok(bytes)
+}

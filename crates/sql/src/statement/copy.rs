@@ -1,0 +1,118 @@
+//! COPY FROM and COPY TO.
+
+use super::assign::Assigner;
+use super::insert::pull;
+use super::names::{find, normal, quoted};
+use super::{done, table_name};
+use crate::batches::Outcome;
+use crate::files::{ReadOptions, WriteOptions, create, expand, open};
+use crate::parse::{Copy, CopyTarget, FileOption, parse_one};
+use crate::progress::{Notes, Progress};
+use crate::{Error, Result, Session};
+use datafusion::sql::sqlparser::ast;
+use sinter_column::{Change, TableSchema};
+use sinter_exec::edge;
+use std::path::Path;
+use std::sync::Arc;
+
+pub(super) fn run(session: &Session, copy: &Copy) -> Result<Outcome> {
+    match copy {
+        Copy::From { table, columns, path, options } => from(session, table, columns, path, options),
+        Copy::To { target, path, options } => to(session, target, path, options),
+    }
+}
+
+fn from(
+    session: &Session,
+    table: &ast::ObjectName,
+    columns: &[ast::Ident],
+    path: &str,
+    options: &[FileOption],
+) -> Result<Outcome> {
+    let notes = Notes::default();
+    let name = table_name(table)?;
+    let mut read = ReadOptions::default();
+    for FileOption { name, values } in options {
+        for value in values {
+            read.set(name, value)?;
+        }
+    }
+    let mut write = session.database.write()?;
+    let table = Arc::clone(find(&session.database.catalog(), &name)?);
+    let schema = table.schema();
+    let wanted = wanted_columns(&schema, columns)?;
+    let expected = arrow::datatypes::Schema::new(
+        wanted
+            .iter()
+            .map(|&index| {
+                let column = &schema.columns[index];
+                arrow::datatypes::Field::new(&column.name, edge::arrow_type(&column.ty), true)
+            })
+            .collect::<Vec<_>>(),
+    );
+    let reader = open(&expand(path)?, &read, Some(Arc::new(expected)))?;
+    let sources = (0..schema.columns.len()).map(|index| wanted.iter().position(|&wanted| wanted == index)).collect();
+    let assigner = Assigner::new(&schema, sources)?;
+    let mut change = Change::new(&table, session.settings().threads);
+    let running = session.running();
+    let mut reader = reader;
+    let mut rows = 0;
+    while let Some(batch) = reader.next() {
+        let batch = batch?;
+        if running.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        rows += batch.num_rows() as u64;
+        change.insert(&assigner.assign(&batch)?)?;
+        session.report(Some(Progress { label: format!("reading {path}, rows"), done: rows, total: None }));
+    }
+    for note in reader.notes() {
+        notes.add(note.clone());
+    }
+    let skipped = reader.skipped();
+    if skipped.row_count() > 0 {
+        notes.add(format!("{} malformed rows were skipped", skipped.row_count()));
+        for message in skipped.messages().iter().take(5) {
+            notes.add(message.to_string());
+        }
+    }
+    write.commit(vec![change])?;
+    Ok(done("COPY", Some(rows), &notes))
+}
+
+fn wanted_columns(schema: &TableSchema, names: &[ast::Ident]) -> Result<Vec<usize>> {
+    if names.is_empty() {
+        return Ok((0..schema.columns.len()).collect());
+    }
+    names
+        .iter()
+        .map(|name| {
+            let name = normal(name);
+            schema.index_of(&name).ok_or_else(|| Error::Sql(format!("the table has no column '{name}'")))
+        })
+        .collect()
+}
+
+fn to(session: &Session, target: &CopyTarget, path: &str, options: &[FileOption]) -> Result<Outcome> {
+    let notes = Notes::default();
+    let mut write = WriteOptions::default();
+    for FileOption { name, values } in options {
+        for value in values {
+            write.set(name, value)?;
+        }
+    }
+    let sql = match target {
+        CopyTarget::Query(query) => ast::Statement::Query(query.clone()),
+        CopyTarget::Table(name, columns) => {
+            let columns: Vec<String> = columns.iter().map(|column| quoted(&normal(column))).collect();
+            let columns = if columns.is_empty() { "*".to_owned() } else { columns.join(", ") };
+            parse_one(&format!("SELECT {columns} FROM {name}"))?
+        }
+    };
+    let state = session.statement_state(session.database.catalog(), notes.clone());
+    let planned = session.plan(&state, sql)?;
+    let mut writer = create(Path::new(path), planned.physical.schema(), &write)?;
+    pull(session, planned, path, |batch| Ok(writer.write(&batch)?))?;
+    let rows = writer.finish()?;
+    Ok(done("COPY", Some(rows), &notes))
+}

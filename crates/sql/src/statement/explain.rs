@@ -1,0 +1,124 @@
+//! EXPLAIN and EXPLAIN ANALYZE: which engine runs what, and what it touched.
+
+use crate::batches::{Outcome, Query};
+use crate::physical::PipelineExec;
+use crate::progress::Notes;
+use crate::session::Planned;
+use crate::{Error, Result, Session};
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use datafusion::physical_plan::{ExecutionPlan, displayable};
+use datafusion::sql::sqlparser::ast;
+use sinter_exec::Counters;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+pub(super) fn run(session: &Session, inner: ast::Statement, analyze: bool) -> Result<Outcome> {
+    if !matches!(inner, ast::Statement::Query(_)) {
+        return Err(Error::Sql("EXPLAIN wants a query; of other statements, explain the query inside".to_owned()));
+    }
+    let state = session.statement_state(session.database.catalog(), Notes::default());
+    let Planned { physical, state } = session.plan(&state, inner)?;
+    let mut lines = Vec::new();
+    if analyze {
+        let begun = Instant::now();
+        let query = Query::planned(Arc::clone(&physical), state.task_ctx(), session.running());
+        let mut rows = 0;
+        for batch in query.stream()? {
+            rows += batch?.num_rows();
+        }
+        let elapsed = begun.elapsed();
+        lines.push(format!("{rows} rows in {:.3} ms", elapsed.as_secs_f64() * 1e3));
+        let totals = Totals::of(&physical);
+        lines.push(format!("bytes compressed: {}, bytes decoded: {}", totals.compressed, totals.decoded));
+    }
+    describe(&physical, 0, analyze, &mut lines);
+    let plan: StringArray = lines.iter().map(|line| Some(line.as_str())).collect();
+    Ok(Outcome::Rows(Query::ready(RecordBatch::try_from_iter([("plan", Arc::new(plan) as ArrayRef)])?)))
+}
+
+fn describe(plan: &Arc<dyn ExecutionPlan>, depth: usize, analyze: bool, lines: &mut Vec<String>) {
+    let indent = "  ".repeat(depth);
+    match pipeline(plan) {
+        Some(exec) => {
+            for (index, line) in exec.pipeline().to_string().lines().enumerate() {
+                let mark = if index == 0 { "sinter: " } else { "        " };
+                lines.push(format!("{indent}{mark}{line}"));
+            }
+            if let (true, Some(run)) = (analyze, exec.latest_run()) {
+                for line in counted(&run.counters) {
+                    lines.push(format!("{indent}          {line}"));
+                }
+            }
+        }
+        None => {
+            let one_line = displayable(plan.as_ref()).one_line().to_string();
+            let mut line = format!("{indent}datafusion: {}", one_line.trim_end());
+            if let (true, Some(metrics)) = (analyze, plan.metrics()) {
+                let metrics = metrics.aggregate_by_name();
+                if let Some(rows) = metrics.output_rows() {
+                    line += &format!(" [rows={rows}");
+                    if let Some(nanos) = metrics.elapsed_compute() {
+                        line += &format!(", compute={:.3} ms", nanos as f64 / 1e6);
+                    }
+                    line.push(']');
+                }
+            }
+            lines.push(line);
+        }
+    }
+    for child in plan.children() {
+        describe(child, depth + 1, analyze, lines);
+    }
+}
+
+fn pipeline(plan: &Arc<dyn ExecutionPlan>) -> Option<&PipelineExec> {
+    (plan.as_ref() as &dyn std::any::Any).downcast_ref::<PipelineExec>()
+}
+
+fn load(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+fn counted(counters: &Counters) -> [String; 4] {
+    [
+        format!("row groups: {} of {} pruned", load(&counters.groups_pruned), load(&counters.groups_total)),
+        format!(
+            "vectors: {} of {} rejected; filters: {} on the encoded form, {} on decoded values",
+            load(&counters.vectors_rejected),
+            load(&counters.vectors_total),
+            load(&counters.filters_encoded),
+            load(&counters.filters_decoded)
+        ),
+        format!("rows: {} of {} selected", load(&counters.rows_selected), load(&counters.rows_scanned)),
+        format!(
+            "bytes: {} compressed, {} decoded in {} vectors",
+            load(&counters.bytes_compressed),
+            load(&counters.bytes_decoded),
+            load(&counters.vectors_decoded)
+        ),
+    ]
+}
+
+/// What all pipelines of a plan touched.
+#[derive(Default)]
+struct Totals {
+    compressed: u64,
+    decoded: u64,
+}
+
+impl Totals {
+    fn of(plan: &Arc<dyn ExecutionPlan>) -> Totals {
+        let mut totals = Totals::default();
+        totals.add(plan);
+        totals
+    }
+
+    fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) {
+        if let Some(run) = pipeline(plan).and_then(PipelineExec::latest_run) {
+            self.compressed += load(&run.counters.bytes_compressed);
+            self.decoded += load(&run.counters.bytes_decoded);
+        }
+        plan.children().into_iter().for_each(|child| self.add(child));
+    }
+}

@@ -1,0 +1,181 @@
+//! INSERT, and the pulling of a query's rows into a table.
+
+use super::assign::Assigner;
+use super::names::{find, normal, parse_table_name, quoted};
+use super::{done, table_name};
+use crate::batches::Outcome;
+use crate::parse::parse_one;
+use crate::progress::{Notes, Progress};
+use crate::session::Planned;
+use crate::{Error, Result, Session};
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::physical_plan::execute_stream;
+use datafusion::sql::sqlparser::ast;
+use futures::StreamExt;
+use sinter_column::{Change, TableSchema};
+use std::sync::Arc;
+
+pub(super) fn run(session: &Session, insert: ast::Insert) -> Result<Outcome> {
+    let notes = Notes::default();
+    if insert.on.is_some() || insert.returning.is_some() || insert.or.is_some() || insert.overwrite || insert.replace_into {
+        return Err(Error::Sql("INSERT with ON CONFLICT, RETURNING, OR or OVERWRITE is not supported yet".to_owned()));
+    }
+    let ast::TableObject::TableName(name) = &insert.table else {
+        return Err(Error::Sql("INSERT wants the name of a table".to_owned()));
+    };
+    let name = table_name(name)?;
+    let mut write = session.database.write()?;
+    let catalog = session.database.catalog();
+    let table = Arc::clone(find(&catalog, &name)?);
+    let schema = table.schema();
+    let given = given_columns(&schema, &insert.columns)?;
+    let Some(source) = insert.source else {
+        return Err(Error::Sql("INSERT wants VALUES or a query".to_owned()));
+    };
+    let state = session.statement_state(catalog, notes.clone());
+    let (planned, sources) = match source_columns(&schema, &given) {
+        Columns::Plain(sources) => (session.plan(&state, ast::Statement::Query(source))?, sources),
+        Columns::WithDefaults(defaults) => {
+            // Defaults are expressions of SQL, so SQL evaluates them, beside the given columns.
+            let names: Vec<String> = (0..given.len()).map(|index| quoted(&format!("c{index}"))).collect();
+            let sql = format!("SELECT *, {} FROM ({source}) AS given ({})", defaults.join(", "), names.join(", "));
+            let mut next = given.len();
+            let sources = schema.columns.iter().enumerate().map(|(index, column)| {
+                let position = given.iter().position(|&given| given == index);
+                position.or_else(|| {
+                    column.default.as_ref()?;
+                    next += 1;
+                    Some(next - 1)
+                })
+            });
+            let sources = sources.collect();
+            (session.plan(&state, parse_one(&sql)?)?, sources)
+        }
+    };
+    let width = planned.physical.schema().fields().len();
+    if matches!(sources.iter().flatten().max(), Some(&last) if last >= width) || width > sources.iter().flatten().count() {
+        return Err(Error::Sql(format!("{} columns are to be filled, but the query yields {width}", given.len())));
+    }
+    let assigner = Assigner::new(&schema, sources)?;
+    let mut change = Change::new(&table, session.settings().threads);
+    pull(session, planned, table.name(), |batch| Ok(change.insert(&assigner.assign(&batch)?)?))?;
+    let rows = change.rows_inserted();
+    write.commit(vec![change])?;
+    Ok(done("INSERT", Some(rows), &notes))
+}
+
+/// Appends record batches to the table of that name, columns by name.
+pub(crate) fn append(
+    session: &Session,
+    table: &str,
+    batches: &mut dyn Iterator<Item = Result<RecordBatch>>,
+) -> Result<u64> {
+    let name = parse_table_name(table)?;
+    let mut write = session.database.write()?;
+    let table = Arc::clone(find(&session.database.catalog(), &name)?);
+    let running = session.running();
+    let mut change = Change::new(&table, session.settings().threads);
+    let mut assigner: Option<(SchemaRef, Assigner)> = None;
+    for batch in batches {
+        let batch = batch?;
+        if running.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        let assigner = match &mut assigner {
+            Some((schema, assigner)) if *schema == batch.schema() => assigner,
+            other => &mut other.insert((batch.schema(), Assigner::by_name(&table.schema(), &batch.schema())?)).1,
+        };
+        change.insert(&assigner.assign(&batch)?)?;
+        let label = format!("pressing {}, rows", table.name());
+        session.report(Some(Progress { label, done: change.rows_inserted(), total: None }));
+    }
+    let rows = change.rows_inserted();
+    write.commit(vec![change])?;
+    Ok(rows)
+}
+
+/// Positions of the columns that the statement fills, in its order.
+fn given_columns(schema: &TableSchema, names: &[ast::ObjectName]) -> Result<Vec<usize>> {
+    if names.is_empty() {
+        return Ok((0..schema.columns.len()).collect());
+    }
+    let mut given = Vec::with_capacity(names.len());
+    for name in names {
+        let column = match &name.0[..] {
+            [part] => part.as_ident().map(normal),
+            _ => None,
+        };
+        let index = column.as_ref().and_then(|column| schema.index_of(column)).ok_or_else(|| {
+            let known: Vec<&str> = schema.columns.iter().map(|column| column.name.as_str()).collect();
+            Error::Sql(format!("the table has no column '{name}'; it has: {}", known.join(", ")))
+        })?;
+        if given.contains(&index) {
+            return Err(Error::Sql(format!("column '{name}' is there twice")));
+        }
+        given.push(index);
+    }
+    Ok(given)
+}
+
+enum Columns {
+    /// For each column of the table, its place in the source; NULL where none.
+    Plain(Vec<Option<usize>>),
+    /// Some column has a default and is not given: the defaults, as SQL.
+    WithDefaults(Vec<String>),
+}
+
+fn source_columns(schema: &TableSchema, given: &[usize]) -> Columns {
+    let defaults: Vec<String> = schema
+        .columns
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| !given.contains(index))
+        .filter_map(|(_, column)| column.default.clone())
+        .collect();
+    if !defaults.is_empty() {
+        return Columns::WithDefaults(defaults);
+    }
+    Columns::Plain((0..schema.columns.len()).map(|index| given.iter().position(|&given| given == index)).collect())
+}
+
+/// Runs a plan and gives each batch to `take`, on this thread.
+pub(super) fn pull(
+    session: &Session,
+    planned: Planned,
+    label: &str,
+    mut take: impl FnMut(RecordBatch) -> Result<()>,
+) -> Result<()> {
+    let running = session.running();
+    let runtime = running.runtime()?;
+    let context = planned.state.task_ctx();
+    let (sender, mut receiver) = tokio::sync::mpsc::channel(2);
+    let plan = planned.physical;
+    let producer = runtime.spawn(async move {
+        let mut stream = match execute_stream(plan, context) {
+            Ok(stream) => stream,
+            Err(error) => return drop(sender.send(Err(Error::from(error))).await),
+        };
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = running.cancelled() => Some(Err(Error::Cancelled)),
+                next = stream.next() => next.map(|batch| batch.map_err(Error::from)),
+            };
+            let Some(item) = next else { return };
+            let failed = item.is_err();
+            if sender.send(item).await.is_err() || failed {
+                return;
+            }
+        }
+    });
+    let mut done = 0;
+    while let Some(batch) = futures::executor::block_on(receiver.recv()) {
+        let batch = batch?;
+        done += batch.num_rows() as u64;
+        take(batch)?;
+        session.report(Some(Progress { label: format!("pressing {label}, rows"), done, total: None }));
+    }
+    // The channel also closes when the producer dies: a panic in it is not the end of the rows.
+    futures::executor::block_on(producer).map_err(|error| Error::Internal(error.to_string()))
+}

@@ -1,0 +1,128 @@
+//! Running statements, one file a kind.
+
+mod assign;
+mod copy;
+mod create;
+mod delete;
+mod explain;
+mod insert;
+mod names;
+mod set;
+mod show;
+mod types;
+
+pub(crate) use insert::append;
+pub(crate) use names::table_name;
+
+use crate::batches::Outcome;
+use crate::parse::{Kind, Statement};
+use crate::progress::Notes;
+use crate::{Error, Result, Session, Value};
+use datafusion::sql::sqlparser::ast;
+use std::ops::ControlFlow;
+
+/// Runs a statement with its parameters.
+pub(crate) fn run(session: &Session, statement: &Statement, params: &[Value]) -> Result<Outcome> {
+    let outcome = match &statement.kind {
+        Kind::Sql(sql) => run_sql(session, bind((**sql).clone(), params)?),
+        Kind::Explain { analyze, inner } => explain::run(session, bind((**inner).clone(), params)?, *analyze),
+        Kind::Copy(copy) => copy::run(session, copy),
+        Kind::Show(what, name) => show::run(session, what, name.as_ref()),
+        Kind::Describe(name) => show::describe(session, name),
+        Kind::Set(name, value) => set::run(session, name, value),
+        Kind::Checkpoint | Kind::Vacuum => {
+            session.database.write()?.checkpoint()?;
+            let tag = if matches!(statement.kind, Kind::Vacuum) { "VACUUM" } else { "CHECKPOINT" };
+            Ok(done(tag, None, &Notes::default()))
+        }
+    };
+    session.report(None);
+    outcome
+}
+
+fn run_sql(session: &Session, sql: ast::Statement) -> Result<Outcome> {
+    match sql {
+        ast::Statement::Query(_) => {
+            let notes = Notes::default();
+            let state = session.statement_state(session.database.catalog(), notes);
+            Ok(Outcome::Rows(session.plan_query(&state, sql)?))
+        }
+        ast::Statement::CreateTable(create) => create::run(session, create),
+        ast::Statement::Drop { object_type: ast::ObjectType::Table, if_exists, names, .. } => {
+            create::drop(session, &names, if_exists)
+        }
+        ast::Statement::Insert(insert) => insert::run(session, insert),
+        ast::Statement::Delete(delete) => delete::run(session, delete),
+        ast::Statement::Update(update) => delete::update(session, update),
+        other => Err(Error::Sql(format!("this statement is not supported yet: {}", first_words(&other.to_string())))),
+    }
+}
+
+fn first_words(text: &str) -> String {
+    text.split_whitespace().take(4).collect::<Vec<_>>().join(" ")
+}
+
+pub(crate) fn done(tag: &str, rows: Option<u64>, notes: &Notes) -> Outcome {
+    Outcome::Done { tag: tag.to_owned(), rows, notes: notes.take() }
+}
+
+/// The statement for all rows of parameters at once, where it is an INSERT of one row of expressions; else `None`.
+pub(crate) fn join_rows(statement: &Statement, rows: &[Vec<Value>]) -> Result<Option<Statement>> {
+    let Kind::Sql(sql) = &statement.kind else { return Ok(None) };
+    let ast::Statement::Insert(insert) = sql.as_ref() else { return Ok(None) };
+    let Some(ast::SetExpr::Values(values)) = insert.source.as_ref().map(|source| source.body.as_ref()) else {
+        return Ok(None);
+    };
+    if values.rows.len() != 1 || rows.is_empty() {
+        return Ok(None);
+    }
+    let mut all = Vec::with_capacity(rows.len());
+    for row in rows {
+        let ast::Statement::Insert(bound) = bind((**sql).clone(), row)? else { return Ok(None) };
+        if let Some(ast::SetExpr::Values(bound)) = bound.source.map(|source| *source.body) {
+            all.extend(bound.rows);
+        }
+    }
+    let mut insert = insert.clone();
+    if let Some(source) = &mut insert.source {
+        source.body = Box::new(ast::SetExpr::Values(ast::Values { rows: all, ..values.clone() }));
+    }
+    Ok(Some(Statement { text: statement.text.clone(), kind: Kind::Sql(Box::new(ast::Statement::Insert(insert))) }))
+}
+
+/// Puts parameters in the places of `?` and `$1`.
+fn bind(mut sql: ast::Statement, params: &[Value]) -> Result<ast::Statement> {
+    let mut next = 0;
+    let mut used = vec![false; params.len()];
+    let flow = ast::visit_expressions_mut(&mut sql, |expr| {
+        let ast::Expr::Value(value) = expr else { return ControlFlow::Continue(()) };
+        let ast::Value::Placeholder(name) = &value.value else { return ControlFlow::Continue(()) };
+        let index = match name.strip_prefix('$').map(str::parse::<usize>) {
+            Some(Ok(number)) if number > 0 => number - 1,
+            None if name == "?" => {
+                next += 1;
+                next - 1
+            }
+            _ => return ControlFlow::Break(format!("parameter '{name}' is none of ?, $1, $2, ...")),
+        };
+        match params.get(index) {
+            Some(value) => {
+                used[index] = true;
+                *expr = value.to_sql();
+                ControlFlow::Continue(())
+            }
+            None => ControlFlow::Break(format!("parameter {} is missing; {} were given", index + 1, params.len())),
+        }
+    });
+    match flow {
+        ControlFlow::Break(message) => Err(Error::Sql(message)),
+        ControlFlow::Continue(()) => match used.iter().position(|used| !used) {
+            Some(index) => Err(Error::Sql(format!(
+                "{} parameters were given, but nothing in the statement takes number {}",
+                params.len(),
+                index + 1
+            ))),
+            None => Ok(sql),
+        },
+    }
+}

@@ -1,0 +1,49 @@
+//! Names as they stand in statements.
+
+use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName};
+use crate::parse::DIALECT;
+use crate::{Error, Result};
+use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::parser::Parser;
+use sinter_column::ColumnTable;
+use std::sync::Arc;
+
+/// An identifier as it is stored: lower case unless it was quoted, as PostgreSQL does.
+pub(crate) fn normal(ident: &ast::Ident) -> String {
+    match ident.quote_style {
+        Some(_) => ident.value.clone(),
+        None => ident.value.to_lowercase(),
+    }
+}
+
+/// `t` or `s.t`.
+pub(crate) fn table_name(name: &ast::ObjectName) -> Result<TableName> {
+    let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident().map(normal)).collect();
+    match &parts[..] {
+        [table] if name.0.len() == 1 => Ok(TableName { schema: DEFAULT_SCHEMA.to_owned(), table: table.clone() }),
+        [schema, table] if name.0.len() == 2 => Ok(TableName { schema: schema.clone(), table: table.clone() }),
+        _ => Err(Error::Sql(format!("'{name}' is no table name; write table or schema.table"))),
+    }
+}
+
+/// A table name as applications write it in a call: `t`, `s.t`, `"T"`.
+pub(crate) fn parse_table_name(text: &str) -> Result<TableName> {
+    let name = Parser::new(&DIALECT).try_with_sql(text).and_then(|mut parser| parser.parse_object_name(false));
+    table_name(&name.map_err(|_| Error::Sql(format!("'{text}' is no table name; put odd names in double quotes")))?)
+}
+
+/// The table of that name, or an error that lists near ones.
+pub(crate) fn find<'a>(catalog: &'a Catalog, name: &TableName) -> Result<&'a Arc<ColumnTable>> {
+    catalog.table(name).ok_or_else(|| {
+        let known: Vec<String> = catalog.tables.keys().take(10).map(ToString::to_string).collect();
+        match known.is_empty() {
+            true => Error::Sql(format!("there is no table '{name}'; the database is empty")),
+            false => Error::Sql(format!("there is no table '{name}'; there are: {}", known.join(", "))),
+        }
+    })
+}
+
+/// An identifier in double quotes, for statements that we write ourselves.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

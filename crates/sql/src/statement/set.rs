@@ -1,0 +1,87 @@
+//! SET.
+
+use super::done;
+use crate::batches::Outcome;
+use crate::progress::Notes;
+use crate::{Error, Result, Session};
+use sinter_storage::Synchronous;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+pub(super) fn run(session: &Session, name: &str, value: &str) -> Result<Outcome> {
+    match name {
+        "threads" => {
+            let threads = match value.parse::<usize>() {
+                Ok(threads @ 1..=1024) => threads,
+                _ => return Err(wrong(name, value, "a number from 1 to 1024")),
+            };
+            session.settings.lock().unwrap_or_else(PoisonError::into_inner).threads = threads;
+        }
+        "memory_limit" => {
+            let bytes = parse_bytes(value).ok_or_else(|| wrong(name, value, "a size such as '512MB' or '2GiB'"))?;
+            session.database.memory_limit_bytes().store(bytes, Ordering::Relaxed);
+            session.database.store().set_pool_bytes_max(usize::try_from(bytes / 2).unwrap_or(usize::MAX));
+        }
+        "synchronous" => {
+            let level = match value.to_lowercase().as_str() {
+                "full" => Synchronous::Full,
+                "normal" => Synchronous::Normal,
+                "off" => Synchronous::Off,
+                _ => return Err(wrong(name, value, "full, normal or off")),
+            };
+            session.database.store().set_synchronous(level)?;
+        }
+        "sinter.engine" => {
+            let forced_off = match value.to_lowercase().as_str() {
+                "auto" => false,
+                "datafusion" => true,
+                _ => return Err(wrong(name, value, "auto or datafusion")),
+            };
+            session.settings.lock().unwrap_or_else(PoisonError::into_inner).engine_forced_off = forced_off;
+        }
+        _ => {
+            return Err(Error::Sql(format!(
+                "there is no setting '{name}'; there are: memory_limit, sinter.engine, synchronous, threads"
+            )));
+        }
+    }
+    Ok(done("SET", None, &Notes::default()))
+}
+
+fn wrong(name: &str, value: &str, wanted: &str) -> Error {
+    Error::Sql(format!("{name} = '{value}' is not understood; it wants {wanted}"))
+}
+
+/// `512MB`, `2GiB`, `1000000`: bytes.
+pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.find(|char: char| !char.is_ascii_digit() && char != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor: f64 = match unit.trim().to_uppercase().as_str() {
+        "" | "B" => 1.0,
+        "K" | "KB" => 1e3,
+        "M" | "MB" => 1e6,
+        "G" | "GB" => 1e9,
+        "T" | "TB" => 1e12,
+        "KIB" => 1024.0,
+        "MIB" => 1024.0 * 1024.0,
+        "GIB" => 1024.0 * 1024.0 * 1024.0,
+        "TIB" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        _ => return None,
+    };
+    let bytes = number.parse::<f64>().ok()? * factor;
+    (bytes >= 1.0).then_some(bytes as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_bytes;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(parse_bytes("512MB"), Some(512_000_000));
+        assert_eq!(parse_bytes("1.5 GiB"), Some(1_610_612_736));
+        assert_eq!(parse_bytes("77"), Some(77));
+        assert_eq!(parse_bytes("many"), None);
+    }
+}

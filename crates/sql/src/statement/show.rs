@@ -1,0 +1,51 @@
+//! SHOW and DESCRIBE, as queries on table functions.
+
+use super::names::find;
+use super::{run_sql, table_name};
+use crate::batches::{Outcome, Query};
+use crate::parse::parse_one;
+use crate::{Error, Result, Session};
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
+use datafusion::sql::sqlparser::ast;
+use std::sync::Arc;
+
+pub(super) fn run(session: &Session, what: &str, name: Option<&ast::ObjectName>) -> Result<Outcome> {
+    let sql = match (what, name) {
+        ("tables", None) => "SELECT * FROM tables()".to_owned(),
+        ("memory", None) => "SELECT * FROM memory()".to_owned(),
+        ("storage", None) => "SELECT * FROM storage()".to_owned(),
+        ("storage", Some(name)) => {
+            let name = table_name(name)?;
+            find(&session.database.catalog(), &name)?;
+            format!("SELECT * FROM storage('{}')", name.to_string().replace('\'', "''"))
+        }
+        _ => {
+            return Err(Error::Sql(format!(
+                "SHOW {} is not known; there are: SHOW TABLES, SHOW STORAGE [t], SHOW MEMORY",
+                what.to_uppercase()
+            )));
+        }
+    };
+    run_sql(session, parse_one(&sql)?)
+}
+
+/// The columns of a table.
+pub(super) fn describe(session: &Session, name: &ast::ObjectName) -> Result<Outcome> {
+    let catalog = session.database.catalog();
+    let name = table_name(name)?;
+    let schema = find(&catalog, &name)?.schema();
+    let names: StringArray = schema.columns.iter().map(|column| Some(column.name.as_str())).collect();
+    let types: StringArray = schema.columns.iter().map(|column| Some(column.ty.to_string())).collect();
+    let nullable: BooleanArray = schema.columns.iter().map(|column| Some(column.nullable)).collect();
+    let defaults: StringArray = schema.columns.iter().map(|column| column.default.as_deref()).collect();
+    let compression: StringArray =
+        schema.columns.iter().map(|column| Some(column.compression.as_deref().unwrap_or("auto"))).collect();
+    let batch = RecordBatch::try_from_iter([
+        ("column", Arc::new(names) as ArrayRef),
+        ("type", Arc::new(types)),
+        ("null", Arc::new(nullable)),
+        ("default", Arc::new(defaults)),
+        ("compression", Arc::new(compression)),
+    ])?;
+    Ok(Outcome::Rows(Query::ready(batch)))
+}
