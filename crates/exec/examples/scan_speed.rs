@@ -1,5 +1,6 @@
 //! How fast a filter and a sum run over pressed columns in memory: TPC-H's sixth query and its first one's sums, on
-//! columns like lineitem's. `cargo run --release -p sinter-exec --example scan_speed [million rows] [threads]`.
+//! columns like lineitem's. `cargo run --release -p sinter-exec --example scan_speed [million rows] [threads]
+//! [runs]`.
 
 use arrow::array::{ArrayRef, Date32Array, Decimal128Array};
 use sinter_codec::{BlockStats, Choice, CompareOp, Scalar};
@@ -105,6 +106,7 @@ fn main() -> Result<()> {
     let argument = |index: usize| std::env::args().nth(index).and_then(|text| text.parse().ok());
     let rows = argument(1).unwrap_or(6) * 1_000_000;
     let threads = argument(2).unwrap_or(1);
+    let runs = argument(3).unwrap_or(9);
     let table = Arc::new(Lineitem::new(rows)?);
     for (column, name) in NAMES.iter().enumerate() {
         let bytes: usize = table.groups.iter().map(|group| group[column].0.len()).sum();
@@ -150,13 +152,13 @@ fn main() -> Result<()> {
         let pipeline = Pipeline { source: table.clone(), columns, filter, output, limit: None };
         let (mut times, mut busy) = (Vec::new(), Vec::new());
         let mut result = Vec::new();
-        for _ in 0..9 {
+        for _ in 0..runs {
             let (start, busy_before) = (Instant::now(), busy_ms());
             let run = pipeline.clone().start()?;
             result = run.aggregate(threads)?;
             times.push(start.elapsed().as_secs_f64() * 1e3);
             busy.push(busy_ms() - busy_before);
-            if times.len() == 9 {
+            if times.len() == runs {
                 let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
                 println!(
                     "{name}: {} of {} vectors rejected, {} tests encoded and {} decoded, {} rows selected",
@@ -170,7 +172,7 @@ fn main() -> Result<()> {
         }
         times.sort_by(f64::total_cmp);
         busy.sort_by(f64::total_cmp);
-        let (least, median, busy) = (times[0], times[4], busy[4]);
+        let (least, median, busy) = (times[0], times[runs / 2], busy[runs / 2]);
         println!(
             "{name}: least {least:.1} ms, median {median:.1} ms on {threads} threads ({busy:.1} ms busy): {result:?}"
         );

@@ -7,6 +7,7 @@ use crate::scan::{ScanPlan, Scanner, Shared};
 use crate::{AggregateState, Batch, Error, Output, Pipeline, Result};
 use sinter_codec::Scalar;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -119,18 +120,19 @@ impl Run {
     /// The first error of any worker; the others stop then. A panic becomes [`Error::Foreign`].
     pub fn aggregate(self: &Arc<Run>, threads: usize) -> Result<Vec<Scalar>> {
         let work = || {
-            let state = self.worker().aggregate();
+            let aggregate = AssertUnwindSafe(|| self.worker().aggregate());
+            let state = catch_unwind(aggregate).unwrap_or_else(|panic| Err(panicked(&*panic)));
             if state.is_err() {
                 self.cancel();
             }
             state
         };
         let states = std::thread::scope(|scope| {
-            let helpers: Vec<_> =
-                (1..threads.min(self.pipeline.source.group_count())).map(|_| scope.spawn(work)).collect();
+            let helper_count = threads.min(self.pipeline.source.group_count()).saturating_sub(1);
+            let helpers: Vec<_> = (0..helper_count).map(|_| scope.spawn(work)).collect();
             let mut states = vec![work()];
-            states
-                .extend(helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| Err(panicked(&*panic)))));
+            let joined = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| Err(panicked(&*panic))));
+            states.extend(joined);
             states
         });
         // A worker that failed cancelled the others, so their errors say less.

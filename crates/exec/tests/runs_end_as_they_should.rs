@@ -146,3 +146,20 @@ fn what_is_not_ours_is_said_at_the_start() {
         assert!(error.to_string().starts_with("exec cannot run"), "{error}");
     }
 }
+
+#[test]
+fn a_panic_in_a_worker_is_an_error_of_the_query() {
+    for threads in [1, 2] {
+        let mut table = numbers(50_000, 10_000);
+        (table.panics_at, table.zones) = (Some(3), false);
+        let count = Aggregate {
+            function: AggregateFunction::Count,
+            argument: Some(Expr::Column(0)),
+            filter: None,
+            ty: LogicalType::Int64,
+        };
+        let run = pipeline(table, Output::Aggregate(vec![count]), None).start().expect("ours");
+        let error = run.aggregate(threads).expect_err("a worker panics").to_string();
+        assert_eq!(error, "a worker panicked: this group panics");
+    }
+}

@@ -265,7 +265,7 @@ impl DecimalPlan {
             ArithmeticOp::Divide | ArithmeticOp::Modulo => left.max(right),
         };
         // A number of `n` bits is less than 2^n, and the limit at least that where it has more bits.
-        most < self.limit.map_or(127, |limit| of(limit))
+        most < self.limit.map_or(127, of)
     }
 
     /// One row, with every check. The flag says that the result is wrong.

@@ -15,6 +15,8 @@ pub struct MemoryTable {
     pub pins: AtomicUsize,
     /// Show zone maps.
     pub zones: bool,
+    /// Panic when this group's segments are asked for.
+    pub panics_at: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -48,7 +50,7 @@ impl MemoryTable {
         }
         let types: Vec<_> = columns.iter().map(|(_, ty)| ty.clone()).collect();
         let names = (0..types.len()).map(|column| format!("c{column}")).collect();
-        MemoryTable { types, names, groups, pins: AtomicUsize::new(0), zones: true }
+        MemoryTable { types, names, groups, pins: AtomicUsize::new(0), zones: true, panics_at: None }
     }
 
     /// Marks rows as deleted, by their position in the table.
@@ -105,6 +107,7 @@ impl TableSource for MemoryTable {
     }
 
     fn segment(&self, group: usize, column: usize) -> Result<Pinned> {
+        assert!(self.panics_at != Some(group), "this group panics");
         self.pins.fetch_add(1, Ordering::Relaxed);
         Ok(self.groups[group].segments[column].0.clone())
     }
