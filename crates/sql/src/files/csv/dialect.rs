@@ -80,6 +80,13 @@ pub(super) fn find(
             trials.push(attempt(dialect, head, is_all));
         }
     }
+    // Where quotes explain every row, reading them as ordinary characters is no alternative.
+    let explained: Vec<Option<u8>> = trials
+        .iter()
+        .filter(|trial| trial.dialect.quote.is_some() && trial.is_perfect())
+        .map(|trial| trial.dialect.delimiter)
+        .collect();
+    trials.retain(|trial| trial.dialect.quote.is_some() || !explained.contains(&trial.dialect.delimiter));
     let least_agreement = if extension == "txt" { 1.0 } else { 0.5 };
     let is_table =
         |trial: &&Trial| options.delimiter.is_some() || (trial.width > 1 && trial.agreement() >= least_agreement);
@@ -240,6 +247,7 @@ mod tests {
         assert_eq!(found("tsv", "a\t\"b\" c\nd\te\n"), (Some('\t'), None, 2));
         assert_eq!(found("csv", "a\n1\n2\n"), (Some(','), Some('"'), 1));
         assert_eq!(found("csv", "a\n\"1,5\"\n2\n"), (Some(','), Some('"'), 1));
+        assert_eq!(found("csv", "a\n\"1,5\"\n\"2,6\"\n"), (Some(','), Some('"'), 1));
         assert_eq!(found("csv", "1,2,3\n4\n5,6\n7,8,9,1\n"), (None, None, 1));
         assert_eq!(found("txt", "To be, or not\nto be\nthat, is, it\n"), (None, None, 1));
         assert_eq!(found("csv", "").2, 0);

@@ -138,10 +138,8 @@ impl Dialect {
         loop {
             let found = at + memchr::memchr2(quote, escape, bytes.get(at..)?)?;
             let next = bytes.get(found + 1);
-            if bytes[found] == escape && escape != quote {
-                has_escapes = true;
-                at = found + 2;
-            } else if escape == quote && next == Some(&quote) {
+            let is_doubled = escape == quote && next == Some(&quote);
+            if is_doubled || (escape != quote && bytes[found] == escape) {
                 has_escapes = true;
                 at = found + 2;
             } else {

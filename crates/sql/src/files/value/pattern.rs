@@ -81,8 +81,8 @@ impl Fields {
             b'b' | b'B' => {
                 let letters = text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
                 let name = text[..letters].to_ascii_lowercase();
-                let is_named = |month: &&str| name == month.as_bytes() || name == month.as_bytes()[..3];
-                self.month = Some(MONTHS.iter().position(|month| is_named(&month))? as u32 + 1);
+                let is_named = |month: &str| name == month.as_bytes() || name == month.as_bytes()[..3];
+                self.month = Some(MONTHS.iter().position(|month| is_named(month))? as u32 + 1);
                 return Some(&text[letters..]);
             }
             b'z' => return self.take_zone(text),
