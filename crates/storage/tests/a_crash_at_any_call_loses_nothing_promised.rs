@@ -134,6 +134,13 @@ fn a_sync_makes_the_weaker_levels_durable() {
     }
 }
 
+/// Seed 33 crashed in the creation's first sync, and of the header's sectors the disk kept the last, with the checksum,
+/// but not the first, with the magic: a file that was taken for somebody else's, and refused for ever.
+#[test]
+fn a_creation_whose_header_is_torn_is_begun_anew() {
+    crash_at_every_call(33, with_level(Synchronous::Full), Promise::Everything, &mut BTreeMap::new());
+}
+
 #[test]
 fn full_keeps_every_acknowledged_commit() {
     let mut crashes = BTreeMap::new();

@@ -58,7 +58,7 @@ fn foreign_files() {
 fn an_empty_file_becomes_a_database_and_so_does_one_whose_creation_was_cut_short() {
     let (whole, _) = closed(1, 0);
     let header = whole.bytes(Path::new(PATH))[..4096].to_vec();
-    for bytes in [&b""[..], &[0; 8192], &header[..50], &header[..4096]] {
+    for bytes in [&b""[..], &[0; 8192], &header[..3], &header[..50], &header[..4096]] {
         found(&file_of(bytes)).unwrap();
     }
 }

@@ -13,7 +13,7 @@ use super::recover::{Recovered, Recovery, Transactions, recover};
 use super::{Mode, Store};
 use crate::error::{Error, Result, failed};
 use crate::fs::{File, FileSystem, HeapFileSystem, LockGuard, LockKind, LockOutcome, OpenMode};
-use crate::header::{COPIES, FORMAT_VERSION, Header, MAGIC, Unusable};
+use crate::header::{CHECKPOINT_AT, CHECKSUM_AT, COPIES, DATABASE_AT, FORMAT_VERSION, Header, MAGIC, Unusable};
 use crate::ids::{CheckpointNumber, PageId, UNIT_BYTES};
 use crate::map::PageMap;
 use crate::options::Options;
@@ -141,7 +141,11 @@ fn is_unfinished(data: &dyn File, path: &Path) -> Result<bool> {
         return Ok(false);
     }
     let [first, second] = header_bytes(data, path)?;
-    let begun = first[..MAGIC.len()] == MAGIC || first.iter().all(|byte| *byte == 0);
+    // Torn anywhere, each byte is as it would be in the end, or still zero. UUID and checksum may be any.
+    let template = Header::new(Uuid::nil()).encode();
+    let begun = first.iter().zip(template).enumerate().all(|(at, (&byte, expected))| {
+        byte == 0 || byte == expected || (DATABASE_AT..CHECKPOINT_AT).contains(&at) || at >= CHECKSUM_AT
+    });
     Ok(begun && second.iter().all(|byte| *byte == 0) && Header::decode(&first).is_err_and(|why| why.is_rot()))
 }
 
