@@ -88,8 +88,11 @@ pub(super) fn find(
         .collect();
     trials.retain(|trial| trial.dialect.quote.is_some() || !explained.contains(&trial.dialect.delimiter));
     let least_agreement = if extension == "txt" { 1.0 } else { 0.5 };
-    let is_table =
-        |trial: &&Trial| options.delimiter.is_some() || (trial.width > 1 && trial.agreement() >= least_agreement);
+    let is_table = |trial: &&Trial| {
+        let is_expected_column = expected_width == Some(1) && trial.width == 1 && trial.is_perfect();
+        let is_wide = trial.width > 1 && trial.agreement() >= least_agreement;
+        options.delimiter.is_some() || is_wide || (is_expected_column && extension != "txt")
+    };
     let rank = |trial: &Trial| {
         let is_promised = trial.dialect.delimiter == promised && promised.is_some();
         let weight = (trial.width as f64 * trial.agreement() * 1000.0) as u64;
