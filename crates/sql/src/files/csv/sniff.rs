@@ -98,7 +98,9 @@ pub(in crate::files) fn sniff(
         null: &columns.null,
         expected,
     };
-    let has_header = options.header.unwrap_or_else(|| header::is_header(&evidence));
+    // Lines that are one value each have no name above them, unless it is the expected one.
+    let may_have_header = dialect.delimiter.is_some() || expected.is_some();
+    let has_header = options.header.unwrap_or_else(|| may_have_header && header::is_header(&evidence));
     if has_header && columns.first.len() > width {
         let problem = format!("{} names in the header, but {width} fields in most rows", columns.first.len());
         return Err(FileError::schema(path, problem));

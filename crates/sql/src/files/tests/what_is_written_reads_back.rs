@@ -130,6 +130,7 @@ fn sniffing_reads_what_people_write() {
     assert_eq!(rows("a.tbl", "1|x|\n2|y|\n", &[]), ["1|x", "2|y"]);
     assert_eq!(rows("a.json", "[{\"a\":1},\n {\"b\":[1.5]}]", &[]), ["1|∅", "∅|[1.5]"]);
     assert_eq!(rows("a.json", "{\"a\":1}\n{\"a\":\"x\"}\n{\"a\":{\"b\":null}}", &[]), ["1", "x", "{\"b\":null}"]);
+    assert_eq!(rows("a.csv", "1,2,3\n4\n5\n6,7\n", &[]), ["1,2,3", "4", "5", "6,7"]);
     let long = "x".repeat(9 << 20);
     assert_eq!(rows("a.csv", &format!("a,b\n1,{long}\n2,\"{long}\"\n"), &[]).len(), 2);
 }
