@@ -14,14 +14,10 @@ fn what_ran_before_the_error_stays_and_the_place_is_named() {
 
 #[test]
 fn a_syntax_error_names_line_and_column_of_the_script() {
-    let ran = sinter_with_input(&[], "SELECT 1;\n\n  SELECT 2 FROM FROM;\n");
+    let ran = sinter_with_input(&[], "SELECT 1;\n\n  SELECT 2 2;\n");
     assert_eq!(ran.code, 1);
     assert!(ran.err.starts_with("stdin:3: error: "), "{}", ran.err);
-    assert!(
-        ran.err.to_lowercase().contains("line: 3, column: 17") || ran.err.contains("line 3, column 17"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.ends_with("at line 3, column 12\n"), "{}", ran.err);
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn table(name: &'static str, pressed: &'static [u8], rows: u64, columns: &[(&str
     let internal = |error: &dyn std::fmt::Display| Error::Internal(format!("the built-in file {name}.csv: {error}"));
     let missing = regex::Regex::new("^NA$").map_err(|error| internal(&error))?;
     let text = zstd::stream::read::Decoder::new(pressed).map_err(|error| internal(&error))?;
-    let reader = ReaderBuilder::new(schema.clone()).with_header(true).with_null_regex(missing);
+    let reader = ReaderBuilder::new(schema.clone()).with_batch_size(8192).with_header(true).with_null_regex(missing);
     let reader = reader.build(text).map_err(|error| internal(&error))?;
     let batches = reader
         .map(move |batch| batch.map_err(|error| Error::Internal(format!("the built-in file {name}.csv: {error}"))));
