@@ -23,9 +23,8 @@ class Sinter:
 
     def held_bytes(self) -> int:
         """Return what SHOW MEMORY counts."""
-        memory = self._database.memory()
-        place = memory.columns.index("bytes")
-        return int(sum(row[place] for row in memory.fetchall()))
+        held = self._database.sql("SELECT sum(bytes) FROM memory() WHERE what <> 'pool limit'").fetchall()
+        return int(held[0][0])
 
     def query(self, sql: str) -> sinterdb.Batch:
         """Collect the rows in memory."""

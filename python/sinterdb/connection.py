@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import threading
 import warnings
 from collections.abc import Iterable, Sequence
 from types import FrameType, TracebackType
@@ -14,6 +13,7 @@ from typing import Any
 from sinterdb import _sinterdb, frames
 from sinterdb._sinterdb import Frame, Outcome, ProgrammingError
 from sinterdb.cursor import Cursor
+from sinterdb.naming import Naming
 from sinterdb.relation import Relation
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(i?)B?|B)?\s*", re.IGNORECASE)
@@ -82,8 +82,7 @@ class Connection:
 
     def __init__(self, raw: _sinterdb.Connection) -> None:
         self._raw = raw
-        # Held while frames of a scope stand under their names, so that two threads' frames do not mix.
-        self._naming = threading.RLock()
+        self._naming = Naming()
 
     # Statements
 
@@ -124,7 +123,7 @@ class Connection:
     ) -> tuple[Outcome, dict[str, Frame]]:
         found: dict[str, Frame] = {}
         try:
-            outcome = self._raw.run(sql, parameters)
+            outcome = self._run_with(sql, parameters, found)
         except ProgrammingError:
             found = frames.find(sql, scope)
             if not found:
@@ -139,8 +138,9 @@ class Connection:
     def _run_with(self, sql: str, parameters: Sequence[Any] | None, found: dict[str, Frame]) -> Outcome:
         """Run a statement while `found` stand under their names; a plan keeps what it refers to."""
         if not found:
-            return self._raw.run(sql, parameters)
-        with self._naming:
+            with self._naming.shared():
+                return self._raw.run(sql, parameters)
+        with self._naming.alone():
             try:
                 for name, frame in found.items():
                     self._raw.register(name, frame)

@@ -35,7 +35,11 @@ def test_frames_of_the_same_name_do_not_mix(db: sinterdb.Connection) -> None:
 
     def query(value: int) -> bool:
         mine = pa.table({"a": [value] * 10})
-        return all(db.sql("SELECT DISTINCT a FROM mine").fetchall() == [(value,)] for _ in range(10))
+        # No generator: its scope would be another than that of the frame.
+        for _ in range(10):
+            if db.sql("SELECT DISTINCT a FROM mine").fetchall() != [(value,)]:
+                return False
+        return True
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(query, range(16)))

@@ -121,7 +121,7 @@ def test_intervals(db: sinterdb.Connection) -> None:
 
 
 def test_lists_and_structs(db: sinterdb.Connection) -> None:
-    db.execute("CREATE TABLE t (l INTEGER[], s STRUCT(a INTEGER, b VARCHAR))")
+    db.execute("CREATE TABLE t (l INTEGER[], s STRUCT<a INTEGER, b VARCHAR>)")
     db.execute("INSERT INTO t VALUES ([1, NULL, 3], {'a': 1, 'b': 'x'}), ([], NULL), (NULL, {'a': NULL, 'b': NULL})")
     assert db.execute("SELECT l, s FROM t").fetchall() == [
         ([1, None, 3], {"a": 1, "b": "x"}),
