@@ -17,4 +17,4 @@ def db() -> Iterator[sinterdb.Connection]:
 @pytest.fixture
 def slow() -> str:
     """Return a query that runs for many seconds unless it is stopped."""
-    return "SELECT count(*) FROM range(1000000) AS a(x), range(1000000) AS b(y) WHERE (a.x * b.y) % 7 = 8"
+    return "SELECT sum(value % 7) FROM range(20000000000)"

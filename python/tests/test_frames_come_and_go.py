@@ -155,6 +155,6 @@ def test_pandas_without_pyarrow(db: sinterdb.Connection, monkeypatch: pytest.Mon
     import sys
 
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    frame = db.sql("SELECT 1 AS a, 'x' AS a").to_pandas()
-    assert frame.columns.tolist() == ["a", "a"]
+    frame = db.sql("SELECT 1 AS a, 'x' AS b").to_pandas()
+    assert frame.columns.tolist() == ["a", "b"]
     assert frame.values.tolist() == [[1, "x"]]
