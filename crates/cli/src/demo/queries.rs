@@ -11,7 +11,7 @@ pub(super) const QUERIES: &[Question] = &[
     Question {
         title: "How many long flights left more than an hour late?",
         sql: "\
-SELECT count(*) AS flights, avg(dep_delay) AS minutes_late, max(dep_delay) AS latest
+SELECT count(*) AS flights, round(avg(dep_delay), 1) AS minutes_late, max(dep_delay) AS latest
 FROM flights WHERE dep_delay > 60 AND distance > 2000",
     },
     Question {
@@ -41,7 +41,7 @@ WHERE l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1995-01-01'
         title: "TPC-H Q1: the pricing summary",
         sql: "\
 SELECT l_returnflag, l_linestatus, sum(l_quantity) AS sum_qty, sum(l_extendedprice) AS sum_base_price,
-       sum(l_extendedprice * (1 - l_discount)) AS sum_disc_price, avg(l_discount) AS avg_disc, count(*) AS orders
+       sum(l_extendedprice * (1 - l_discount)) AS sum_disc_price, avg(l_discount) AS avg_disc, count(*) AS lines
 FROM lineitem WHERE l_shipdate <= DATE '1998-09-02'
 GROUP BY l_returnflag, l_linestatus ORDER BY l_returnflag, l_linestatus",
     },
