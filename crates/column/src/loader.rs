@@ -5,16 +5,16 @@ use crate::group::RowGroup;
 use crate::record::fresh_group;
 use crate::{ColumnTable, Result, TableSchema};
 use arrow::array::{ArrayRef, RecordBatch};
-use arrow::compute::concat;
+use arrow::compute::{cast, concat};
 use sinter_codec::{Choice, ROW_GROUP_LEN};
 use sinter_exec::{LogicalType, RowIds, edge};
 use sinter_storage::{PageId, Record};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A remainder below this is kept as a delta batch: the next insert merges with it, and a vector is the least worth a
-/// chunk.
-pub(crate) const PRESS_ROWS_MIN: usize = sinter_codec::VECTOR_LEN;
+/// A remainder below this is kept as a delta batch: the next insert merges with it, and pressing so few rows saves
+/// little.
+const PRESS_ROWS_MIN: usize = 256;
 
 /// Takes batches and presses full row groups as it goes, so memory stays at about one row group in plain form.
 pub(crate) struct Loader {
@@ -91,6 +91,13 @@ impl Loader {
                 if parts.len() == 1 {
                     return Ok(Arc::clone(&parts[0]));
                 }
+                // Batches may bring siblings of one type, such as text with and without views.
+                let ty = parts[0].data_type();
+                let parts =
+                    parts.iter().map(|part| if part.data_type() == ty { Ok(Arc::clone(part)) } else { cast(part, ty) });
+                let parts = parts
+                    .collect::<std::result::Result<Vec<ArrayRef>, _>>()
+                    .map_err(|error| sinter_exec::Error::Foreign(error.to_string()))?;
                 let parts: Vec<&dyn arrow::array::Array> = parts.iter().map(AsRef::as_ref).collect();
                 Ok(concat(&parts).map_err(|error| sinter_exec::Error::Foreign(error.to_string()))?)
             })

@@ -147,7 +147,8 @@ impl ColumnTable {
         let state = Arc::new(state);
         let old =
             std::mem::replace(&mut *self.state.write().unwrap_or_else(PoisonError::into_inner), Arc::clone(&state));
-        let same = old.groups.iter().zip(&state.groups).take_while(|(old, new)| Arc::ptr_eq(&old.group, &new.group)).count();
+        let same =
+            old.groups.iter().zip(&state.groups).take_while(|(old, new)| Arc::ptr_eq(&old.group, &new.group)).count();
         if same == old.groups.len() {
             return;
         }

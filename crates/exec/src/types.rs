@@ -115,24 +115,24 @@ impl std::fmt::Display for LogicalType {
             LogicalType::Float64 => f.write_str("DOUBLE"),
             LogicalType::Decimal { precision, scale } => write!(f, "DECIMAL({precision}, {scale})"),
             LogicalType::Date => f.write_str("DATE"),
-            LogicalType::Time(TimeUnit::Microsecond) => f.write_str("TIME"),
-            LogicalType::Time(TimeUnit::Nanosecond) => f.write_str("TIME(9)"),
-            LogicalType::Timestamp(TimeUnit::Microsecond, None) => f.write_str("TIMESTAMP(6)"),
-            LogicalType::Timestamp(TimeUnit::Nanosecond, None) => f.write_str("TIMESTAMP"),
-            LogicalType::Timestamp(TimeUnit::Microsecond, Some(_)) => f.write_str("TIMESTAMP(6) WITH TIME ZONE"),
-            LogicalType::Timestamp(TimeUnit::Nanosecond, Some(_)) => f.write_str("TIMESTAMP WITH TIME ZONE"),
+            LogicalType::Time(TimeUnit::Microsecond) => f.write_str("TIME(6)"),
+            LogicalType::Time(TimeUnit::Nanosecond) => f.write_str("TIME"),
+            LogicalType::Timestamp(TimeUnit::Microsecond, None) => f.write_str("TIMESTAMP"),
+            LogicalType::Timestamp(TimeUnit::Nanosecond, None) => f.write_str("TIMESTAMP(9)"),
+            LogicalType::Timestamp(TimeUnit::Microsecond, Some(_)) => f.write_str("TIMESTAMP WITH TIME ZONE"),
+            LogicalType::Timestamp(TimeUnit::Nanosecond, Some(_)) => f.write_str("TIMESTAMP(9) WITH TIME ZONE"),
             LogicalType::Interval => f.write_str("INTERVAL"),
             LogicalType::Utf8 => f.write_str("VARCHAR"),
             LogicalType::Binary => f.write_str("BLOB"),
             LogicalType::Uuid => f.write_str("UUID"),
             LogicalType::List(field) => write!(f, "{}[]", field.ty),
             LogicalType::Struct(fields) => {
-                f.write_str("STRUCT(")?;
+                f.write_str("STRUCT<")?;
                 for (index, field) in fields.iter().enumerate() {
                     let comma = if index == 0 { "" } else { ", " };
                     write!(f, "{comma}{} {}", field.name, field.ty)?;
                 }
-                f.write_str(")")
+                f.write_str(">")
             }
         }
     }

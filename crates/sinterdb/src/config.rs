@@ -19,7 +19,13 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Config {
-        Config { memory_limit_bytes: None, threads: None, synchronous: Synchronous::Full, read_only: false, create: true }
+        Config {
+            memory_limit_bytes: None,
+            threads: None,
+            synchronous: Synchronous::Full,
+            read_only: false,
+            create: true,
+        }
     }
 }
 

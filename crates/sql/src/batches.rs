@@ -162,17 +162,29 @@ impl std::fmt::Debug for Batches {
     }
 }
 
-/// The schema that applications see: text as `Utf8` and blobs as `Binary`, which every Arrow library reads.
+/// The schema that applications see: text as `Utf8` and blobs as `Binary`, which every Arrow library reads, and UUIDs
+/// marked as Arrow's canonical extension type.
 fn outer_schema(schema: &SchemaRef) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| outer_field(field));
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
 }
 
 fn outer_field(field: &Arc<Field>) -> Arc<Field> {
-    Arc::new(field.as_ref().clone().with_data_type(outer_type(field.data_type())))
+    let outer = field.as_ref().clone().with_data_type(outer_type(field.data_type()));
+    Arc::new(match outer.data_type() {
+        // Nothing else of ours has this type.
+        DataType::FixedSizeBinary(16) => {
+            let mut metadata = outer.metadata().clone();
+            metadata.insert("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned());
+            metadata.insert("ARROW:extension:metadata".to_owned(), String::new());
+            outer.with_metadata(metadata)
+        }
+        _ => outer,
+    })
 }
 
-fn outer_type(ty: &DataType) -> DataType {
+/// The type in which applications and files see a column of this type.
+pub(crate) fn outer_type(ty: &DataType) -> DataType {
     match ty {
         DataType::Utf8View => DataType::Utf8,
         DataType::BinaryView => DataType::Binary,
@@ -189,7 +201,11 @@ fn outer_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
         .iter()
         .zip(schema.fields())
         .map(|(array, field)| {
-            if array.data_type() == field.data_type() { Ok(Arc::clone(array)) } else { Ok(cast(array, field.data_type())?) }
+            if array.data_type() == field.data_type() {
+                Ok(Arc::clone(array))
+            } else {
+                Ok(cast(array, field.data_type())?)
+            }
         })
         .collect::<Result<Vec<ArrayRef>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));

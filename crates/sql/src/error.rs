@@ -148,5 +148,6 @@ fn plain(message: &str) -> String {
     ] {
         rest = rest.strip_prefix(prefix).unwrap_or(rest);
     }
-    rest.to_owned()
+    // The only database and its default schema say nothing to a user.
+    rest.replace("'sinter.public.", "'").replace("sinter.public.", "")
 }

@@ -46,7 +46,8 @@ impl ScalarFunction {
             .data;
         let inner = DFSchema::try_from(arguments.clone()).ok()?;
         let result = argument_type(&renamed.get_type(&inner).ok()?)?;
-        let physical = create_physical_expr(&renamed, &inner, &ExecutionProps::new(), &PhysicalPlanningContext::default()).ok()?;
+        let physical =
+            create_physical_expr(&renamed, &inner, &ExecutionProps::new(), &PhysicalPlanningContext::default()).ok()?;
         Some(ScalarFunction { physical, schema: Arc::new(arguments), result, text: expr.to_string() })
     }
 }

@@ -2,9 +2,7 @@
 
 use crate::Database;
 use crate::catalog::Catalog;
-use arrow::array::{
-    ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
-};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{Result, plan_err};
@@ -28,8 +26,7 @@ pub(crate) fn register(state: &mut SessionState, database: &Arc<Database>) {
 
 type Make = fn(&Database, &[String]) -> crate::Result<RecordBatch>;
 
-const FUNCTIONS: &[(&str, Make)] =
-    &[("storage", storage), ("tables", tables), ("memory", memory), ("codecs", codecs)];
+const FUNCTIONS: &[(&str, Make)] = &[("storage", storage), ("tables", tables), ("memory", memory), ("codecs", codecs)];
 
 /// A function whose rows are made when it is planned.
 struct Function {
@@ -100,10 +97,7 @@ fn tables(database: &Database, _arguments: &[String]) -> crate::Result<RecordBat
             "rows",
             Arc::new(catalog.tables.values().map(|table| Some(table.state().live_rows())).collect::<UInt64Array>()),
         ),
-        (
-            "bytes",
-            Arc::new(catalog.tables.values().map(|table| Some(table_bytes(table))).collect::<UInt64Array>()),
-        ),
+        ("bytes", Arc::new(catalog.tables.values().map(|table| Some(table_bytes(table))).collect::<UInt64Array>())),
     ])
 }
 
@@ -184,7 +178,7 @@ impl ColumnStorage {
         let Some((name, _)) = self.schemes.iter().max_by_key(|(_, bytes)| **bytes) else { return "none".to_owned() };
         match self.schemes.len() {
             1 => name.clone(),
-            many => format!("{name} and {} more", many - 1),
+            many => format!("{name} (of {many} schemes)"),
         }
     }
 }
@@ -216,7 +210,9 @@ fn storage(database: &Database, arguments: &[String]) -> crate::Result<RecordBat
     };
     let ratios: Float64Array = columns
         .iter()
-        .map(|column| (column.bytes > 0).then(|| (column.plain_bytes as f64 / column.bytes as f64 * 100.0).round() / 100.0))
+        .map(|column| {
+            (column.bytes > 0).then(|| (column.plain_bytes as f64 / column.bytes as f64 * 100.0).round() / 100.0)
+        })
         .collect();
     let mut out = Vec::new();
     if arguments.is_empty() {

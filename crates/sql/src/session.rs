@@ -104,9 +104,10 @@ impl Session {
             .with_target_partitions(options.threads);
         config.options_mut().sql_parser.parse_float_as_decimal = true;
         config.options_mut().sql_parser.dialect = datafusion::config::Dialect::Generic;
-        config.options_mut().explain.logical_plan_only = false;
+        config.options_mut().execution.time_zone = Some("UTC".to_owned());
         let memory = usize::try_from(options.memory_limit_bytes).unwrap_or(usize::MAX);
-        let environment = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(GreedyMemoryPool::new(memory))).build_arc();
+        let environment =
+            RuntimeEnvBuilder::new().with_memory_pool(Arc::new(GreedyMemoryPool::new(memory))).build_arc();
         let mut state = SessionStateBuilder::new_with_default_features()
             .with_config(config)
             .with_runtime_env(environment.unwrap_or_default())
@@ -271,7 +272,9 @@ impl Session {
         let statement = datafusion::sql::parser::Statement::Statement(Box::new(sql));
         futures::executor::block_on(async {
             let logical = state.statement_to_plan(statement).await?;
-            if let LogicalPlan::Ddl(_) | LogicalPlan::Dml(_) | LogicalPlan::Statement(_) | LogicalPlan::Copy(_) = logical {
+            if let LogicalPlan::Ddl(_) | LogicalPlan::Dml(_) | LogicalPlan::Statement(_) | LogicalPlan::Copy(_) =
+                logical
+            {
                 return Err(Error::Sql(format!("this statement is not supported: {}", logical.display())));
             }
             let physical = state.create_physical_plan(&logical).await?;
@@ -280,9 +283,27 @@ impl Session {
     }
 
     /// Plans a statement that yields rows, as a query of its own.
-    pub(crate) fn plan_query(&self, state: &SessionState, sql: ast::Statement) -> Result<Query> {
+    pub(crate) fn plan_query(&self, state: &SessionState, mut sql: ast::Statement) -> Result<Query> {
+        name_repeated_columns(&mut sql);
         let planned = self.plan(state, sql)?;
         Ok(Query::planned(planned.physical, planned.state.task_ctx(), self.running()))
+    }
+}
+
+/// `SELECT 1, 1`: DataFusion wants every column of a SELECT to have a name of its own, users do not.
+fn name_repeated_columns(sql: &mut ast::Statement) {
+    let ast::Statement::Query(query) = sql else { return };
+    let ast::SetExpr::Select(select) = query.body.as_mut() else { return };
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for item in &mut select.projection {
+        let ast::SelectItem::UnnamedExpr(expr) = item else { continue };
+        let text = expr.to_string();
+        let count = seen.entry(text.clone()).or_insert(0);
+        *count += 1;
+        if *count > 1 {
+            let alias = ast::Ident::with_quote('"', format!("{text}_{count}"));
+            *item = ast::SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+        }
     }
 }
 

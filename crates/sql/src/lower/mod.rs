@@ -11,6 +11,7 @@ mod scalar;
 pub(crate) use expr::{argument_type, can_run_anywhere};
 pub(crate) use scalar::{from_datafusion, to_datafusion};
 
+use crate::foreign::ScalarFunction;
 use crate::provider::{ColumnTableProvider, PipelineTable};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchemaRef, Result, TableReference};
@@ -25,26 +26,36 @@ use std::sync::Arc;
 /// # Errors
 /// None of its own; DataFusion's tree walk wants to be able to fail.
 pub(crate) fn lower(plan: LogicalPlan) -> Result<LogicalPlan> {
+    if let Some(lowered) = pipeline_of(&plan) {
+        // Nothing stands above that could bring rows into an order, so they keep the order of the table.
+        return scan_of(lowered, true, plan.schema());
+    }
     let plan = plan.transform_down(|plan| {
         // A bare scan gains nothing: the provider makes a pipeline of it anyway.
         if matches!(plan, LogicalPlan::TableScan(_)) {
             return Ok(Transformed::no(plan));
         }
         match pipeline_of(&plan) {
-            Some(pipeline) => {
-                let scan = scan_of(pipeline, plan.schema())?;
+            Some(lowered) => {
+                let scan = scan_of(lowered, false, plan.schema())?;
                 Ok(Transformed::new(scan, true, TreeNodeRecursion::Jump))
             }
             None => Ok(Transformed::no(plan)),
         }
     })?;
-    // Subqueries that stayed inside expressions have plans of their own.
-    Ok(plan.data.transform_down_with_subqueries(|plan| Ok(Transformed::no(plan)))?.data)
+    Ok(plan.data)
+}
+
+/// A pipeline, and for aggregates what is computed from their one row.
+struct Lowered {
+    pipeline: Pipeline,
+    finish: Option<Vec<ScalarFunction>>,
 }
 
 /// A scan that runs `pipeline` and has the schema of the plan it replaces.
-fn scan_of(pipeline: Pipeline, schema: &DFSchemaRef) -> Result<LogicalPlan> {
-    let table = PipelineTable::new(pipeline, Arc::new(schema.as_arrow().clone()));
+fn scan_of(lowered: Lowered, in_table_order: bool, schema: &DFSchemaRef) -> Result<LogicalPlan> {
+    let Lowered { pipeline, finish } = lowered;
+    let table = PipelineTable::new(pipeline, finish, in_table_order, Arc::new(schema.as_arrow().clone()));
     Ok(LogicalPlan::TableScan(TableScan {
         table_name: TableReference::bare("pipeline"),
         source: provider_as_source(Arc::new(table)),
@@ -66,31 +77,54 @@ struct Part {
 }
 
 /// The whole plan as one pipeline; `None` where some part of it is not ours.
-fn pipeline_of(plan: &LogicalPlan) -> Option<Pipeline> {
-    if let LogicalPlan::Aggregate(aggregate) = plan {
-        let part = part_of(&aggregate.input)?;
-        if part.limit.is_some() || !aggregate.group_expr.is_empty() {
-            return None;
-        }
-        let scope = Scope { schema: aggregate.input.schema(), columns: &part.output };
-        let aggregates =
-            aggregate.aggr_expr.iter().map(|expr| aggregate::lower(expr, &scope)).collect::<Option<Vec<_>>>()?;
-        return Some(Pipeline {
-            source: part.source,
-            columns: part.columns,
-            filter: part.filter,
-            output: Output::Aggregate(aggregates),
-            limit: None,
-        });
+fn pipeline_of(plan: &LogicalPlan) -> Option<Lowered> {
+    if let Some(lowered) = aggregate_of(plan) {
+        return Some(lowered);
     }
     let part = part_of(plan)?;
-    Some(Pipeline {
+    let pipeline = Pipeline {
         source: part.source,
         columns: part.columns,
         filter: part.filter,
         output: Output::Rows(part.output),
         limit: part.limit,
-    })
+    };
+    Some(Lowered { pipeline, finish: None })
+}
+
+/// An ungrouped aggregate, with whatever is computed from its row.
+fn aggregate_of(plan: &LogicalPlan) -> Option<Lowered> {
+    match plan {
+        LogicalPlan::SubqueryAlias(alias) => aggregate_of(&alias.input),
+        LogicalPlan::Projection(projection) => {
+            let inner = aggregate_of(&projection.input)?;
+            if inner.finish.is_some() || !projection.expr.iter().all(can_run_anywhere) {
+                return None;
+            }
+            let schema = projection.input.schema();
+            let names = schema.columns();
+            let finish = projection.expr.iter().map(|expr| ScalarFunction::new(expr, schema, &names));
+            Some(Lowered { finish: Some(finish.collect::<Option<Vec<_>>>()?), ..inner })
+        }
+        LogicalPlan::Aggregate(aggregate) => {
+            let part = part_of(&aggregate.input)?;
+            if part.limit.is_some() || !aggregate.group_expr.is_empty() {
+                return None;
+            }
+            let scope = Scope { schema: aggregate.input.schema(), columns: &part.output };
+            let aggregates =
+                aggregate.aggr_expr.iter().map(|expr| aggregate::lower(expr, &scope)).collect::<Option<Vec<_>>>()?;
+            let pipeline = Pipeline {
+                source: part.source,
+                columns: part.columns,
+                filter: part.filter,
+                output: Output::Aggregate(aggregates),
+                limit: None,
+            };
+            Some(Lowered { pipeline, finish: None })
+        }
+        _ => None,
+    }
 }
 
 fn part_of(plan: &LogicalPlan) -> Option<Part> {

@@ -8,18 +8,9 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 #[derive(Clone, Debug)]
 pub(crate) enum Copy {
     /// Into a table.
-    From {
-        table: ast::ObjectName,
-        columns: Vec<ast::Ident>,
-        path: String,
-        options: Vec<FileOption>,
-    },
+    From { table: ast::ObjectName, columns: Vec<ast::Ident>, path: String, options: Vec<FileOption> },
     /// Into a file.
-    To {
-        target: CopyTarget,
-        path: String,
-        options: Vec<FileOption>,
-    },
+    To { target: CopyTarget, path: String, options: Vec<FileOption> },
 }
 
 /// What is written to a file.
@@ -63,9 +54,9 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Result<Copy, ParserError> {
     match (direction.as_str(), target) {
         ("TO", target) => Ok(Copy::To { target, path, options }),
         ("FROM", CopyTarget::Table(table, columns)) => Ok(Copy::From { table, columns, path, options }),
-        ("FROM", CopyTarget::Query(_)) => {
-            Err(ParserError::ParserError("COPY (query) can only be TO a file; name a table to copy FROM one".to_owned()))
-        }
+        ("FROM", CopyTarget::Query(_)) => Err(ParserError::ParserError(
+            "COPY (query) can only be TO a file; name a table to copy FROM one".to_owned(),
+        )),
         (other, _) => Err(ParserError::ParserError(format!("COPY wants FROM or TO, found {other}"))),
     }
 }
@@ -81,7 +72,7 @@ fn options(parser: &mut Parser<'_>) -> Result<Vec<FileOption>, ParserError> {
     }
     while !parser.consume_token(&Token::RParen) {
         let name = parser.parse_identifier()?.value.to_lowercase();
-        parser.consume_token(&Token::Eq);
+        let _ = parser.consume_token(&Token::Eq);
         let values = match parser.peek_token().token {
             Token::Comma | Token::RParen => vec!["true".to_owned()],
             Token::LParen => {

@@ -36,10 +36,7 @@ pub(crate) enum Kind {
     /// `VACUUM`.
     Vacuum,
     /// `EXPLAIN [ANALYZE]`.
-    Explain {
-        analyze: bool,
-        inner: Box<ast::Statement>,
-    },
+    Explain { analyze: bool, inner: Box<ast::Statement> },
 }
 
 /// The dialect in which all SQL is read.
@@ -53,13 +50,15 @@ const DEPTH_MAX: usize = 100;
 /// # Errors
 /// [`Error::Sql`] with line and column.
 pub fn parse(script: &str) -> Result<Vec<Statement>> {
-    let tokens = Tokenizer::new(&DIALECT, script)
-        .tokenize_with_location()
-        .map_err(|error| Error::Sql(format!("{} at line {}, column {}", error.message, error.location.line, error.location.column)))?;
+    let tokens = Tokenizer::new(&DIALECT, script).tokenize_with_location().map_err(|error| {
+        Error::Sql(format!("{} at line {}, column {}", error.message, error.location.line, error.location.column))
+    })?;
     let offsets = LineOffsets::new(script);
-    let end = tokens.iter().rev().find(|token| !matches!(token.token, Token::EOF)).map_or(script.len(), |token| {
-        offsets.offset(script, token.span.end)
-    });
+    let end = tokens
+        .iter()
+        .rev()
+        .find(|token| !matches!(token.token, Token::EOF))
+        .map_or(script.len(), |token| offsets.offset(script, token.span.end));
     let mut parser = Parser::new(&DIALECT).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
     let mut statements = Vec::new();
     loop {

@@ -1,5 +1,6 @@
 //! A pipeline of our engine as a leaf of a physical plan.
 
+use crate::foreign::ScalarFunction;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::SchemaRef;
@@ -8,13 +9,12 @@ use datafusion::common::{Result, Statistics};
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::coop::make_cooperative;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
-};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use sinter_codec::VECTOR_LEN;
-use sinter_exec::{Batch, LogicalType, Output, Pipeline, Run, Worker, edge};
+use sinter_exec::{Batch, Foreign, LogicalType, Output, Pipeline, Run, Worker, edge};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,6 +29,8 @@ pub(crate) struct PipelineExec {
     schema: SchemaRef,
     statistics: Arc<Statistics>,
     threads: usize,
+    /// What is computed from the row of an aggregate.
+    finish: Option<Arc<[ScalarFunction]>>,
     properties: Arc<PlanProperties>,
     /// The run that partitions join. A partition that asks a second time begins a new run.
     current: Mutex<Current>,
@@ -61,21 +63,22 @@ impl PipelineExec {
             EmissionType::Incremental,
             Boundedness::Bounded,
         )
-        .with_scheduling_type(SchedulingType::NonCooperative);
+        .with_scheduling_type(SchedulingType::Cooperative);
         Ok(PipelineExec {
             pipeline,
             types,
             schema,
             statistics: Arc::new(statistics),
             threads,
+            finish: None,
             properties: Arc::new(properties),
             current: Mutex::default(),
         })
     }
 
-    /// What is run.
-    pub(crate) fn pipeline(&self) -> &Pipeline {
-        &self.pipeline
+    /// The same, computing its columns from the aggregates' row.
+    pub(crate) fn with_finish(self, finish: Option<Arc<[ScalarFunction]>>) -> PipelineExec {
+        PipelineExec { finish, ..self }
     }
 
     /// The latest run, for its counters.
@@ -105,7 +108,14 @@ impl PipelineExec {
 
 impl DisplayAs for PipelineExec {
     fn fmt_as(&self, _t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.pipeline)
+        write!(f, "{}", self.pipeline)?;
+        match &self.finish {
+            Some(finish) => {
+                let texts: Vec<String> = finish.iter().map(Foreign::text).collect();
+                write!(f, "\nfinish: {}", texts.join(", "))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -135,7 +145,8 @@ impl ExecutionPlan for PipelineExec {
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
         let statistics = (*self.statistics).clone();
-        Ok(Arc::new(PipelineExec::new(self.pipeline.clone(), Arc::clone(&self.schema), statistics, self.threads)?))
+        let exec = PipelineExec::new(self.pipeline.clone(), Arc::clone(&self.schema), statistics, self.threads)?;
+        Ok(Arc::new(exec.with_finish(self.finish.clone())))
     }
 
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
@@ -169,15 +180,16 @@ impl ExecutionPlan for PipelineExec {
         let run = self.join(partition)?;
         let schema = Arc::clone(&self.schema);
         if matches!(self.pipeline.output, Output::Aggregate(_)) {
-            let (threads, types) = (self.threads, self.types.clone());
+            let (threads, types, finish) = (self.threads, self.types.clone(), self.finish.clone());
             let stop = StopOnDrop(Arc::clone(&run));
             let future = async move {
                 let _stop = stop;
-                let row = tokio::task::spawn_blocking(move || aggregate(&run, threads, &types, &schema));
+                let row =
+                    tokio::task::spawn_blocking(move || aggregate(&run, threads, &types, finish.as_deref(), &schema));
                 row.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?
             };
             let stream = futures::stream::once(future);
-            return Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), stream)));
+            return Ok(make_cooperative(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), stream))));
         }
         let rows = Rows {
             worker: run.worker(),
@@ -191,7 +203,7 @@ impl ExecutionPlan for PipelineExec {
             rows.done |= batch.is_err();
             Some((batch, rows))
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream)))
+        Ok(make_cooperative(Box::pin(RecordBatchStreamAdapter::new(schema, stream))))
     }
 }
 
@@ -251,12 +263,24 @@ fn as_field(array: ArrayRef, ty: &arrow::datatypes::DataType) -> Result<ArrayRef
     if array.data_type() == ty { Ok(array) } else { Ok(cast(&array, ty)?) }
 }
 
-fn aggregate(run: &Arc<Run>, threads: usize, types: &[LogicalType], schema: &SchemaRef) -> Result<RecordBatch> {
+fn aggregate(
+    run: &Arc<Run>,
+    threads: usize,
+    types: &[LogicalType],
+    finish: Option<&[ScalarFunction]>,
+    schema: &SchemaRef,
+) -> Result<RecordBatch> {
     let row = run.aggregate(threads).map_err(crate::Error::from)?;
     let mut columns = Vec::with_capacity(types.len());
-    for ((value, ty), field) in row.iter().zip(types).zip(schema.fields()) {
-        let array = edge::scalar_to_arrow(value, ty).map_err(crate::Error::from)?;
-        columns.push(as_field(array, field.data_type())?);
+    for (value, ty) in row.iter().zip(types) {
+        columns.push(edge::scalar_to_arrow(value, ty).map_err(crate::Error::from)?);
+    }
+    if let Some(finish) = finish {
+        let finished = finish.iter().map(|function| function.evaluate(&columns, 1));
+        columns = finished.collect::<sinter_exec::Result<Vec<_>>>().map_err(crate::Error::from)?;
+    }
+    for (column, field) in columns.iter_mut().zip(schema.fields()) {
+        *column = as_field(Arc::clone(column), field.data_type())?;
     }
     let options = RecordBatchOptions::new().with_row_count(Some(1));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)

@@ -87,7 +87,9 @@ impl CatalogProvider for Schemas {
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         let known = name == ROW_ID_SCHEMA || self.schema_names().iter().any(|known| known == name);
-        known.then(|| Arc::new(Tables { inner: Arc::clone(&self.0), schema: name.to_owned() }) as Arc<dyn SchemaProvider>)
+        known.then(|| {
+            Arc::new(Tables { inner: Arc::clone(&self.0), schema: name.to_owned() }) as Arc<dyn SchemaProvider>
+        })
     }
 }
 
@@ -106,8 +108,14 @@ impl Tables {
 #[async_trait]
 impl SchemaProvider for Tables {
     fn table_names(&self) -> Vec<String> {
-        let mut names: BTreeSet<String> =
-            self.inner.catalog.tables.keys().filter(|name| name.schema == self.schema).map(|name| name.table.clone()).collect();
+        let mut names: BTreeSet<String> = self
+            .inner
+            .catalog
+            .tables
+            .keys()
+            .filter(|name| name.schema == self.schema)
+            .map(|name| name.table.clone())
+            .collect();
         if self.schema == DEFAULT_SCHEMA {
             names.extend(self.inner.registered.keys().cloned());
         }

@@ -95,8 +95,7 @@ impl TableProvider for ColumnTableProvider {
         let schema = Arc::new(self.schema.project(&projection)?);
         let exact = filter.is_empty() && limit.is_none();
         let statistics = statistics::of_snapshot(&self.snapshot, &self.schema, Some(&projection), exact);
-        let pipeline =
-            Pipeline { source: self.source(), columns, filter, output: Output::Rows(output), limit };
+        let pipeline = Pipeline { source: self.source(), columns, filter, output: Output::Rows(output), limit };
         Ok(Arc::new(PipelineExec::new(pipeline, schema, statistics, state.config().target_partitions())?))
     }
 }

@@ -52,7 +52,12 @@ impl TableProvider for FileTable {
             Some(projection) => Arc::new(self.files.schema().project(projection)?),
             None => Arc::clone(self.files.schema()),
         };
-        Ok(Arc::new(FilesExec::new(self.files.clone(), self.name.clone(), projection.cloned(), schema, self.notes.clone())))
+        Ok(Arc::new(FilesExec::new(
+            self.files.clone(),
+            self.name.clone(),
+            projection.cloned(),
+            schema,
+            self.notes.clone(),
+        )))
     }
 }
-

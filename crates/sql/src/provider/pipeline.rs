@@ -1,5 +1,6 @@
 //! A lowered part of a plan, dressed as a table so that DataFusion plans around it.
 
+use crate::foreign::ScalarFunction;
 use crate::physical::PipelineExec;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
@@ -7,19 +8,27 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Result, Statistics};
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use sinter_exec::Pipeline;
+use sinter_exec::{Output, Pipeline};
 use std::sync::Arc;
 
 /// A pipeline and the schema of the plan that it stands for.
 #[derive(Debug)]
 pub(crate) struct PipelineTable {
     pipeline: Pipeline,
+    finish: Option<Arc<[ScalarFunction]>>,
+    in_table_order: bool,
     schema: SchemaRef,
 }
 
 impl PipelineTable {
-    pub(crate) fn new(pipeline: Pipeline, schema: SchemaRef) -> PipelineTable {
-        PipelineTable { pipeline, schema }
+    /// `finish` is computed from the row of an aggregate; `in_table_order` costs the other threads.
+    pub(crate) fn new(
+        pipeline: Pipeline,
+        finish: Option<Vec<ScalarFunction>>,
+        in_table_order: bool,
+        schema: SchemaRef,
+    ) -> PipelineTable {
+        PipelineTable { pipeline, finish: finish.map(Arc::from), in_table_order, schema }
     }
 }
 
@@ -48,10 +57,13 @@ impl TableProvider for PipelineTable {
             let source = &self.pipeline.source;
             (0..source.group_count()).map(|group| source.group_rows(group)).sum()
         };
-        statistics.num_rows = datafusion::common::stats::Precision::Inexact(
-            self.pipeline.limit.map_or(rows, |limit| rows.min(limit)),
-        );
-        let partitions = state.config().target_partitions();
-        Ok(Arc::new(PipelineExec::new(self.pipeline.clone(), Arc::clone(&self.schema), statistics, partitions)?))
+        statistics.num_rows =
+            datafusion::common::stats::Precision::Inexact(self.pipeline.limit.map_or(rows, |limit| rows.min(limit)));
+        let threads = match &self.pipeline.output {
+            Output::Rows(_) if self.in_table_order => 1,
+            _ => state.config().target_partitions(),
+        };
+        let exec = PipelineExec::new(self.pipeline.clone(), Arc::clone(&self.schema), statistics, threads)?;
+        Ok(Arc::new(exec.with_finish(self.finish.clone())))
     }
 }

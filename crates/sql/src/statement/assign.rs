@@ -1,7 +1,10 @@
 //! Rows of a query in the shape of a table: columns in table order, cast to the table's types, defaults filled in.
 
+use crate::batches::outer_type;
 use crate::{Error, Result};
-use arrow::array::{Array, ArrayRef, FixedSizeBinaryBuilder, RecordBatch, RecordBatchOptions, StringArray, new_null_array};
+use arrow::array::{
+    Array, ArrayRef, FixedSizeBinaryBuilder, RecordBatch, RecordBatchOptions, StringArray, new_null_array,
+};
 use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::util::display::FormatOptions;
@@ -12,7 +15,6 @@ use std::sync::Arc;
 /// Casts batches of one schema to a table's.
 pub(crate) struct Assigner {
     table: Arc<TableSchema>,
-    schema: SchemaRef,
     /// For each column of the table, which column of the batch it comes from; NULL where none.
     sources: Vec<Option<usize>>,
 }
@@ -27,9 +29,9 @@ impl Assigner {
     pub(crate) fn by_name(table: &Arc<TableSchema>, given: &SchemaRef) -> Result<Assigner> {
         let mut sources = vec![None; table.columns.len()];
         for (index, field) in given.fields().iter().enumerate() {
-            let column = table.index_of(field.name()).or_else(|| {
-                table.columns.iter().position(|column| column.name.eq_ignore_ascii_case(field.name()))
-            });
+            let column = table
+                .index_of(field.name())
+                .or_else(|| table.columns.iter().position(|column| column.name.eq_ignore_ascii_case(field.name())));
             match column {
                 Some(column) => sources[column] = Some(index),
                 None => return Err(Error::Sql(format!("the table has no column '{}'", field.name()))),
@@ -47,12 +49,7 @@ impl Assigner {
                 table.columns.len()
             )));
         }
-        let fields: Vec<Field> = table
-            .columns
-            .iter()
-            .map(|column| Field::new(&column.name, storage_type(&column.ty), true))
-            .collect();
-        Ok(Assigner { table: Arc::clone(table), schema: Arc::new(Schema::new(fields)), sources })
+        Ok(Assigner { table: Arc::clone(table), sources })
     }
 
     /// The batch in the table's shape.
@@ -62,30 +59,30 @@ impl Assigner {
     pub(crate) fn assign(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
         let mut columns = Vec::with_capacity(self.sources.len());
-        for ((source, column), field) in self.sources.iter().zip(&self.table.columns).zip(self.schema.fields()) {
+        for (source, column) in self.sources.iter().zip(&self.table.columns) {
+            let wanted = storage_type(&column.ty);
             columns.push(match source {
-                None => new_null_array(field.data_type(), rows),
+                None => new_null_array(&wanted, rows),
                 Some(index) => {
                     let given = batch.columns().get(*index).ok_or_else(|| {
                         Error::Internal(format!("column {index} of a batch of {}", batch.num_columns()))
                     })?;
-                    assign_column(given, &column.ty, field.data_type())
+                    assign_column(given, &column.ty, &wanted)
                         .map_err(|error| Error::Data(format!("column '{}' ({}): {error}", column.name, column.ty)))?
                 }
             });
         }
+        let fields = self.table.columns.iter().zip(&columns);
+        let fields = fields.map(|(column, array)| Field::new(&column.name, array.data_type().clone(), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+        Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
     }
 }
 
-/// The Arrow type that values of `ty` are cast to before they are encoded; text as plain `Utf8`.
-fn storage_type(ty: &LogicalType) -> DataType {
-    match edge::arrow_type(ty) {
-        DataType::Utf8View => DataType::Utf8,
-        DataType::BinaryView => DataType::Binary,
-        other => other,
-    }
+/// The Arrow type that values of `ty` are cast to before they are encoded; text without views.
+pub(super) fn storage_type(ty: &LogicalType) -> DataType {
+    outer_type(&edge::arrow_type(ty))
 }
 
 fn assign_column(given: &ArrayRef, ty: &LogicalType, wanted: &DataType) -> std::result::Result<ArrayRef, String> {

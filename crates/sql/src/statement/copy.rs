@@ -1,6 +1,6 @@
 //! COPY FROM and COPY TO.
 
-use super::assign::Assigner;
+use super::assign::{Assigner, storage_type};
 use super::insert::pull;
 use super::names::{find, normal, quoted};
 use super::{done, table_name};
@@ -11,7 +11,6 @@ use crate::progress::{Notes, Progress};
 use crate::{Error, Result, Session};
 use datafusion::sql::sqlparser::ast;
 use sinter_column::{Change, TableSchema};
-use sinter_exec::edge;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -46,7 +45,7 @@ fn from(
             .iter()
             .map(|&index| {
                 let column = &schema.columns[index];
-                arrow::datatypes::Field::new(&column.name, edge::arrow_type(&column.ty), true)
+                arrow::datatypes::Field::new(&column.name, storage_type(&column.ty), true)
             })
             .collect::<Vec<_>>(),
     );

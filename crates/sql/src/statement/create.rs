@@ -31,7 +31,9 @@ pub(super) fn run(session: &Session, create: ast::CreateTable) -> Result<Outcome
             return Ok(done("CREATE TABLE", None, &notes));
         }
         if !create.or_replace {
-            return Err(Error::Sql(format!("table '{name}' exists already; use CREATE OR REPLACE TABLE or another name")));
+            return Err(Error::Sql(format!(
+                "table '{name}' exists already; use CREATE OR REPLACE TABLE or another name"
+            )));
         }
     }
     let planned = match &create.query {
@@ -50,9 +52,19 @@ pub(super) fn run(session: &Session, create: ast::CreateTable) -> Result<Outcome
         if columns.is_empty() {
             for field in schema.fields() {
                 let ty = edge::logical_type(field.data_type()).ok_or_else(|| {
-                    Error::Sql(format!("column '{}' is {}, which tables cannot hold; cast it", field.name(), field.data_type()))
+                    Error::Sql(format!(
+                        "column '{}' is {}, which tables cannot hold; cast it",
+                        field.name(),
+                        field.data_type()
+                    ))
                 })?;
-                columns.push(ColumnSchema { name: field.name().clone(), ty, nullable: true, compression: None, default: None });
+                columns.push(ColumnSchema {
+                    name: field.name().clone(),
+                    ty,
+                    nullable: true,
+                    compression: None,
+                    default: None,
+                });
             }
         } else if columns.len() != schema.fields().len() {
             return Err(Error::Sql(format!(
@@ -101,7 +113,10 @@ fn declared_column(column: &ast::ColumnDef) -> Result<ColumnSchema> {
             ast::ColumnOption::NotNull => schema.nullable = false,
             ast::ColumnOption::Default(value) => schema.default = Some(value.to_string()),
             other => {
-                return Err(Error::Sql(format!("column '{}': {other} is not supported yet; leave it out", schema.name)));
+                return Err(Error::Sql(format!(
+                    "column '{}': {other} is not supported yet; leave it out",
+                    schema.name
+                )));
             }
         }
     }
@@ -150,7 +165,9 @@ fn set_compression(schema: &mut TableSchema, column: &str, scheme: String) -> Re
     if scheme != "auto" {
         let entry = scheme_by_name(&scheme).map_err(|error| Error::Sql(format!("column '{column}': {error}, auto")))?;
         if !ty.physical().is_some_and(|physical| entry.holds(physical)) {
-            return Err(Error::Sql(format!("column '{column}': scheme '{scheme}' cannot hold {ty}; leave the choice to us")));
+            return Err(Error::Sql(format!(
+                "column '{column}': scheme '{scheme}' cannot hold {ty}; leave the choice to us"
+            )));
         }
     }
     schema.columns[index].compression = (scheme != "auto").then_some(scheme);

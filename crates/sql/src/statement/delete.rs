@@ -57,11 +57,14 @@ fn rest(target: &Target, others: &[ast::TableWithJoins], condition: Option<&ast:
 
 pub(super) fn run(session: &Session, delete: ast::Delete) -> Result<Outcome> {
     let notes = Notes::default();
-    if delete.returning.is_some() || delete.limit.is_some() || !delete.order_by.is_empty() || !delete.tables.is_empty() {
+    if delete.returning.is_some() || delete.limit.is_some() || !delete.order_by.is_empty() || !delete.tables.is_empty()
+    {
         return Err(Error::Sql("DELETE with RETURNING, LIMIT or ORDER BY is not supported yet".to_owned()));
     }
     let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
-    let [from] = &from[..] else { return Err(Error::Sql("DELETE changes one table; join others with USING".to_owned())) };
+    let [from] = &from[..] else {
+        return Err(Error::Sql("DELETE changes one table; join others with USING".to_owned()));
+    };
     if !from.joins.is_empty() {
         return Err(Error::Sql("DELETE changes one table; join others with USING".to_owned()));
     }
@@ -98,7 +101,9 @@ pub(super) fn update(session: &Session, update: ast::Update) -> Result<Outcome> 
     let mut assigned: BTreeMap<usize, String> = BTreeMap::new();
     for assignment in &update.assignments {
         let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
-            return Err(Error::Sql("UPDATE of several columns at once is not supported yet; set them one by one".to_owned()));
+            return Err(Error::Sql(
+                "UPDATE of several columns at once is not supported yet; set them one by one".to_owned(),
+            ));
         };
         let column = name.0.last().and_then(|part| part.as_ident()).map(normal).unwrap_or_default();
         let index = schema

@@ -41,7 +41,8 @@ fn describe(plan: &Arc<dyn ExecutionPlan>, depth: usize, analyze: bool, lines: &
     let indent = "  ".repeat(depth);
     match pipeline(plan) {
         Some(exec) => {
-            for (index, line) in exec.pipeline().to_string().lines().enumerate() {
+            let text = displayable(plan.as_ref()).one_line().to_string();
+            for (index, line) in text.trim_end().lines().enumerate() {
                 let mark = if index == 0 { "sinter: " } else { "        " };
                 lines.push(format!("{indent}{mark}{line}"));
             }

@@ -18,7 +18,12 @@ use std::sync::Arc;
 
 pub(super) fn run(session: &Session, insert: ast::Insert) -> Result<Outcome> {
     let notes = Notes::default();
-    if insert.on.is_some() || insert.returning.is_some() || insert.or.is_some() || insert.overwrite || insert.replace_into {
+    if insert.on.is_some()
+        || insert.returning.is_some()
+        || insert.or.is_some()
+        || insert.overwrite
+        || insert.replace_into
+    {
         return Err(Error::Sql("INSERT with ON CONFLICT, RETURNING, OR or OVERWRITE is not supported yet".to_owned()));
     }
     let ast::TableObject::TableName(name) = &insert.table else {
@@ -54,7 +59,9 @@ pub(super) fn run(session: &Session, insert: ast::Insert) -> Result<Outcome> {
         }
     };
     let width = planned.physical.schema().fields().len();
-    if matches!(sources.iter().flatten().max(), Some(&last) if last >= width) || width > sources.iter().flatten().count() {
+    if matches!(sources.iter().flatten().max(), Some(&last) if last >= width)
+        || width > sources.iter().flatten().count()
+    {
         return Err(Error::Sql(format!("{} columns are to be filled, but the query yields {width}", given.len())));
     }
     let assigner = Assigner::new(&schema, sources)?;

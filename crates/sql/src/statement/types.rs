@@ -41,7 +41,8 @@ pub(crate) fn logical_type(declared: &DataType) -> Result<LogicalType> {
         DataType::Decimal(info) | DataType::Numeric(info) | DataType::Dec(info) => decimal(info)?,
         DataType::Date | DataType::Date32 => LogicalType::Date,
         DataType::Time(precision, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
-            LogicalType::Time(unit(*precision))
+            // Unlike timestamps, so that TIME literals, which the SQL library counts in nanoseconds, compare.
+            LogicalType::Time(unit(precision.or(Some(9))))
         }
         DataType::Timestamp(precision, zone) => {
             let zone = match zone {
