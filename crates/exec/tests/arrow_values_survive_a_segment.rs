@@ -158,7 +158,7 @@ fn too_late_a_time_is_an_error_and_no_wrap() {
     let error = edge::encode_segment(&late, &ty, &Choice::Auto, &mut Vec::new()).expect_err("it cannot fit");
     assert_eq!(
         error.to_string(),
-        "9223372036854775807 is out of range for TIMESTAMP(6); cast an operand to a wider type"
+        "9223372036854775807 is out of range for TIMESTAMP; cast an operand to a wider type"
     );
 }
 

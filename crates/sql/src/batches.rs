@@ -152,7 +152,7 @@ impl Iterator for Batches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Result<RecordBatch>> {
-        futures::executor::block_on(self.receiver.recv())
+        pollster::block_on(self.receiver.recv())
     }
 }
 

@@ -270,7 +270,7 @@ impl Session {
     /// Plans a statement that yields rows.
     pub(crate) fn plan(&self, state: &SessionState, sql: ast::Statement) -> Result<Planned> {
         let statement = datafusion::sql::parser::Statement::Statement(Box::new(sql));
-        futures::executor::block_on(async {
+        pollster::block_on(async {
             let logical = state.statement_to_plan(statement).await?;
             if let LogicalPlan::Ddl(_) | LogicalPlan::Dml(_) | LogicalPlan::Statement(_) | LogicalPlan::Copy(_) =
                 logical

@@ -27,7 +27,7 @@ fn holders_told(path: &Path, read_only: bool) -> Vec<u32> {
 /// Another process, which has the database open until it is killed: this test binary, running only [`holder`].
 fn other_process(path: &Path) -> Child {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "holder", "--ignored", "--nocapture"])
+        .args(["--exact", "holder", "--nocapture"])
         .env(HOLD, path)
         .stdout(Stdio::piped())
         .spawn()
@@ -38,7 +38,6 @@ fn other_process(path: &Path) -> Child {
 }
 
 #[test]
-#[ignore = "the other process of the tests here"]
 fn holder() {
     let Some(path) = std::env::var_os(HOLD) else { return };
     let (store, _) = open(Path::new(&path), false).unwrap();

@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn errors_say_where() {
-        let error = parse("SELECT 1;\nSELECT FROM WHERE").unwrap_err().to_string();
+        let error = parse("SELECT 1;\nSELECT a FROM (b").unwrap_err().to_string();
         assert!(error.contains("line 2"), "{error}");
         let deep = format!("SELECT {}1{}", "(".repeat(5000), ")".repeat(5000));
         assert!(parse(&deep).unwrap_err().to_string().contains("deeper"));

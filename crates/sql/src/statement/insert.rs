@@ -177,12 +177,12 @@ pub(super) fn pull(
         }
     });
     let mut done = 0;
-    while let Some(batch) = futures::executor::block_on(receiver.recv()) {
+    while let Some(batch) = pollster::block_on(receiver.recv()) {
         let batch = batch?;
         done += batch.num_rows() as u64;
         take(batch)?;
         session.report(Some(Progress { label: format!("pressing {label}, rows"), done, total: None }));
     }
     // The channel also closes when the producer dies: a panic in it is not the end of the rows.
-    futures::executor::block_on(producer).map_err(|error| Error::Internal(error.to_string()))
+    pollster::block_on(producer).map_err(|error| Error::Internal(error.to_string()))
 }
