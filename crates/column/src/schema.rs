@@ -3,7 +3,7 @@
 use crate::wire::{Reader, Writer};
 use crate::{Error, Result};
 use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{Field, Schema, SchemaRef};
 use sinter_codec::Choice;
 use sinter_exec::{LogicalType, edge};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl TableSchema {
             )));
         }
         for (column, array) in self.columns.iter().zip(batch.columns()) {
-            if !edge::logical_type(array.data_type()).is_some_and(|ty| accepts(&column.ty, &ty, array.data_type())) {
+            if !edge::logical_type(array.data_type()).is_some_and(|ty| accepts(&column.ty, &ty)) {
                 return Err(Error::Data(format!(
                     "column '{}' is {}, but {} was given",
                     column.name,
@@ -124,11 +124,11 @@ impl TableSchema {
 
 /// True where a segment of `ty` can be made from values of `given`: the same type, names and zones of nested members
 /// apart.
-fn accepts(ty: &LogicalType, given: &LogicalType, arrow: &DataType) -> bool {
+fn accepts(ty: &LogicalType, given: &LogicalType) -> bool {
     match (ty, given) {
-        (LogicalType::List(a), LogicalType::List(b)) => accepts(&a.ty, &b.ty, arrow),
+        (LogicalType::List(a), LogicalType::List(b)) => accepts(&a.ty, &b.ty),
         (LogicalType::Struct(a), LogicalType::Struct(b)) => {
-            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| a.name == b.name && accepts(&a.ty, &b.ty, arrow))
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| a.name == b.name && accepts(&a.ty, &b.ty))
         }
         (LogicalType::Timestamp(a, zone_a), LogicalType::Timestamp(b, zone_b)) => {
             a == b && zone_a.is_some() == zone_b.is_some()

@@ -156,10 +156,7 @@ fn too_late_a_time_is_an_error_and_no_wrap() {
     let late: ArrayRef = Arc::new(TimestampSecondArray::from(vec![Some(i64::MAX), None]));
     let ty = edge::logical_type(late.data_type()).expect("a timestamp");
     let error = edge::encode_segment(&late, &ty, &Choice::Auto, &mut Vec::new()).expect_err("it cannot fit");
-    assert_eq!(
-        error.to_string(),
-        "9223372036854775807 is out of range for TIMESTAMP; cast an operand to a wider type"
-    );
+    assert_eq!(error.to_string(), "9223372036854775807 is out of range for TIMESTAMP; cast an operand to a wider type");
 }
 
 /// Lists of structs of lists, with NULLs at every level.

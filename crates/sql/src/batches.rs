@@ -165,7 +165,7 @@ impl std::fmt::Debug for Batches {
 /// The schema that applications see: text as `Utf8` and blobs as `Binary`, which every Arrow library reads, and UUIDs
 /// marked as Arrow's canonical extension type.
 fn outer_schema(schema: &SchemaRef) -> SchemaRef {
-    let fields = schema.fields().iter().map(|field| outer_field(field));
+    let fields = schema.fields().iter().map(outer_field);
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
 }
 

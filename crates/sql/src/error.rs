@@ -115,18 +115,18 @@ impl From<DataFusionError> for Error {
 
 /// An error that several streams hold: it can be read, not taken.
 fn from_shared(error: &DataFusionError) -> Error {
-    if let DataFusionError::External(inner) = error.find_root() {
-        if let Some(inner) = inner.downcast_ref::<Error>() {
-            return match inner {
-                Error::Cancelled => Error::Cancelled,
-                Error::Sql(message) => Error::Sql(message.clone()),
-                Error::Data(message) => Error::Data(message.clone()),
-                Error::Unavailable(message) => Error::Unavailable(message.clone()),
-                Error::Io(message) => Error::Io(message.clone()),
-                Error::Damaged(message) => Error::Damaged(message.clone()),
-                Error::Internal(message) => Error::Internal(message.clone()),
-            };
-        }
+    if let DataFusionError::External(inner) = error.find_root()
+        && let Some(inner) = inner.downcast_ref::<Error>()
+    {
+        return match inner {
+            Error::Cancelled => Error::Cancelled,
+            Error::Sql(message) => Error::Sql(message.clone()),
+            Error::Data(message) => Error::Data(message.clone()),
+            Error::Unavailable(message) => Error::Unavailable(message.clone()),
+            Error::Io(message) => Error::Io(message.clone()),
+            Error::Damaged(message) => Error::Damaged(message.clone()),
+            Error::Internal(message) => Error::Internal(message.clone()),
+        };
     }
     Error::Data(plain(&error.strip_backtrace()))
 }

@@ -56,7 +56,7 @@ fn from(
     let running = session.running();
     let mut reader = reader;
     let mut rows = 0;
-    while let Some(batch) = reader.next() {
+    for batch in reader.by_ref() {
         let batch = batch?;
         if running.is_cancelled() {
             return Err(Error::Cancelled);

@@ -85,18 +85,36 @@ pub(crate) fn join_rows(statement: &Statement, rows: &[Vec<Value>]) -> Result<Op
     }
     let mut insert = insert.clone();
     if let Some(source) = &mut insert.source {
-        source.body = Box::new(ast::SetExpr::Values(ast::Values { rows: all, ..values.clone() }));
+        *source.body = ast::SetExpr::Values(ast::Values { rows: all, ..values.clone() });
     }
     Ok(Some(Statement { text: statement.text.clone(), kind: Kind::Sql(Box::new(ast::Statement::Insert(insert))) }))
 }
 
-/// Puts parameters in the places of `?` and `$1`.
+/// `1e3` as DOUBLE, where `1000.0` is exact: no decimal could hold `5e-324`.
+fn double(digits: &str) -> ast::Expr {
+    ast::Expr::Cast {
+        kind: ast::CastKind::Cast,
+        expr: Box::new(ast::Expr::value(ast::Value::SingleQuotedString(digits.to_owned()))),
+        data_type: ast::DataType::Double(ast::ExactNumberInfo::None),
+        format: None,
+        array: false,
+    }
+}
+
+/// Puts parameters in the places of `?` and `$1`, and doubles in those of numbers with an exponent.
 fn bind(mut sql: ast::Statement, params: &[Value]) -> Result<ast::Statement> {
     let mut next = 0;
     let mut used = vec![false; params.len()];
     let flow = ast::visit_expressions_mut(&mut sql, |expr| {
         let ast::Expr::Value(value) = expr else { return ControlFlow::Continue(()) };
-        let ast::Value::Placeholder(name) = &value.value else { return ControlFlow::Continue(()) };
+        let name = match &value.value {
+            ast::Value::Placeholder(name) => name,
+            ast::Value::Number(digits, _) if digits.contains(['e', 'E']) => {
+                *expr = double(digits);
+                return ControlFlow::Continue(());
+            }
+            _ => return ControlFlow::Continue(()),
+        };
         let index = match name.strip_prefix('$').map(str::parse::<usize>) {
             Some(Ok(number)) if number > 0 => number - 1,
             None if name == "?" => {

@@ -59,7 +59,8 @@ fn a_late_disagreement_says_that_types_came_from_a_sample() {
          sample; (types 'price VARCHAR') sets another type, (sample 'all') looks at all rows first, \
          (on_error 'skip') leaves such rows out"
     );
-    let types = |settings: &ReadOptions| sniff(&[path.clone()], settings, None).unwrap().schema().to_string();
+    let types =
+        |settings: &ReadOptions| sniff(std::slice::from_ref(&path), settings, None).unwrap().schema().to_string();
     assert!(types(&options(&[("sample", "all")])).contains("\"price\": nullable Utf8"));
     let rows: usize = read(&path, &options(&[("sample", "all")])).unwrap().iter().map(|batch| batch.num_rows()).sum();
     assert_eq!(rows, 600_000);
@@ -70,7 +71,7 @@ fn skipped_rows_are_counted_whatever_is_asked_for() {
     let text = "a,b,c\n1,2,x\n3,4\ny,5,z\n\"6\"7,8,9\n10,11,w\n";
     let (_keep, path) = file("s.csv", text);
     let settings = options(&[("on_error", "skip"), ("types", "a INT, b INT"), ("quote", "\"")]);
-    let mut reader = open(&[path.clone()], &settings, None).unwrap();
+    let mut reader = open(std::slice::from_ref(&path), &settings, None).unwrap();
     let batches: Vec<_> = reader.by_ref().map(Result::unwrap).collect();
     assert_eq!(lines(&batches), ["1|2|x", "10|11|w"]);
     assert_eq!(reader.skipped().row_count(), 3);
@@ -80,7 +81,7 @@ fn skipped_rows_are_counted_whatever_is_asked_for() {
         [(3, "2 fields where 3 are expected"), (4, "not of type INTEGER"), (5, "text after the closing quote")]
     );
     for projection in [&[2][..], &[]] {
-        let mut reader = open_projected(&[path.clone()], &settings, None, projection).unwrap();
+        let mut reader = open_projected(std::slice::from_ref(&path), &settings, None, projection).unwrap();
         let rows: usize = reader.by_ref().map(|batch| batch.unwrap().num_rows()).sum();
         assert_eq!((rows, reader.skipped().row_count()), (2, 3));
     }
