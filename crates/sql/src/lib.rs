@@ -11,6 +11,7 @@ mod catalog;
 mod database;
 mod error;
 pub mod files;
+mod float_comparison;
 mod foreign;
 mod functions;
 mod lower;

@@ -2,6 +2,7 @@
 
 use crate::batches::{Outcome, Query};
 use crate::catalog::{Catalog, DEFAULT_SCHEMA};
+use crate::float_comparison::CompareAsFloats;
 use crate::lower::lower;
 use crate::parse::{Statement, parse};
 use crate::progress::{Notes, Progress};
@@ -18,6 +19,7 @@ use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::Analyzer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
@@ -108,10 +110,13 @@ impl Session {
         let memory = usize::try_from(options.memory_limit_bytes).unwrap_or(usize::MAX);
         let environment =
             RuntimeEnvBuilder::new().with_memory_pool(Arc::new(GreedyMemoryPool::new(memory))).build_arc();
+        let mut rules = Analyzer::default().rules;
+        rules.insert(0, Arc::new(CompareAsFloats));
         let mut state = SessionStateBuilder::new_with_default_features()
             .with_config(config)
             .with_runtime_env(environment.unwrap_or_default())
             .with_query_planner(Arc::new(Planner { lowers: true }))
+            .with_analyzer_rules(rules)
             .build();
         functions::register(&mut state, &database);
         let settings = Settings { threads: options.threads, engine_forced_off: false };
