@@ -1,0 +1,6 @@
+//! What the database promises, through its front door. One binary, because each links the whole SQL library; one file
+//! for each promise.
+
+mod answers;
+mod sql_scripts;
+mod tpch;

@@ -1,0 +1,191 @@
+//! The scripts in `tests/slt`, which anyone can extend without compiling anything.
+//!
+//! Each runs in every combination of where the database lives, which engine runs it, and how many threads do:
+//!
+//! - in memory;
+//! - in a file that is closed and opened again every few statements;
+//! - in a file that is copied every few statements, together with its log, and goes on from the copy, as after a crash.
+//!
+//! The answers may not depend on any of it.
+
+use crate::answers::rows_of;
+use sinterdb::{Config, Connection, Database, Error, Outcome};
+use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Statements between two openings. Two primes, so that openings fall on different statements of a script.
+const STATEMENTS_PER_CLOSING: usize = 5;
+const STATEMENTS_PER_CRASH: usize = 7;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    Memory,
+    ClosedFile,
+    CrashedFile,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Setting {
+    place: Place,
+    engine: &'static str,
+    threads: usize,
+}
+
+impl Setting {
+    fn all() -> Vec<Setting> {
+        let mut all = Vec::new();
+        for place in [Place::Memory, Place::ClosedFile, Place::CrashedFile] {
+            for engine in ["auto", "datafusion"] {
+                for threads in [1, 2] {
+                    all.push(Setting { place, engine, threads });
+                }
+            }
+        }
+        all
+    }
+}
+
+/// A database that a script runs against, and that is opened anew under its feet.
+struct Scripted {
+    setting: Setting,
+    directory: TempDir,
+    open: Option<(Database, Connection)>,
+    statement_count: usize,
+    copy_count: usize,
+}
+
+impl Scripted {
+    fn new(setting: Setting) -> Result<Scripted, Error> {
+        let directory = tempfile::tempdir().expect("a directory for the database");
+        let mut scripted = Scripted { setting, directory, open: None, statement_count: 0, copy_count: 0 };
+        scripted.open = Some(scripted.opened()?);
+        Ok(scripted)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.directory.path().join(self.copy_count.to_string()).join("script.sinter")
+    }
+
+    fn opened(&self) -> Result<(Database, Connection), Error> {
+        let config = Config::builder().threads(self.setting.threads).memory_limit_bytes(1 << 30);
+        let database = match self.setting.place {
+            Place::Memory => Database::memory_with(config)?,
+            Place::ClosedFile | Place::CrashedFile => {
+                std::fs::create_dir_all(self.file().parent().unwrap()).unwrap();
+                Database::open_with(self.file(), config)?
+            }
+        };
+        let conn = database.connect();
+        conn.execute(&format!("SET sinter.engine = '{}'", self.setting.engine), &[])?;
+        Ok((database, conn))
+    }
+
+    fn open_anew_when_due(&mut self) -> Result<(), Error> {
+        self.statement_count += 1;
+        match self.setting.place {
+            Place::ClosedFile if self.statement_count.is_multiple_of(STATEMENTS_PER_CLOSING) => {
+                if let Some((database, _)) = self.open.take() {
+                    database.close()?;
+                }
+                self.open = Some(self.opened()?);
+            }
+            Place::CrashedFile if self.statement_count.is_multiple_of(STATEMENTS_PER_CRASH) => {
+                let from = self.file();
+                self.copy_count += 1;
+                let to = self.file();
+                copy_files(from.parent().unwrap(), to.parent().unwrap());
+                let copied = self.opened()?;
+                self.open = Some(copied);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn copy_files(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+impl DB for Scripted {
+    type Error = Error;
+    type ColumnType = DefaultColumnType;
+
+    fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
+        // The runner calls from within an executor of futures, in which no other may run.
+        std::thread::scope(|scope| scope.spawn(|| self.run_here(sql)).join().unwrap_or_else(|_| Err(panicked())))
+    }
+}
+
+fn panicked() -> Error {
+    Error::Internal("the statement panicked".to_owned())
+}
+
+impl Scripted {
+    fn run_here(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
+        let (_, conn) = self.open.as_ref().expect("open until the script ends");
+        let statements = conn.statements(sql)?;
+        let [statement] = &statements[..] else {
+            return Err(Error::Sql(format!("one statement is wanted, here are {}", statements.len())));
+        };
+        let output = match conn.run(statement, &[])? {
+            Outcome::Done { rows, .. } => DBOutput::StatementComplete(rows.unwrap_or(0)),
+            Outcome::Rows(query) => {
+                let types = vec![DefaultColumnType::Any; query.schema().fields().len()];
+                DBOutput::Rows { types, rows: query.collect()?.iter().flat_map(rows_of).collect() }
+            }
+        };
+        self.open_anew_when_due()?;
+        Ok(output)
+    }
+}
+
+/// Runs one script in all settings.
+fn run(name: &str) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/slt").join(name);
+    for setting in Setting::all() {
+        let mut runner = Runner::new(|| async move { Scripted::new(setting) });
+        if let Err(error) = runner.run_file(&script) {
+            panic!("{name}, {setting:?}:\n{}", error.display(false));
+        }
+    }
+}
+
+macro_rules! scripts {
+    ($($name:ident)*) => {
+        $(#[test]
+        fn $name() {
+            run(concat!(stringify!($name), ".slt"));
+        })*
+
+        #[test]
+        fn every_script_is_in_the_list() {
+            let listed = [$(concat!(stringify!($name), ".slt")),*];
+            let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/slt");
+            for entry in std::fs::read_dir(directory).unwrap() {
+                let name = entry.unwrap().file_name().into_string().unwrap();
+                assert!(!name.ends_with(".slt") || listed.contains(&name.as_str()), "{name} is not listed");
+            }
+        }
+    };
+}
+
+scripts! {
+    aggregates
+    create_drop
+    delete_update
+    errors
+    filters
+    floats
+    forced_schemes
+    insert
+    joins_groups
+    nulls
+    stale_traps
+    types
+}
