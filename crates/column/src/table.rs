@@ -153,11 +153,9 @@ impl ColumnTable {
             return;
         }
         let kept: HashSet<PageId> =
-            state.groups[same..].iter().flat_map(|entry| entry.group.pages()).map(|page| page.id()).collect();
-        let shared: HashSet<PageId> =
-            state.groups[..same].last().iter().flat_map(|entry| entry.group.pages()).map(|page| page.id()).collect();
+            state.groups.iter().flat_map(|entry| entry.group.pages()).map(|page| page.id()).collect();
         for page in old.groups[same..].iter().flat_map(|entry| entry.group.pages()) {
-            if !kept.contains(&page.id()) && !shared.contains(&page.id()) {
+            if !kept.contains(&page.id()) {
                 page.release();
             }
         }
@@ -209,82 +207,98 @@ impl ColumnTable {
         Ok(())
     }
 
-    /// Keeps delta batches few: neighbours of similar size become one, and a row group's worth is pressed. Nothing is
-    /// logged, since the rows stay the same; a crash brings the smaller batches back.
+    /// Keeps delta batches few: neighbours of similar size become one, and a row group's worth is pressed, where
+    /// `may_press` allows writing. Nothing is logged, since the rows stay the same; a crash brings the smaller batches
+    /// back.
     ///
     /// # Errors
     /// Those of encoding and writing; the state is then as before.
-    pub fn settle(&self, threads: usize) -> Result<()> {
+    pub fn settle(&self, threads: usize, may_press: bool) -> Result<()> {
         let mut state = (*self.state()).clone();
         let before = state.groups.len();
-        let first_fresh = state.groups.iter().position(|entry| entry.group.is_fresh()).unwrap_or(before);
-        let fresh_rows: usize = state.groups[first_fresh..].iter().map(|entry| entry.group.rows).sum();
-        if fresh_rows >= ROW_GROUP_LEN {
-            self.press_tail(&mut state, first_fresh, threads)?;
-        } else {
-            while state.groups.len() >= first_fresh + 2 {
-                let [.., left, right] = &state.groups[..] else { break };
-                if left.group.rows > 2 * right.group.rows {
-                    break;
-                }
-                let (rows, row_ids, columns) = self.gather(&[left.clone(), right.clone()])?;
-                let merged = match rows {
-                    0 => None,
-                    _ => Some(fresh_group(self.id, &self.schema, rows, row_ids, &columns)?.0),
-                };
-                state.groups.truncate(state.groups.len() - 2);
-                state.groups.extend(merged.map(|group| GroupEntry { group: Arc::new(group), deleted: None }));
+        while let [.., left, right] = &state.groups[..] {
+            let rows = left.live_rows() + right.live_rows();
+            if !left.group.is_fresh()
+                || !right.group.is_fresh()
+                || rows > ROW_GROUP_LEN
+                || left.group.rows > 2 * right.group.rows
+            {
+                break;
+            }
+            let (rows, row_ids, columns) = self.gather(&[left.clone(), right.clone()])?;
+            state.groups.truncate(state.groups.len() - 2);
+            if rows > 0 {
+                let (group, _) = fresh_group(self.id, &self.schema, rows, row_ids, &columns)?;
+                state.groups.push(GroupEntry { group: Arc::new(group), deleted: None });
             }
         }
-        if state.groups.len() != before || fresh_rows >= ROW_GROUP_LEN {
+        let fresh_rows: usize =
+            state.groups.iter().rev().map_while(|entry| entry.group.is_fresh().then_some(entry.group.rows)).sum();
+        if state.groups.len() != before {
             self.publish(state);
+        }
+        if fresh_rows >= ROW_GROUP_LEN && may_press {
+            self.press(threads)?;
         }
         Ok(())
     }
 
-    /// Presses every delta batch, together with small or sparse row groups before them. What a checkpoint does first.
+    /// Presses every delta batch and every row group that is mostly deleted, together with small row groups before
+    /// them. What a checkpoint does first.
     ///
     /// # Errors
     /// Those of encoding and writing; the state is then as before.
     pub fn press(&self, threads: usize) -> Result<()> {
         let mut state = (*self.state()).clone();
         let dropped = state.drop_empty_groups();
-        let mut from = state.groups.iter().position(|entry| entry.group.is_fresh()).unwrap_or(state.groups.len());
-        let mut rows: usize = state.groups[from..].iter().map(GroupEntry::live_rows).sum();
-        // A small group before the tail is pressed once more with it; the factor keeps that work logarithmic.
-        while from > 0 && rows > 0 && state.groups[from - 1].live_rows() <= rows && rows < ROW_GROUP_LEN {
-            from -= 1;
-            rows += state.groups[from].live_rows();
-        }
-        if rows == 0 && dropped.is_empty() {
+        let loose = |entry: &GroupEntry| entry.group.is_fresh() || 2 * entry.live_rows() < entry.group.rows;
+        if dropped.is_empty() && !state.groups.iter().any(loose) {
             return Ok(());
         }
-        self.press_tail(&mut state, from, threads)?;
+        let mut settled: Vec<GroupEntry> = Vec::new();
+        let mut rest = std::mem::take(&mut state.groups).into_iter().peekable();
+        while let Some(entry) = rest.next() {
+            if !loose(&entry) {
+                settled.push(entry);
+                continue;
+            }
+            let mut rows = entry.live_rows();
+            let mut run = vec![entry];
+            while let Some(next) = rest.next_if(loose) {
+                rows += next.live_rows();
+                run.push(next);
+            }
+            // A small group before is pressed once more with them; the factor keeps that work logarithmic.
+            while let Some(small) = settled.pop_if(|last| rows < ROW_GROUP_LEN && last.live_rows() <= rows) {
+                rows += small.live_rows();
+                run.insert(0, small);
+            }
+            settled.extend(self.pressed(&run, threads)?);
+        }
+        state.groups = settled;
         self.publish(state);
         Ok(())
     }
 
-    /// Replaces the groups from `from` on by pressed ones without deleted rows.
-    fn press_tail(&self, state: &mut TableState, from: usize, threads: usize) -> Result<()> {
-        let tail = state.groups.split_off(from);
+    /// The living rows of neighbouring groups as few pressed ones.
+    fn pressed(&self, run: &[GroupEntry], threads: usize) -> Result<Vec<GroupEntry>> {
         let mut chunks = ChunkWriter::new(self.store(), self.schema.columns.len());
         let mut start = 0;
-        while start < tail.len() {
+        while start < run.len() {
             let mut end = start;
             let mut rows = 0;
-            while end < tail.len() && (end == start || rows + tail[end].live_rows() <= ROW_GROUP_LEN) {
-                rows += tail[end].live_rows();
+            while end < run.len() && (end == start || rows + run[end].live_rows() <= ROW_GROUP_LEN) {
+                rows += run[end].live_rows();
                 end += 1;
             }
-            let (rows, row_ids, columns) = self.gather(&tail[start..end])?;
+            let (rows, row_ids, columns) = self.gather(&run[start..end])?;
             if rows > 0 {
                 chunks.push(rows, row_ids, press(&self.schema, &columns, threads)?)?;
             }
             start = end;
         }
         let (groups, _) = chunks.finish()?;
-        state.groups.extend(groups.into_iter().map(|group| GroupEntry { group: Arc::new(group), deleted: None }));
-        Ok(())
+        Ok(groups.into_iter().map(|group| GroupEntry { group: Arc::new(group), deleted: None }).collect())
     }
 
     /// The living rows of some groups, with their ids.

@@ -3,7 +3,7 @@
 use crate::catalog::{Catalog, TableName};
 use crate::{Error, Result, Session};
 use sinter_column::{Change, ColumnTable, TableSchema, TableState};
-use sinter_storage::{CheckpointWriter, ObjectId, Options, PageId, PageKind, RealFileSystem, Store, Synchronous};
+use sinter_storage::{CheckpointWriter, FileSystem, ObjectId, Options, PageId, PageKind, Store, Synchronous};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,6 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// A checkpoint is made once the log is this long: replaying more at an opening would be felt.
 const LOG_BYTES_MAX: u64 = 64 << 20;
+
+/// Replay keeps delta batches few as it goes, or the last of many small inserts would cost as much as all before.
+const TRANSACTIONS_PER_SETTLING: u64 = 64;
 
 /// How a database is opened.
 #[derive(Clone, Debug)]
@@ -25,6 +28,8 @@ pub struct DatabaseOptions {
     pub read_only: bool,
     /// A file that does not exist is created.
     pub create: bool,
+    /// Where files live; tests put one that dies on purpose.
+    pub file_system: Arc<dyn FileSystem>,
 }
 
 /// An open database; everything that sessions share.
@@ -92,7 +97,7 @@ impl Database {
             pool_bytes_max: usize::try_from(self.options.memory_limit_bytes / 2).unwrap_or(usize::MAX),
             read_only: self.options.read_only,
         };
-        let (store, recovery) = Store::open(Arc::new(RealFileSystem), path, options)?;
+        let (store, recovery) = Store::open(Arc::clone(&self.options.file_system), path, options)?;
         self.store = Arc::new(store);
         let mut catalog = Catalog::default();
         let mut writer = Writer::default();
@@ -101,12 +106,17 @@ impl Database {
             writer.catalog_page = Some(root);
             writer.checkpointed = catalog.tables.values().map(|table| (table.id(), table.state())).collect();
         }
-        let mut replayed = 0;
+        let mut replayed = 0u64;
         for transaction in recovery.transactions {
             for record in &transaction?.records {
                 catalog.apply(record, &self.store)?;
             }
             replayed += 1;
+            if replayed % TRANSACTIONS_PER_SETTLING == 0 {
+                for table in catalog.tables.values() {
+                    table.settle(self.options.threads, !self.options.read_only)?;
+                }
+            }
         }
         self.notes = recovery.notes;
         if replayed > 0 {
@@ -114,7 +124,7 @@ impl Database {
         }
         if !self.options.read_only {
             for table in catalog.tables.values() {
-                table.settle(self.options.threads)?;
+                table.settle(self.options.threads, true)?;
             }
             self.free_unreachable_pages(&catalog, &writer);
         }
@@ -270,7 +280,7 @@ impl Write<'_> {
     fn after_commit(&mut self, tables: &[Arc<ColumnTable>]) -> Result<()> {
         for table in tables {
             // What was committed stays committed: a full disk here only means that delta batches stay as they are.
-            let _ = table.settle(self.database.options.threads);
+            let _ = table.settle(self.database.options.threads, true);
         }
         if self.database.store.stats().log_bytes > LOG_BYTES_MAX {
             self.checkpoint()?;
