@@ -2,7 +2,9 @@
 
 use crate::Synchronous;
 use sinter_sql::DatabaseOptions;
+use sinter_storage::{FileSystem, RealFileSystem};
 use std::num::NonZero;
+use std::sync::Arc;
 
 /// Taken where the machine does not say how much memory it has.
 const MEMORY_FALLBACK_BYTES: u64 = 1 << 30;
@@ -15,6 +17,7 @@ pub struct Config {
     synchronous: Synchronous,
     read_only: bool,
     create: bool,
+    file_system: Arc<dyn FileSystem>,
 }
 
 impl Default for Config {
@@ -25,6 +28,7 @@ impl Default for Config {
             synchronous: Synchronous::Full,
             read_only: false,
             create: true,
+            file_system: Arc::new(RealFileSystem),
         }
     }
 }
@@ -66,6 +70,13 @@ impl Config {
         self
     }
 
+    /// Where files live. For tests of what a crash leaves; not part of the interface.
+    #[doc(hidden)]
+    pub fn file_system(mut self, file_system: Arc<dyn FileSystem>) -> Config {
+        self.file_system = file_system;
+        self
+    }
+
     pub(crate) fn options(&self) -> DatabaseOptions {
         let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, NonZero::get));
         DatabaseOptions {
@@ -76,6 +87,7 @@ impl Config {
             synchronous: self.synchronous,
             read_only: self.read_only,
             create: self.create,
+            file_system: Arc::clone(&self.file_system),
         }
     }
 }

@@ -1,1 +1,153 @@
+//! Ungrouped filters and aggregates run wholly in our engine, on the encoded form, and what a filter rejects is not
+//! decoded: EXPLAIN and the counters of EXPLAIN ANALYZE say so.
 
+use crate::answers::lines;
+use sinterdb::{Connection, Database};
+
+fn plan(conn: &Connection, sql: &str) -> Vec<String> {
+    lines(conn, &format!("EXPLAIN {sql}"))
+}
+
+#[track_caller]
+fn assert_ours(conn: &Connection, sql: &str) {
+    let plan = plan(conn, sql);
+    assert!(plan[0].starts_with("sinter: "), "{sql}\n{}", plan.join("\n"));
+    assert!(!plan.iter().any(|line| line.contains("datafusion:")), "{sql}\n{}", plan.join("\n"));
+}
+
+/// What EXPLAIN ANALYZE counted.
+#[derive(Debug, PartialEq)]
+struct Counted {
+    groups_pruned: u64,
+    vectors_rejected: u64,
+    vectors: u64,
+    filters_encoded: u64,
+    filters_decoded: u64,
+    rows_selected: u64,
+    bytes_decoded: u64,
+    vectors_decoded: u64,
+}
+
+fn counted(conn: &Connection, sql: &str) -> Counted {
+    let lines = lines(conn, &format!("EXPLAIN ANALYZE {sql}"));
+    let numbers = |start: &str| -> Vec<u64> {
+        let line = lines.iter().find(|line| line.trim_start().starts_with(start) && !line.starts_with("bytes"));
+        let line = line.unwrap_or_else(|| panic!("no line '{start}' in\n{}", lines.join("\n")));
+        line.split(|char: char| !char.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
+    };
+    let (groups, vectors) = (numbers("row groups:"), numbers("vectors:"));
+    let (rows, bytes) = (numbers("rows:"), numbers("bytes:"));
+    Counted {
+        groups_pruned: groups[0],
+        vectors_rejected: vectors[0],
+        vectors: vectors[1],
+        filters_encoded: vectors[2],
+        filters_decoded: vectors[3],
+        rows_selected: rows[0],
+        bytes_decoded: bytes[1],
+        vectors_decoded: bytes[2],
+    }
+}
+
+/// Three row groups; `pressed` WITH options for single columns.
+fn table(options: &str) -> Connection {
+    let conn = Database::memory().unwrap().connect();
+    let create = "CREATE TABLE t (id BIGINT, k INT, n BIGINT, s VARCHAR, f DOUBLE, d DECIMAL(12, 2), day DATE)";
+    conn.execute(&format!("{create} {options}"), &[]).unwrap();
+    conn.execute(
+        "INSERT INTO t SELECT value, value % 8, CASE WHEN value % 5 = 0 THEN NULL ELSE value * 7919 % 100003 END, \
+         'name ' || (value / 1024), value * 0.25, CAST(value % 10000 AS DECIMAL(12, 2)) / 100, \
+         DATE '2020-01-01' + CAST(value % 366 AS INT) FROM generate_series(1, 300000)",
+        &[],
+    )
+    .unwrap();
+    conn
+}
+
+#[test]
+fn tpch_q6_uses_no_datafusion_operator_and_decodes_only_what_it_needs() {
+    let conn = Database::memory().unwrap().connect();
+    crate::tpch::load(&conn);
+    let sql = crate::tpch::query(6);
+    let sql = sql.trim().trim_end_matches(';');
+    assert_ours(&conn, sql);
+    let counted = counted(&conn, sql);
+    assert!(counted.filters_encoded > 0, "{counted:?}");
+    assert_eq!(counted.filters_decoded, 0, "{counted:?}");
+    // Two columns are summed, at 8 bytes each in their plain form: nothing of the rejected rows was decoded.
+    assert_eq!(counted.bytes_decoded, counted.rows_selected * 2 * 8, "{counted:?}");
+}
+
+#[test]
+fn ungrouped_filters_and_aggregates_use_no_datafusion_operator() {
+    let conn = table("");
+    for sql in [
+        "SELECT count(*) FROM t",
+        "SELECT count(*) AS rows, sum(n) AS total FROM t WHERE k = 3",
+        "SELECT min(id), max(id), sum(id), avg(n), count(n) FROM t WHERE id BETWEEN 1000 AND 200000",
+        "SELECT sum(d * (1 - d)) FROM t WHERE day >= DATE '2020-02-01' AND f < 100.5",
+        "SELECT max(s), min(day) FROM t WHERE s LIKE 'name 1%' OR k IN (1, 2)",
+        "SELECT sum(CASE WHEN k = 1 THEN id ELSE 0 END) FROM t WHERE n IS NOT NULL",
+        "SELECT count(*) FILTER (WHERE k = 1), sum(id) FILTER (WHERE n IS NULL) FROM t",
+        "SELECT max(id) - min(id) AS span FROM t",
+        "SELECT 100.0 * sum(CASE WHEN k = 1 THEN d ELSE 0 END) / sum(d) AS share FROM t",
+        "SELECT c FROM (SELECT count(*) AS c FROM t WHERE k = 2) AS q",
+        "SELECT count(*) FROM (SELECT id AS x FROM t WHERE k = 2) AS q WHERE x > 10",
+        "SELECT id, s FROM t WHERE id > 299990",
+        "SELECT id + 1 AS next FROM t WHERE k = 2 LIMIT 5",
+        "SELECT * FROM t",
+    ] {
+        assert_ours(&conn, sql);
+    }
+}
+
+#[test]
+fn what_stays_with_datafusion_is_named_and_can_be_all() {
+    let conn = table("");
+    let grouped = plan(&conn, "SELECT k, count(*) FROM t WHERE id > 5 GROUP BY k").join("\n");
+    assert!(grouped.contains("datafusion: AggregateExec"), "{grouped}");
+    assert!(grouped.contains("sinter: Scan t"), "{grouped}");
+    conn.execute("SET sinter.engine = 'datafusion'", &[]).unwrap();
+    let forced = plan(&conn, "SELECT sum(n) FROM t WHERE k = 3").join("\n");
+    assert!(forced.contains("datafusion: AggregateExec"), "{forced}");
+}
+
+#[test]
+fn zone_maps_prune_row_groups() {
+    let conn = table("");
+    let one = counted(&conn, "SELECT sum(n) FROM t WHERE id = 200000");
+    assert_eq!((one.groups_pruned, one.rows_selected), (2, 1), "{one:?}");
+    let none = counted(&conn, "SELECT sum(n) FROM t WHERE id > 300000");
+    assert_eq!((none.groups_pruned, none.vectors_decoded), (3, 0), "{none:?}");
+}
+
+/// Schemes that compare without decoding: each column is asked in its own.
+#[test]
+fn comparisons_run_on_the_encoded_form_and_rejected_vectors_stay_undecoded() {
+    let conn = table(
+        "WITH (compression_id = 'for', compression_k = 'bitpack', compression_s = 'dict', compression_d = 'pfor', \
+         compression_day = 'dict')",
+    );
+    for (condition, rows) in [
+        ("id BETWEEN 150000 AND 150099", 100),
+        ("s = 'name 100'", 1024),
+        ("s IN ('name 100', 'name 200') AND k < 4", 1024),
+        ("id < 1000 AND day > DATE '2020-12-01'", 60),
+        ("d = 0.01 AND id <= 20000", 2),
+    ] {
+        let counted = counted(&conn, &format!("SELECT sum(n) FROM t WHERE {condition}"));
+        assert_eq!(counted.filters_decoded, 0, "{condition}: {counted:?}");
+        assert!(counted.filters_encoded > 0, "{condition}: {counted:?}");
+        assert_eq!(counted.rows_selected, rows, "{condition}: {counted:?}");
+        // Only the column that is summed is decoded, and of it only vectors that hold survivors.
+        assert!(counted.vectors_decoded <= counted.vectors - counted.vectors_rejected, "{condition}: {counted:?}");
+        assert!(counted.bytes_decoded <= counted.vectors_decoded * 1024 * 8, "{condition}: {counted:?}");
+    }
+}
+
+#[test]
+fn a_count_without_conditions_decodes_nothing() {
+    let conn = table("");
+    let all = counted(&conn, "SELECT count(*) FROM t");
+    assert_eq!(all.bytes_decoded, 0, "{all:?}");
+}

@@ -2,5 +2,8 @@
 //! for each promise.
 
 mod answers;
+mod engine;
+mod kill;
+mod reopen;
 mod sql_scripts;
 mod tpch;

@@ -48,11 +48,16 @@ fn append(conn: &Connection, table: &str, batches: impl RecordBatchReader) {
     conn.append(table, &mut batches).unwrap();
 }
 
+/// The text of a query.
+pub(crate) fn query(number: usize) -> String {
+    std::fs::read_to_string(folder().join(format!("queries/q{number:02}.sql"))).unwrap()
+}
+
 /// Compares the answers of all queries; all that differ are told at once.
 fn check_all(conn: &Connection) {
     let mut wrong = Vec::new();
     for number in 1..=22 {
-        let sql = std::fs::read_to_string(folder().join(format!("queries/q{number:02}.sql"))).unwrap();
+        let sql = query(number);
         let answers = std::fs::read_to_string(folder().join(format!("answers/sf0.1/q{number:02}.csv"))).unwrap();
         let expected: Vec<Vec<String>> = answers.lines().skip(1).map(csv_fields).collect();
         match rows(conn, &sql) {
