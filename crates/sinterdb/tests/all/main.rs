@@ -3,6 +3,7 @@
 
 mod answers;
 mod engine;
+mod golden;
 mod kill;
 mod reopen;
 mod sql_scripts;
