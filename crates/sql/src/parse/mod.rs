@@ -67,7 +67,7 @@ pub fn parse(script: &str) -> Result<Vec<Statement>> {
         if first.token == Token::EOF {
             return Ok(statements);
         }
-        let kind = statement(&mut parser).map_err(|error| describe(error, &parser))?;
+        let kind = statement(&mut parser).map_err(|error| describe(error, &parser, script))?;
         let next = parser.peek_token();
         let stop = match next.token {
             Token::EOF => end,
@@ -93,7 +93,7 @@ fn unexpected(token: &TokenWithSpan) -> Error {
     Error::Sql(format!("expected the end of the statement, found '{}' at line {line}, column {column}", token.token))
 }
 
-fn describe(error: ParserError, parser: &Parser<'_>) -> Error {
+fn describe(error: ParserError, parser: &Parser<'_>, script: &str) -> Error {
     match error {
         ParserError::RecursionLimitExceeded => {
             Error::Sql(format!("the statement nests deeper than {DEPTH_MAX}; split it with WITH or temporary tables"))
@@ -103,7 +103,10 @@ fn describe(error: ParserError, parser: &Parser<'_>) -> Error {
         }
         ParserError::ParserError(message) | ParserError::TokenizerError(message) => {
             let Location { line, column } = parser.peek_token().span.start;
-            Error::Sql(if line == 0 { message } else { format!("{message} at line {line}, column {column}") })
+            Error::Sql(match line {
+                0 => format!("{message} at line {}, where the text ends", script.lines().count()),
+                _ => format!("{message} at line {line}, column {column}"),
+            })
         }
     }
 }
