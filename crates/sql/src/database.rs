@@ -112,7 +112,7 @@ impl Database {
                 catalog.apply(record, &self.store)?;
             }
             replayed += 1;
-            if replayed % TRANSACTIONS_PER_SETTLING == 0 {
+            if replayed.is_multiple_of(TRANSACTIONS_PER_SETTLING) {
                 for table in catalog.tables.values() {
                     table.settle(self.options.threads, !self.options.read_only)?;
                 }

@@ -34,11 +34,14 @@ const HEADER_BYTES: u64 = 2 * 4096;
 /// The rows of the table: (id, v).
 type Rows = Vec<(i64, i64)>;
 
+/// What a statement does to the model.
+type Effect = Box<dyn Fn(&mut Rows)>;
+
 /// The n-th statement, and what it does to the rows. The same for the same seed, in parent and child.
-fn statement(seed: u64, n: i64) -> (String, Box<dyn Fn(&mut Rows)>) {
+fn statement(seed: u64, n: i64) -> (String, Effect) {
     let mut random = SmallRng::seed_from_u64(seed.wrapping_mul(1_000_003).wrapping_add(n.cast_unsigned()));
     let first = n * 1_000_000;
-    let insert = |count: i64| -> (String, Box<dyn Fn(&mut Rows)>) {
+    let insert = |count: i64| -> (String, Effect) {
         let sql = format!("INSERT INTO t SELECT {first} + value, value * 3 FROM generate_series(1, {count})");
         (sql, Box::new(move |rows| rows.extend((1..=count).map(|value| (first + value, value * 3)))))
     };

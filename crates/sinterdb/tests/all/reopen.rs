@@ -27,7 +27,7 @@ fn a_closed_database_is_one_file_and_opens_as_it_was() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("one.sinter");
     closed(&path);
-    assert_eq!(files_in(directory.path()), [path.clone()]);
+    assert_eq!(files_in(directory.path()), std::slice::from_ref(&path));
     for _ in 0..2 {
         let database = Database::open(&path).unwrap();
         assert!(!database.is_new());
