@@ -76,6 +76,7 @@ pub(crate) fn read_fresh_group(schema: &TableSchema, payload: &[u8]) -> Result<R
         drop(block);
         segments.push(Segment { place: SegmentPlace::Held(place), stats });
     }
+    input.end()?;
     Ok(RowGroup { rows, row_ids, segments })
 }
 

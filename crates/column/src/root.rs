@@ -46,6 +46,7 @@ pub(crate) fn read(table: &str, schema: &TableSchema, store: &Arc<Store>, bytes:
         }
         groups.push(GroupEntry { group: Arc::new(group), deleted });
     }
+    input.end()?;
     Ok(TableState { groups, next_row_id })
 }
 

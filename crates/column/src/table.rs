@@ -197,6 +197,7 @@ impl ColumnTable {
                         state.groups.push(GroupEntry { group: Arc::new(group), deleted: None });
                     }
                 }
+                input.end()?;
             }
             RecordTag::ROWS_DELETED => {
                 state.delete(&read_deleted(&record.payload)?);

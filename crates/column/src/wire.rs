@@ -336,8 +336,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// True when everything was read.
-    pub fn is_done(&self) -> bool {
-        self.rest.is_empty()
+    /// Nothing may be left.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where bytes follow: what wrote them meant something that we do not know.
+    pub fn end(&self) -> Result<()> {
+        match self.rest.len() {
+            0 => Ok(()),
+            left => Err(self.damaged(format!("{left} bytes follow where nothing should"))),
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! docs/format/table.md and catalog.md say what the code writes: their tables name the tags, and the bytes of their
-//! examples are written here anew.
+//! docs/format/table.md says what the code writes: its tables name the tags, and the bytes of its examples are written
+//! here anew.
 
 use arrow::array::{ArrayRef, Int32Array, RecordBatch};
 use sinter_codec::{BlockStats, Scalar};
@@ -237,22 +237,4 @@ fn table_root() {
     delete(&store, &table, vec![1]);
     table.press(1).unwrap();
     assert_eq!(hex(&example("table", "The table root")), hex(&table.root_bytes().unwrap()));
-}
-
-/// The catalog is written by the SQL room; its page is a schema between numbers and names that this room can read.
-#[test]
-fn the_catalog_page_reads_as_it_says() {
-    let bytes = example("catalog", "The catalog page");
-    let mut input = Reader::new("catalog", &bytes);
-    assert_eq!((input.u8().unwrap(), input.u64().unwrap(), input.count().unwrap()), (1, 2, 1));
-    let entry = (input.u8().unwrap(), input.u64().unwrap(), input.text().unwrap(), input.text().unwrap());
-    assert_eq!(entry, (1, 1, "public".to_owned(), "t".to_owned()));
-    let schema = TableSchema::read(&mut input).unwrap();
-    let columns: Vec<_> = schema.columns.iter().map(|column| (&column.name[..], &column.ty, column.nullable)).collect();
-    assert_eq!(columns, [("a", &LogicalType::Int32, false), ("b", &LogicalType::Utf8, true)]);
-    assert_eq!(input.u64().unwrap(), 1, "the table's root page");
-    assert!(input.is_done());
-
-    let put = example("catalog", "Log record 16: catalog put");
-    assert!(bytes.windows(put.len() - 1).any(|window| window == &put[1..]), "the record holds name and schema alike");
 }

@@ -18,11 +18,11 @@ impl fmt::Display for Pipeline {
             Ok(plan) => {
                 let encoded = plan.encoded_text(&name);
                 if !encoded.is_empty() {
-                    write!(f, "\n  filter on encoded: {}", encoded.join(" AND "))?;
+                    write!(f, "\n  filter pushed to blocks: {}", encoded.join(" AND "))?;
                 }
                 if !plan.decoded().is_empty() {
                     let decoded: Vec<String> = plan.decoded().iter().map(&text).collect();
-                    write!(f, "\n  filter on decoded: {}", decoded.join(" AND "))?;
+                    write!(f, "\n  filter on values: {}", decoded.join(" AND "))?;
                 }
             }
             Err(error) => write!(f, "\n  {error}")?,

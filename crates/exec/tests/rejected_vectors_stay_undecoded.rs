@@ -143,7 +143,7 @@ fn explain_says_what_runs_on_the_encoded_form() {
     let text = pipeline(&table, filter, Output::Aggregate(vec![count_star()])).to_string();
     assert_eq!(
         text,
-        "Scan memory [c0, c1, c2]\n  filter on encoded: c0 BETWEEN 5000 AND 5009\n  \
-         filter on decoded: c0 < c1\n  aggregate: count(*)"
+        "Scan memory [c0, c1, c2]\n  filter pushed to blocks: c0 BETWEEN 5000 AND 5009\n  \
+         filter on values: c0 < c1\n  aggregate: count(*)"
     );
 }

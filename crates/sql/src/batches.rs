@@ -79,19 +79,20 @@ impl Query {
     /// [`Error`].
     pub fn stream(self) -> Result<Batches> {
         let schema = self.schema;
-        let receiver = match self.source {
+        let (receiver, running) = match self.source {
             Source::Ready(batches) => {
                 let (sender, receiver) = tokio::sync::mpsc::channel(batches.len().max(1));
                 for batch in batches {
                     // The channel was made large enough, and its other end is still here.
                     let _ = sender.try_send(Ok(batch));
                 }
-                receiver
+                (receiver, None)
             }
             Source::Plan { plan, context, running } => {
                 let (sender, receiver) = tokio::sync::mpsc::channel(BATCHES_AHEAD);
                 let runtime = running.runtime()?;
                 let outer = Arc::clone(&schema);
+                let asked = running.clone();
                 let task = runtime.spawn({
                     let sender = sender.clone();
                     async move {
@@ -122,10 +123,10 @@ impl Query {
                         let _ = sender.send(Err(error)).await;
                     }
                 });
-                receiver
+                (receiver, Some(asked))
             }
         };
-        Ok(Batches { schema, receiver })
+        Ok(Batches { schema, receiver, running })
     }
 }
 
@@ -139,6 +140,8 @@ impl std::fmt::Debug for Query {
 pub struct Batches {
     schema: SchemaRef,
     receiver: tokio::sync::mpsc::Receiver<Result<RecordBatch>>,
+    /// `None` once there is nothing to interrupt.
+    running: Option<Running>,
 }
 
 impl Batches {
@@ -152,7 +155,13 @@ impl Iterator for Batches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Result<RecordBatch>> {
-        pollster::block_on(self.receiver.recv())
+        let Some(running) = &self.running else { return pollster::block_on(self.receiver.recv()) };
+        let next = pollster::block_on(running.next_of(&mut self.receiver));
+        if !matches!(next, Some(Ok(_))) {
+            self.running = None;
+            self.receiver.close();
+        }
+        next
     }
 }
 

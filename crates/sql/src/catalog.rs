@@ -98,6 +98,7 @@ impl Catalog {
                 }
                 let name = TableName { schema: input.text()?, table: input.text()? };
                 let schema = Arc::new(TableSchema::read(&mut input)?);
+                input.end()?;
                 let table = ColumnTable::create(record.object, &name.to_string(), schema, Arc::clone(store));
                 self.next_object = self.next_object.max(record.object.0 + 1);
                 self.tables.insert(name, Arc::new(table));
@@ -163,6 +164,56 @@ impl Catalog {
             roots.insert(id, root);
             catalog.tables.insert(name, Arc::new(table));
         }
+        input.end()?;
         Ok((catalog, roots))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sinter_column::ColumnSchema;
+    use sinter_exec::LogicalType;
+
+    /// The first block of hex below a heading of docs/format/catalog.md, in one line.
+    fn example(heading: &str) -> String {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/format/catalog.md");
+        let text = std::fs::read_to_string(page).unwrap();
+        let section = text.split(&format!("\n## {heading}\n")).nth(1).unwrap_or_else(|| panic!("no heading {heading}"));
+        let block = section.split("```hex\n").nth(1).unwrap().split("```").next().unwrap();
+        let bytes = block.lines().flat_map(|line| line.split("  ").next().unwrap_or_default().split_whitespace());
+        bytes.collect::<Vec<_>>().join(" ")
+    }
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_format_page_shows_what_is_written() {
+        let column = |name: &str, ty, nullable| ColumnSchema {
+            name: name.to_owned(),
+            ty,
+            nullable,
+            compression: None,
+            default: None,
+        };
+        let columns = vec![column("a", LogicalType::Int32, false), column("b", LogicalType::Utf8, true)];
+        let name = TableName { schema: DEFAULT_SCHEMA.to_owned(), table: "t".to_owned() };
+        let schema = TableSchema { columns, options: Vec::new() };
+        let (catalog, _, record) = Catalog::default().with_table(name, schema, &Arc::new(Store::memory()));
+        assert_eq!(hex(&catalog.page_bytes(&|_| PageId(1))), example("The catalog page"));
+        assert_eq!(hex(&record.payload), example("Log record 16: catalog put"));
+    }
+
+    #[test]
+    fn bytes_behind_a_record_are_damage() {
+        let store = Arc::new(Store::memory());
+        let name = TableName { schema: DEFAULT_SCHEMA.to_owned(), table: "t".to_owned() };
+        let schema = TableSchema { columns: Vec::new(), options: Vec::new() };
+        let (_, _, mut record) = Catalog::default().with_table(name, schema, &store);
+        record.payload.push(0);
+        let error = Catalog::default().apply(&record, &store).unwrap_err().to_string();
+        assert!(error.contains("1 bytes follow"), "{error}");
     }
 }

@@ -2,11 +2,13 @@
 
 use crate::catalog::{Catalog, TableName};
 use crate::{Error, Result, Session};
+use datafusion::execution::memory_pool::GreedyMemoryPool;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use sinter_column::{Change, ColumnTable, TableSchema, TableState};
-use sinter_storage::{CheckpointWriter, FileSystem, ObjectId, Options, PageId, PageKind, Store, Synchronous};
+use sinter_storage::{CheckpointWriter, FileSystem, ObjectId, Options, PageId, PageKind, Record, Store, Synchronous};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// A checkpoint is made once the log is this long: replaying more at an opening would be felt.
@@ -43,7 +45,8 @@ pub struct Database {
     is_new: bool,
     notes: Vec<String>,
     closed: AtomicBool,
-    memory_limit_bytes: AtomicU64,
+    /// What queries in DataFusion may use beside the pool; all sessions share it.
+    runtime_environment: Mutex<Arc<RuntimeEnv>>,
 }
 
 /// What only the writer needs: where checkpoints put each table, and what they held then.
@@ -75,7 +78,7 @@ impl Database {
             is_new: true,
             notes: Vec::new(),
             closed: AtomicBool::new(false),
-            memory_limit_bytes: AtomicU64::new(options.memory_limit_bytes),
+            runtime_environment: Mutex::new(environment_of(options.memory_limit_bytes)?),
             options,
         };
         if let Some(path) = path {
@@ -94,7 +97,7 @@ impl Database {
         }
         let options = Options {
             synchronous: self.options.synchronous,
-            pool_bytes_max: usize::try_from(self.options.memory_limit_bytes / 2).unwrap_or(usize::MAX),
+            pool_bytes_max: half(self.options.memory_limit_bytes),
             read_only: self.options.read_only,
         };
         let (store, recovery) = Store::open(Arc::clone(&self.options.file_system), path, options)?;
@@ -183,8 +186,15 @@ impl Database {
         }
     }
 
-    pub(crate) fn memory_limit_bytes(&self) -> &AtomicU64 {
-        &self.memory_limit_bytes
+    /// Divides a new limit between cached pages and queries; statements that already run keep what they have.
+    pub(crate) fn set_memory_limit(&self, bytes: u64) -> Result<()> {
+        *self.runtime_environment.lock().unwrap_or_else(PoisonError::into_inner) = environment_of(bytes)?;
+        self.store.set_pool_bytes_max(half(bytes));
+        Ok(())
+    }
+
+    pub(crate) fn runtime_environment(&self) -> Arc<RuntimeEnv> {
+        Arc::clone(&self.runtime_environment.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The tables as of now.
@@ -217,6 +227,16 @@ impl Database {
     }
 }
 
+/// Half of the budget is for cached pages, half for queries.
+fn half(memory_limit_bytes: u64) -> usize {
+    usize::try_from(memory_limit_bytes / 2).unwrap_or(usize::MAX)
+}
+
+fn environment_of(memory_limit_bytes: u64) -> Result<Arc<RuntimeEnv>> {
+    let pool = Arc::new(GreedyMemoryPool::new(half(memory_limit_bytes)));
+    Ok(RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc()?)
+}
+
 impl Drop for Database {
     fn drop(&mut self) {
         // Whoever wants to know of errors calls `close`; the log keeps every commit in any case.
@@ -233,6 +253,13 @@ impl std::fmt::Debug for Database {
     }
 }
 
+/// Tables that are about to go: the catalog without them, and the records of that.
+struct Dropping {
+    catalog: Catalog,
+    tables: Vec<Arc<ColumnTable>>,
+    records: Vec<Record>,
+}
+
 /// The one writer, for as long as it lives.
 pub(crate) struct Write<'a> {
     database: &'a Database,
@@ -247,7 +274,7 @@ impl Write<'_> {
         self.after_commit(&tables)
     }
 
-    /// Creates a table, filled by `fill` in the same commit.
+    /// Creates a table, filled by `fill` in the same commit. One of that name gives way in that commit too.
     pub(crate) fn create_table(
         &mut self,
         name: TableName,
@@ -255,22 +282,39 @@ impl Write<'_> {
         fill: impl FnOnce(&Arc<ColumnTable>) -> Result<Vec<Change>>,
     ) -> Result<()> {
         let database = self.database;
-        let (next, table, record) = database.catalog().with_table(name, schema, &database.store);
+        let Dropping { catalog, tables, mut records } = self.dropping(std::slice::from_ref(&name));
+        let (next, table, record) = catalog.with_table(name, schema, &database.store);
+        records.push(record);
         let changes = fill(&table)?;
-        Change::commit(&database.store, vec![record], changes)?;
+        Change::commit(&database.store, records, changes)?;
         self.publish(next);
+        tables.iter().for_each(|dropped| dropped.release());
         self.after_commit(&[table])
     }
 
-    /// Drops a table; false when there is none of that name.
-    pub(crate) fn drop_table(&mut self, name: &TableName) -> Result<bool> {
-        let database = self.database;
-        let Some((next, table, record)) = database.catalog().without_table(name) else { return Ok(false) };
-        database.store.commit(&[record], &[])?;
-        self.publish(next);
-        table.release();
-        self.after_commit(&[])?;
-        Ok(true)
+    /// Drops tables in one commit; names that no table has are passed over.
+    pub(crate) fn drop_tables(&mut self, names: &[TableName]) -> Result<()> {
+        let Dropping { catalog, tables, records } = self.dropping(names);
+        if records.is_empty() {
+            return Ok(());
+        }
+        self.database.store.commit(&records, &[])?;
+        self.publish(catalog);
+        tables.iter().for_each(|dropped| dropped.release());
+        self.after_commit(&[])
+    }
+
+    fn dropping(&self, names: &[TableName]) -> Dropping {
+        let mut dropping =
+            Dropping { catalog: (*self.database.catalog()).clone(), tables: Vec::new(), records: Vec::new() };
+        for name in names {
+            if let Some((next, table, record)) = dropping.catalog.without_table(name) {
+                dropping.catalog = next;
+                dropping.tables.push(table);
+                dropping.records.push(record);
+            }
+        }
+        dropping
     }
 
     fn publish(&self, next: Catalog) {

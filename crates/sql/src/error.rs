@@ -149,5 +149,9 @@ fn plain(message: &str) -> String {
         rest = rest.strip_prefix(prefix).unwrap_or(rest);
     }
     // The only database and its default schema say nothing to a user.
-    rest.replace("'sinter.public.", "'").replace("sinter.public.", "")
+    let text = rest.replace("'sinter.public.", "'").replace("sinter.public.", "").replace("'sinter.", "'");
+    match text.strip_prefix("table '").and_then(|name| name.strip_suffix("' not found")) {
+        Some(name) => format!("there is no table '{name}'; tables() lists what there is"),
+        None => text,
+    }
 }

@@ -8,10 +8,10 @@
 
 mod batches;
 mod catalog;
+mod coercion;
 mod database;
 mod error;
 pub mod files;
-mod float_comparison;
 mod foreign;
 mod functions;
 mod lower;
@@ -21,6 +21,7 @@ mod progress;
 mod provider;
 mod session;
 mod statement;
+mod uuid;
 mod value;
 
 pub use batches::{Batches, Outcome, Query};

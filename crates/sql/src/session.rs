@@ -2,7 +2,7 @@
 
 use crate::batches::{Outcome, Query};
 use crate::catalog::{Catalog, DEFAULT_SCHEMA};
-use crate::float_comparison::CompareAsFloats;
+use crate::coercion::Coercion;
 use crate::lower::lower;
 use crate::parse::{Statement, parse};
 use crate::progress::{Notes, Progress};
@@ -12,15 +12,15 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session as DataFusionSession, TableProvider};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::datasource::MemTable;
 use datafusion::execution::SessionState;
 use datafusion::execution::context::QueryPlanner;
-use datafusion::execution::memory_pool::GreedyMemoryPool;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::Analyzer;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::sqlparser::ast;
@@ -68,6 +68,7 @@ impl Interrupt {
 }
 
 /// What a statement in flight holds on to: its database, and whether it was interrupted.
+#[derive(Clone)]
 pub(crate) struct Running {
     database: Arc<Database>,
     interrupts: Arc<Interrupts>,
@@ -94,6 +95,15 @@ impl Running {
             woken.await;
         }
     }
+
+    /// What arrives next, or [`Error::Cancelled`] at once, however long whoever sends takes to notice.
+    pub(crate) async fn next_of<T>(&self, receiver: &mut tokio::sync::mpsc::Receiver<Result<T>>) -> Option<Result<T>> {
+        tokio::select! {
+            biased;
+            () = self.cancelled() => Some(Err(Error::Cancelled)),
+            next = receiver.recv() => next,
+        }
+    }
 }
 
 impl Session {
@@ -107,16 +117,14 @@ impl Session {
         config.options_mut().sql_parser.parse_float_as_decimal = true;
         config.options_mut().sql_parser.dialect = datafusion::config::Dialect::Generic;
         config.options_mut().execution.time_zone = Some("UTC".to_owned());
-        let memory = usize::try_from(options.memory_limit_bytes).unwrap_or(usize::MAX);
-        let environment =
-            RuntimeEnvBuilder::new().with_memory_pool(Arc::new(GreedyMemoryPool::new(memory))).build_arc();
         let mut rules = Analyzer::default().rules;
-        rules.insert(0, Arc::new(CompareAsFloats));
+        rules.insert(0, Arc::new(Coercion));
         let mut state = SessionStateBuilder::new_with_default_features()
             .with_config(config)
-            .with_runtime_env(environment.unwrap_or_default())
+            .with_runtime_env(database.runtime_environment())
             .with_query_planner(Arc::new(Planner { lowers: true }))
             .with_analyzer_rules(rules)
+            .with_type_planner(Arc::new(statement::TypesOfTables))
             .build();
         functions::register(&mut state, &database);
         let settings = Settings { threads: options.threads, engine_forced_off: false };
@@ -258,7 +266,13 @@ impl Session {
 
     /// What one statement plans against: the tables as of now, and nothing that others commit meanwhile.
     pub(crate) fn statement_state(&self, catalog: Arc<Catalog>, notes: Notes) -> SessionState {
-        let mut state = self.template.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut template = self.template.lock().unwrap_or_else(PoisonError::into_inner);
+        let environment = self.database.runtime_environment();
+        if !Arc::ptr_eq(template.runtime_env(), &environment) {
+            *template = SessionStateBuilder::new_from_existing(template.clone()).with_runtime_env(environment).build();
+        }
+        let mut state = template.clone();
+        drop(template);
         let settings = self.settings();
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner).clone();
         state.register_catalog_list(Arc::new(StatementCatalog::new(CATALOG_NAME, catalog, registered, notes)));
@@ -288,27 +302,9 @@ impl Session {
     }
 
     /// Plans a statement that yields rows, as a query of its own.
-    pub(crate) fn plan_query(&self, state: &SessionState, mut sql: ast::Statement) -> Result<Query> {
-        name_repeated_columns(&mut sql);
+    pub(crate) fn plan_query(&self, state: &SessionState, sql: ast::Statement) -> Result<Query> {
         let planned = self.plan(state, sql)?;
         Ok(Query::planned(planned.physical, planned.state.task_ctx(), self.running()))
-    }
-}
-
-/// `SELECT 1, 1`: DataFusion wants every column of a SELECT to have a name of its own, users do not.
-fn name_repeated_columns(sql: &mut ast::Statement) {
-    let ast::Statement::Query(query) = sql else { return };
-    let ast::SetExpr::Select(select) = query.body.as_mut() else { return };
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    for item in &mut select.projection {
-        let ast::SelectItem::UnnamedExpr(expr) = item else { continue };
-        let text = expr.to_string();
-        let count = seen.entry(text.clone()).or_insert(0);
-        *count += 1;
-        if *count > 1 {
-            let alias = ast::Ident::with_quote('"', format!("{text}_{count}"));
-            *item = ast::SelectItem::ExprWithAlias { expr: expr.clone(), alias };
-        }
     }
 }
 
@@ -322,6 +318,17 @@ impl std::fmt::Debug for Session {
 pub(crate) struct Planned {
     pub(crate) physical: Arc<dyn ExecutionPlan>,
     pub(crate) state: SessionState,
+}
+
+/// Joins without keys turn few rows into very many before they ask for more, and only leaves let go of their thread now
+/// and then: an interrupt would go unheard.
+fn yields_to_cancellation(
+    plan: Arc<dyn ExecutionPlan>,
+) -> datafusion::common::Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    if matches!(plan.name(), "NestedLoopJoinExec" | "CrossJoinExec" | "HashJoinExec" | "UnnestExec") {
+        return Ok(Transformed::yes(Arc::new(CooperativeExec::new(plan))));
+    }
+    Ok(Transformed::no(plan))
 }
 
 /// DataFusion's planner with our lowering before it.
@@ -339,6 +346,7 @@ impl QueryPlanner for Planner {
     ) -> datafusion::common::Result<Arc<dyn ExecutionPlan>> {
         let logical = logical.clone();
         let logical = if self.lowers { lower(logical)? } else { logical };
-        DefaultPhysicalPlanner::default().create_physical_plan(&logical, session).await
+        let physical = DefaultPhysicalPlanner::default().create_physical_plan(&logical, session).await?;
+        Ok(physical.transform_up(yields_to_cancellation)?.data)
     }
 }

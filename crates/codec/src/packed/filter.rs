@@ -12,16 +12,18 @@ use std::ops::Range;
 /// Constants of an IN list up to which comparing a whole vector with each of them beats a search per value.
 const COMPARED_CONSTANTS: usize = 8;
 
-/// Appends one bit per value of `range` of the vector. Where base and width tell all, nothing is unpacked.
+/// Appends one bit per value of `range` of the vector. Where base and width tell all, nothing is unpacked. Returns true
+/// when no value was made of the packed numbers.
 pub(crate) fn filter<T: Integer>(
     vector: &PackedVector<'_, T>,
     range: Range<usize>,
     condition: &IntegerCondition,
     out: &mut Bitmap,
     room: &mut Unpacked,
-) {
+) -> bool {
     if vector.bit_width > 64 {
-        return filter_values(vector, range, condition, out, room);
+        filter_values(vector, range, condition, out, room);
+        return false;
     }
     let start = out.len();
     match condition {
@@ -38,14 +40,21 @@ pub(crate) fn filter<T: Integer>(
                 held if held.len() <= COMPARED_CONSTANTS => {
                     push_one_of::<T, COMPARED_CONSTANTS>(vector, &range, held, out, room);
                 }
-                _ => return filter_values(vector, range, condition, out, room),
+                _ => {
+                    filter_values(vector, range, condition, out, room);
+                    return false;
+                }
             }
         }
-        IntegerCondition::Marked(_) => return filter_values(vector, range, condition, out, room),
+        IntegerCondition::Marked(_) => {
+            filter_values(vector, range, condition, out, room);
+            return false;
+        }
     }
     for (position, value) in vector.exceptions().filter(|(position, _)| range.contains(position)) {
         out.set(start + position - range.start, condition.passes(value.wide()));
     }
+    true
 }
 
 /// Unpacks the values, then tests them.

@@ -177,10 +177,11 @@ impl<T: Integer> Reader for PackedReader<'_, T> {
                 return Ok(false);
             }
         };
+        let mut on_encoded = true;
         for (index, piece) in self.pieces(range) {
-            filter::filter(&self.vector(index)?, piece, condition, out, &mut scratch.unpacked);
+            on_encoded &= filter::filter(&self.vector(index)?, piece, condition, out, &mut scratch.unpacked);
         }
-        Ok(true)
+        Ok(on_encoded)
     }
 }
 

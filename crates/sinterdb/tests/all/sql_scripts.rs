@@ -185,6 +185,7 @@ scripts! {
     forced_schemes
     insert
     joins_groups
+    names_and_types
     nulls
     stale_traps
     types

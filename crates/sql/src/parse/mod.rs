@@ -1,6 +1,7 @@
 //! Scripts as statements: ours, which DataFusion's front end refuses, and all others.
 
 mod copy;
+mod rewrite;
 
 pub(crate) use copy::{Copy, CopyTarget, FileOption};
 
@@ -50,9 +51,10 @@ const DEPTH_MAX: usize = 100;
 /// # Errors
 /// [`Error::Sql`] with line and column.
 pub fn parse(script: &str) -> Result<Vec<Statement>> {
-    let tokens = Tokenizer::new(&DIALECT, script).tokenize_with_location().map_err(|error| {
+    let mut tokens = Tokenizer::new(&DIALECT, script).tokenize_with_location().map_err(|error| {
         Error::Sql(format!("{} at line {}, column {}", error.message, error.location.line, error.location.column))
     })?;
+    rewrite::struct_types(&mut tokens);
     let offsets = LineOffsets::new(script);
     let end = tokens
         .iter()
@@ -67,7 +69,16 @@ pub fn parse(script: &str) -> Result<Vec<Statement>> {
         if first.token == Token::EOF {
             return Ok(statements);
         }
-        let kind = statement(&mut parser).map_err(|error| describe(error, &parser, script))?;
+        let mut kind = statement(&mut parser).map_err(|error| describe(error, &parser, script))?;
+        match &mut kind {
+            Kind::Sql(sql) | Kind::Explain { inner: sql, .. } => rewrite::expressions(sql.as_mut()),
+            Kind::Copy(copy) => {
+                if let Copy::To { target: CopyTarget::Query(query), .. } = copy.as_mut() {
+                    rewrite::expressions(query.as_mut());
+                }
+            }
+            _ => {}
+        }
         let next = parser.peek_token();
         let stop = match next.token {
             Token::EOF => end,

@@ -1,11 +1,11 @@
 //! Rows of a query in the shape of a table: columns in table order, cast to the table's types, defaults filled in.
 
 use crate::batches::outer_type;
+use crate::coercion::is_text;
+use crate::uuid::parse_uuids;
 use crate::{Error, Result};
-use arrow::array::{
-    Array, ArrayRef, FixedSizeBinaryBuilder, RecordBatch, RecordBatchOptions, StringArray, new_null_array,
-};
-use arrow::compute::{CastOptions, cast, cast_with_options};
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::util::display::FormatOptions;
 use sinter_column::TableSchema;
@@ -96,39 +96,4 @@ fn assign_column(given: &ArrayRef, ty: &LogicalType, wanted: &DataType) -> std::
     cast_with_options(given, wanted, &strict).map_err(|error| {
         error.to_string().trim_start_matches("Cast error: ").trim_start_matches("Invalid argument error: ").to_owned()
     })
-}
-
-fn is_text(ty: &DataType) -> bool {
-    matches!(ty, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
-}
-
-fn parse_uuids(given: &ArrayRef) -> std::result::Result<ArrayRef, String> {
-    let text = cast(given, &DataType::Utf8).map_err(|error| error.to_string())?;
-    let text = text.as_any().downcast_ref::<StringArray>().ok_or("text was expected")?;
-    let mut out = FixedSizeBinaryBuilder::with_capacity(text.len(), 16);
-    for value in text {
-        match value {
-            None => out.append_null(),
-            Some(value) => out.append_value(parse_uuid(value)?).map_err(|error| error.to_string())?,
-        }
-    }
-    Ok(Arc::new(out.finish()))
-}
-
-/// 32 hexadecimal digits, with or without hyphens and braces.
-fn parse_uuid(text: &str) -> std::result::Result<[u8; 16], String> {
-    let digits: Vec<u32> = text
-        .trim_matches(['{', '}'])
-        .chars()
-        .filter(|char| *char != '-')
-        .map(|char| char.to_digit(16).ok_or_else(|| format!("'{text}' is no UUID: '{char}' is no hexadecimal digit")))
-        .collect::<std::result::Result<_, _>>()?;
-    if digits.len() != 32 {
-        return Err(format!("'{text}' is no UUID: it has {} hexadecimal digits instead of 32", digits.len()));
-    }
-    let mut bytes = [0; 16];
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = (pair[0] << 4 | pair[1]) as u8;
-    }
-    Ok(bytes)
 }

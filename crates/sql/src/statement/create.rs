@@ -83,9 +83,6 @@ pub(super) fn run(session: &Session, create: ast::CreateTable) -> Result<Outcome
     }
     let mut schema = TableSchema { columns, options: Vec::new() };
     set_options(&mut schema, &create.table_options)?;
-    if create.or_replace {
-        write.drop_table(&name)?;
-    }
     let threads = session.settings().threads;
     let mut rows = None;
     write.create_table(name, schema, |table| {
@@ -187,8 +184,6 @@ pub(super) fn drop(session: &Session, names: &[ast::ObjectName], if_exists: bool
             }
         }
     }
-    for name in &names {
-        write.drop_table(name)?;
-    }
+    write.drop_tables(&names)?;
     Ok(done("DROP TABLE", None, &notes))
 }

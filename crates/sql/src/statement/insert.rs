@@ -2,6 +2,7 @@
 
 use super::assign::Assigner;
 use super::names::{find, normal, parse_table_name, quoted};
+use super::values::write_mixed_columns_as_text;
 use super::{done, table_name};
 use crate::batches::Outcome;
 use crate::parse::parse_one;
@@ -35,9 +36,12 @@ pub(super) fn run(session: &Session, insert: ast::Insert) -> Result<Outcome> {
     let table = Arc::clone(find(&catalog, &name)?);
     let schema = table.schema();
     let given = given_columns(&schema, &insert.columns)?;
-    let Some(source) = insert.source else {
+    let Some(mut source) = insert.source else {
         return Err(Error::Sql("INSERT wants VALUES or a query".to_owned()));
     };
+    if let ast::SetExpr::Values(values) = source.body.as_mut() {
+        write_mixed_columns_as_text(values);
+    }
     let state = session.statement_state(catalog, notes.clone());
     let (planned, sources) = match source_columns(&schema, &given) {
         Columns::Plain(sources) => (session.plan(&state, ast::Statement::Query(source))?, sources),
@@ -158,7 +162,9 @@ pub(super) fn pull(
     let context = planned.state.task_ctx();
     let (sender, mut receiver) = tokio::sync::mpsc::channel(2);
     let plan = planned.physical;
+    let producer_running = running.clone();
     let producer = runtime.spawn(async move {
+        let running = producer_running;
         let mut stream = match execute_stream(plan, context) {
             Ok(stream) => stream,
             Err(error) => return drop(sender.send(Err(Error::from(error))).await),
@@ -177,7 +183,7 @@ pub(super) fn pull(
         }
     });
     let mut done = 0;
-    while let Some(batch) = pollster::block_on(receiver.recv()) {
+    while let Some(batch) = pollster::block_on(running.next_of(&mut receiver)) {
         let batch = batch?;
         done += batch.num_rows() as u64;
         take(batch)?;

@@ -10,9 +10,11 @@ mod names;
 mod set;
 mod show;
 mod types;
+mod values;
 
 pub(crate) use insert::append;
 pub(crate) use names::table_name;
+pub(crate) use types::TypesOfTables;
 
 use crate::batches::Outcome;
 use crate::parse::{Kind, Statement};
@@ -90,31 +92,13 @@ pub(crate) fn join_rows(statement: &Statement, rows: &[Vec<Value>]) -> Result<Op
     Ok(Some(Statement { text: statement.text.clone(), kind: Kind::Sql(Box::new(ast::Statement::Insert(insert))) }))
 }
 
-/// `1e3` as DOUBLE, where `1000.0` is exact: no decimal could hold `5e-324`.
-fn double(digits: &str) -> ast::Expr {
-    ast::Expr::Cast {
-        kind: ast::CastKind::Cast,
-        expr: Box::new(ast::Expr::value(ast::Value::SingleQuotedString(digits.to_owned()))),
-        data_type: ast::DataType::Double(ast::ExactNumberInfo::None),
-        format: None,
-        array: false,
-    }
-}
-
-/// Puts parameters in the places of `?` and `$1`, and doubles in those of numbers with an exponent.
+/// Puts parameters in the places of `?` and `$1`.
 fn bind(mut sql: ast::Statement, params: &[Value]) -> Result<ast::Statement> {
     let mut next = 0;
     let mut used = vec![false; params.len()];
     let flow = ast::visit_expressions_mut(&mut sql, |expr| {
         let ast::Expr::Value(value) = expr else { return ControlFlow::Continue(()) };
-        let name = match &value.value {
-            ast::Value::Placeholder(name) => name,
-            ast::Value::Number(digits, _) if digits.contains(['e', 'E']) => {
-                *expr = double(digits);
-                return ControlFlow::Continue(());
-            }
-            _ => return ControlFlow::Continue(()),
-        };
+        let ast::Value::Placeholder(name) = &value.value else { return ControlFlow::Continue(()) };
         let index = match name.strip_prefix('$').map(str::parse::<usize>) {
             Some(Ok(number)) if number > 0 => number - 1,
             None if name == "?" => {

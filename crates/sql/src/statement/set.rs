@@ -6,7 +6,6 @@ use crate::progress::Notes;
 use crate::{Error, Result, Session};
 use sinter_storage::Synchronous;
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 
 pub(super) fn run(session: &Session, name: &str, value: &str) -> Result<Outcome> {
     match name {
@@ -19,8 +18,7 @@ pub(super) fn run(session: &Session, name: &str, value: &str) -> Result<Outcome>
         }
         "memory_limit" => {
             let bytes = parse_bytes(value).ok_or_else(|| wrong(name, value, "a size such as '512MB' or '2GiB'"))?;
-            session.database.memory_limit_bytes().store(bytes, Ordering::Relaxed);
-            session.database.store().set_pool_bytes_max(usize::try_from(bytes / 2).unwrap_or(usize::MAX));
+            session.database.set_memory_limit(bytes)?;
         }
         "synchronous" => {
             let level = match value.to_lowercase().as_str() {

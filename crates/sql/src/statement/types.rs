@@ -2,9 +2,23 @@
 
 use super::names::normal;
 use crate::{Error, Result};
+use arrow::datatypes::{Field as ArrowField, FieldRef};
+use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{ArrayElemTypeDef, DataType, ExactNumberInfo, TimezoneInfo};
-use sinter_exec::{Field, LogicalType, TimeUnit};
+use sinter_exec::{Field, LogicalType, TimeUnit, edge};
 use std::sync::Arc;
+
+/// Types in CAST and in typed literals: they mean what they mean in CREATE TABLE.
+#[derive(Debug)]
+pub(crate) struct TypesOfTables;
+
+impl TypePlanner for TypesOfTables {
+    /// `None` for what tables cannot hold, which DataFusion may know.
+    fn plan_type_field(&self, declared: &DataType) -> datafusion::common::Result<Option<FieldRef>> {
+        let known = logical_type(declared).ok();
+        Ok(known.map(|ty| Arc::new(ArrowField::new("", edge::arrow_type(&ty), true))))
+    }
+}
 
 /// What a declared type means to us.
 ///

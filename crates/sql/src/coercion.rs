@@ -1,0 +1,85 @@
+//! Which types meet in a comparison or a cast, where DataFusion's own answer is none or not SQL's.
+//!
+//! `0.5` is an exact decimal here, and DataFusion compares a float with a decimal as two decimals: `f > 0.5` would fail
+//! at the first value beyond 10^15, at infinity and at NaN, and no block could be asked in its encoded form. As in
+//! PostgreSQL and DuckDB the decimal becomes a float instead, of the same width.
+//!
+//! UUIDs are sixteen bytes to DataFusion, which compares and casts them with bytes only. Here text on the other side is
+//! read as a UUID. Runs before DataFusion's coercion.
+
+use crate::uuid::{TEXT_OF_UUID, UUID, UUID_OF_TEXT};
+use arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, cast};
+use datafusion::optimizer::AnalyzerRule;
+
+/// The rule.
+#[derive(Debug)]
+pub(crate) struct Coercion;
+
+impl AnalyzerRule for Coercion {
+    fn name(&self) -> &str {
+        "sinter_coercion"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        let plan = plan.transform_up_with_subqueries(|plan| {
+            let schema = merge_schema(&plan.inputs());
+            let names = NamePreserver::new(&plan);
+            plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let expr = expr.transform_up(|expr| Ok(coerced(expr, &schema)))?;
+                Ok(expr.update_data(|expr| name.restore(expr)))
+            })
+        });
+        Ok(plan?.data)
+    }
+}
+
+fn coerced(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    let mut compared: Vec<&mut Expr> = match &mut expr {
+        Expr::Cast(cast) => {
+            let (from, to) = (cast.expr.get_type(schema).ok(), cast.field.data_type());
+            let function = match from {
+                Some(from) if is_text(&from) && *to == UUID => &UUID_OF_TEXT,
+                Some(from) if from == UUID && is_text(to) => &TEXT_OF_UUID,
+                _ => return Transformed::no(expr),
+            };
+            return Transformed::yes(function.call(vec![std::mem::take(cast.expr.as_mut())]));
+        }
+        Expr::BinaryExpr(binary) if binary.op.supports_propagation() => vec![&mut binary.left, &mut binary.right],
+        Expr::Between(between) => vec![&mut between.expr, &mut between.low, &mut between.high],
+        Expr::InList(list) => std::iter::once(list.expr.as_mut()).chain(&mut list.list).collect(),
+        Expr::Case(case) => {
+            let whens = case.when_then_expr.iter_mut().map(|(when, _)| when.as_mut());
+            match &mut case.expr {
+                Some(subject) => std::iter::once(subject.as_mut()).chain(whens).collect(),
+                None => return Transformed::no(expr),
+            }
+        }
+        _ => return Transformed::no(expr),
+    };
+    let types: Vec<Option<DataType>> = compared.iter().map(|expr| expr.get_type(schema).ok()).collect();
+    let float = types.iter().flatten().find(|ty| matches!(ty, DataType::Float32 | DataType::Float64)).cloned();
+    let has_uuid = types.iter().flatten().any(|ty| *ty == UUID);
+    let mut changed = false;
+    for (expr, ty) in compared.iter_mut().zip(&types) {
+        let with = match (ty, &float) {
+            (Some(ty), Some(float)) if ty.is_decimal() => cast(std::mem::take(*expr), float.clone()),
+            (Some(ty), _) if has_uuid && is_text(ty) => UUID_OF_TEXT.call(vec![std::mem::take(*expr)]),
+            _ => continue,
+        };
+        **expr = with;
+        changed = true;
+    }
+    Transformed::new_transformed(expr, changed)
+}
+
+/// True for Arrow's types of text.
+pub(crate) fn is_text(ty: &DataType) -> bool {
+    matches!(ty, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}

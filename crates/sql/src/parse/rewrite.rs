@@ -1,0 +1,139 @@
+//! What users write and the SQL parser does not read as they mean it.
+
+use datafusion::sql::sqlparser::ast::{self, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// `STRUCT(a INT)` as `STRUCT<a INT>`, where it is a type: behind a column's name, `::` or AS. Elsewhere `struct(a)` is
+/// the function.
+pub(super) fn struct_types(tokens: &mut [TokenWithSpan]) {
+    let mut open_types = Vec::new();
+    let mut before: Option<Token> = None;
+    let mut is_type = false;
+    for token in tokens.iter_mut().map(|token| &mut token.token) {
+        match token {
+            Token::Whitespace(_) => continue,
+            Token::LParen => {
+                open_types.push(is_type);
+                if is_type {
+                    *token = Token::Lt;
+                }
+            }
+            Token::RParen => {
+                if open_types.pop() == Some(true) {
+                    *token = Token::Gt;
+                }
+            }
+            _ => {}
+        }
+        is_type = matches!(&token, Token::Word(word) if word.keyword == Keyword::STRUCT && word.quote_style.is_none())
+            && before.as_ref().is_some_and(stands_before_a_type);
+        before = Some(token.clone());
+    }
+}
+
+fn stands_before_a_type(token: &Token) -> bool {
+    match token {
+        Token::DoubleColon => true,
+        Token::Word(word) if word.quote_style.is_none() => !matches!(
+            word.keyword,
+            Keyword::SELECT
+                | Keyword::DISTINCT
+                | Keyword::ALL
+                | Keyword::WHERE
+                | Keyword::ON
+                | Keyword::AND
+                | Keyword::OR
+                | Keyword::NOT
+                | Keyword::CASE
+                | Keyword::WHEN
+                | Keyword::THEN
+                | Keyword::ELSE
+                | Keyword::BY
+                | Keyword::HAVING
+                | Keyword::IN
+                | Keyword::BETWEEN
+                | Keyword::LIKE
+                | Keyword::FROM
+                | Keyword::SET
+                | Keyword::DEFAULT
+                | Keyword::RETURNING
+        ),
+        Token::Word(_) => true,
+        _ => false,
+    }
+}
+
+/// All rewriting of a parsed statement.
+pub(super) fn expressions<T: VisitMut>(sql: &mut T) {
+    let flow = sql.visit(&mut NameColumns);
+    debug_assert!(flow.is_continue());
+    constants(sql);
+}
+
+/// Columns are named as they were written, `sum(x)` and not `sum(t.x)`, and no two expressions of one SELECT alike: the
+/// SQL library wants `SELECT 1, 1` to have two names.
+struct NameColumns;
+
+impl VisitorMut for NameColumns {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut ast::Select) -> ControlFlow<()> {
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        for item in &mut select.projection {
+            let ast::SelectItem::UnnamedExpr(expr) = item else { continue };
+            let text = expr.to_string();
+            let count = seen.entry(text.clone()).or_insert(0);
+            *count += 1;
+            let is_column = matches!(expr, ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_));
+            let name = match *count {
+                1 if is_column => continue,
+                1 => text,
+                count => format!("{text}_{count}"),
+            };
+            let alias = ast::Ident::with_quote('"', name);
+            *item = ast::SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// `1e3` as DOUBLE, where `1000.0` is exact: no decimal could hold `5e-324`. `TIMESTAMP '...'` with more than six digits
+/// behind the point as one of nanoseconds.
+fn constants<T: VisitMut>(sql: &mut T) {
+    let flow = ast::visit_expressions_mut(sql, |expr| {
+        match expr {
+            ast::Expr::Value(value) => {
+                if let ast::Value::Number(digits, _) = &value.value
+                    && digits.contains(['e', 'E'])
+                {
+                    *expr = ast::Expr::Cast {
+                        kind: ast::CastKind::Cast,
+                        expr: Box::new(ast::Expr::value(ast::Value::SingleQuotedString(digits.clone()))),
+                        data_type: ast::DataType::Double(ast::ExactNumberInfo::None),
+                        format: None,
+                        array: false,
+                    };
+                }
+            }
+            ast::Expr::TypedString(ast::TypedString {
+                data_type: ast::DataType::Timestamp(unit, _), value, ..
+            }) => {
+                let digits_behind_the_point = match &value.value {
+                    ast::Value::SingleQuotedString(text) => text
+                        .rsplit_once('.')
+                        .map_or(0, |(_, behind)| behind.bytes().take_while(u8::is_ascii_digit).count()),
+                    _ => 0,
+                };
+                if unit.is_none() && digits_behind_the_point > 6 {
+                    *unit = Some(9);
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    debug_assert!(flow.is_continue());
+}
