@@ -16,6 +16,9 @@ from sinterdb.cursor import Cursor
 from sinterdb.naming import Naming
 from sinterdb.relation import Relation
 
+_DEFAULT_SCHEMA = "public"
+"""Where names without a schema are looked for, and registered frames stand."""
+
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(i?)B?|B)?\s*", re.IGNORECASE)
 
 
@@ -30,13 +33,16 @@ def connect(
 ) -> Connection:
     """Open a database: a file, created where it is absent, or memory for None and ":memory:".
 
-    `memory_limit` is a number of bytes or a text such as "4GB" or "512MiB"; `threads` the threads per query;
+    `memory_limit` is a number of bytes or a text such as "4GB" or "512MiB", and without it three quarters of what the
+    machine has or the container may use; `threads` are the threads per query, by default as many as the machine has;
     `synchronous` is "full" (a commit is on disk when it returns), "normal" (synced in the background) or "off";
     `read_only` refuses changes and never creates; `create=False` refuses a file that does not exist.
 
     A file that this process has open already is shared, if the options are the same: each call gives a connection of
     its own.
     """
+    if threads is not None and threads < 1:
+        raise ProgrammingError(f"threads is 1 or more, not {threads}")
     return Connection(
         _sinterdb.Connection.open(
             None if path is None or path == ":memory:" else os.fspath(path),
@@ -91,7 +97,11 @@ class Connection:
         return self.cursor()._execute(sql, parameters, sys._getframe(1))
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> Cursor:
-        """Run a statement once per row of parameters, in one commit."""
+        """Run a statement once per row of parameters.
+
+        An INSERT of one row of VALUES is one commit: all rows or none. Any other statement is one commit per row, and
+        the rows before one that fails stay.
+        """
         return self.cursor().executemany(sql, rows)
 
     def cursor(self) -> Cursor:
@@ -108,7 +118,7 @@ class Connection:
     def _run(
         self, sql: str, parameters: Sequence[Any] | None, scope: FrameType | None
     ) -> tuple[Outcome, dict[str, Frame]]:
-        """Run a script; names that the database does not know are looked for in `scope`."""
+        """Run a script; tables that the database does not know are looked for among the variables of `scope`."""
         statements = self._raw.statements(sql) if ";" in sql else [sql]
         if len(statements) > 1 and parameters:
             raise ProgrammingError("parameters go with one statement, not with several")
@@ -122,13 +132,17 @@ class Connection:
         self, sql: str, parameters: Sequence[Any] | None, scope: FrameType | None
     ) -> tuple[Outcome, dict[str, Frame]]:
         found: dict[str, Frame] = {}
-        try:
-            outcome = self._run_with(sql, parameters, found)
-        except ProgrammingError:
-            found = frames.find(sql, scope)
-            if not found:
-                raise
-            outcome = self._run_with(sql, parameters, found)
+        while True:
+            try:
+                outcome = self._run_with(sql, parameters, found)
+                break
+            except ProgrammingError as error:
+                # Tables are looked up when a statement is planned, so nothing has been done yet; one at a time is told.
+                name = frames.missing(error)
+                frame = None if name is None or name in found else frames.find(name, sql, scope)
+                if name is None or frame is None:
+                    raise
+                found[name] = frame
         for note in outcome.notes:
             # Told as the caller's line, however many of ours lie between.
             place = ("sinterdb", 0) if scope is None else (scope.f_code.co_filename, scope.f_lineno)
@@ -136,18 +150,30 @@ class Connection:
         return outcome, found
 
     def _run_with(self, sql: str, parameters: Sequence[Any] | None, found: dict[str, Frame]) -> Outcome:
-        """Run a statement while `found` stand under their names; a plan keeps what it refers to."""
+        """Run a statement while `found` stand under their names; a plan keeps what it refers to.
+
+        Names that the database knows by now, as tables or registered, are left alone.
+        """
         if not found:
             with self._naming.shared():
                 return self._raw.run(sql, parameters)
         with self._naming.alone():
+            known = {name for schema, name in self._raw.table_names() if schema == _DEFAULT_SCHEMA}
+            lent = {name: frame for name, frame in found.items() if name not in known}
             try:
-                for name, frame in found.items():
+                for name, frame in lent.items():
                     self._raw.register(name, frame)
                 return self._raw.run(sql, parameters)
             finally:
-                for name in found:
+                for name in lent:
                     self._raw.unregister(name)
+
+    def _run_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> int:
+        """Run a statement once per row of parameters, and return the rows changed."""
+        # Read first: what yields the rows may run statements of this connection itself.
+        taken = list(rows)
+        with self._naming.shared():
+            return self._raw.run_many(sql, taken)
 
     def interrupt(self) -> None:
         """End what this connection is running, in whatever thread, with CancelledError."""
@@ -159,13 +185,20 @@ class Connection:
         """Let statements of this connection refer to a frame by name; a table of that name comes before it.
 
         `frame` is anything with `__arrow_c_stream__`: a pyarrow Table or reader, a pandas or Polars frame, a Relation.
-        It is read once, here.
+        It is read once, here. The name stands as it is: in SQL, one with capitals needs double quotes.
+
+        A variable of the caller's needs no registering: where a statement names a table that there is not, and a
+        variable of that name holds a frame, the statement reads that.
         """
-        self._raw.register(name, frames.read(frame))
+        read = frames.read(frame)
+        # Not while another thread's statement has frames of its own under their names.
+        with self._naming.shared():
+            self._raw.register(name, read)
 
     def unregister(self, name: str) -> bool:
         """Forget a registered frame; False when there was none."""
-        return self._raw.unregister(name)
+        with self._naming.shared():
+            return self._raw.unregister(name)
 
     def append(self, table: str, frame: Any) -> int:
         """Append a frame to a table in one commit, columns by name, and return the rows appended."""

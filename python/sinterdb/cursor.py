@@ -62,10 +62,14 @@ class Cursor:
         return self
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> Cursor:
-        """Run a statement once per row of parameters, in one commit, and return the cursor itself."""
+        """Run a statement once per row of parameters, and return the cursor itself.
+
+        An INSERT of one row of VALUES is one commit: all rows or none. Any other statement is one commit per row, and
+        the rows before one that fails stay.
+        """
         connection = self.connection
         self._reset()
-        self.rowcount = connection._raw.run_many(sql, rows)
+        self.rowcount = connection._run_many(sql, rows)
         return self
 
     def _take(self, outcome: Outcome) -> None:

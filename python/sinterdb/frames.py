@@ -64,17 +64,26 @@ def _names(sql: str) -> Iterator[tuple[str, str]]:
             yield token["bare"], token["bare"].lower()
 
 
-def find(sql: str, scope: FrameType | None) -> dict[str, Frame]:
-    """Read the frames that variables of `scope` hold under names that stand in `sql`; locals come before globals."""
-    found: dict[str, Frame] = {}
+# How the library says that a statement names a table that there is not.
+_MISSING = re.compile(r"there is no table '(.*?)'(?:;|$)", re.DOTALL)
+
+
+def missing(error: Exception) -> str | None:
+    """Return the name of the table that a statement asked for in vain; None where it failed of something else."""
+    match = _MISSING.match(str(error))
+    return None if match is None else match[1]
+
+
+def find(wanted: str, sql: str, scope: FrameType | None) -> Frame | None:
+    """Read the frame in the variable of `scope` that `sql` calls `wanted`, if there is one; a local before a global."""
     if scope is None:
-        return found
+        return None
     variables, module = scope.f_locals, scope.f_globals
     for variable, name in _names(sql):
-        if name in found:
+        if name != wanted:
             continue
         value = variables[variable] if variable in variables else module.get(variable)
         stream = None if value is None else stream_of(value)
         if stream is not None:
-            found[name] = Frame.read(stream)
-    return found
+            return Frame.read(stream)
+    return None

@@ -109,7 +109,8 @@ impl Connection {
         })
     }
 
-    /// Runs one statement once per row of parameters, in one commit; returns the rows changed.
+    /// Runs one statement once per row of parameters; an INSERT of one row of VALUES in one commit, any other in one
+    /// commit per row. Returns the rows changed.
     fn run_many(&self, py: Python<'_>, sql: String, rows: &Bound<'_, PyAny>) -> PyResult<u64> {
         let rows: Vec<_> = rows.try_iter()?.map(|row| from_python::row(&row?)).collect::<PyResult<_>>()?;
         self.with(py, move |connection| connection.execute_many(&sql, &rows))

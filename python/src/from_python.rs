@@ -2,6 +2,7 @@
 
 use crate::calendar::days_from_date;
 use crate::error::{DataError, NotSupportedError, ProgrammingError};
+use crate::numpy;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
@@ -15,9 +16,11 @@ const INT_MAX: i128 = 10_i128.pow(38) - 1;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
+const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static UUID: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static INTERVAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 /// The parameters of one run: any iterable but a text or a dict, whose keys have no place in `?`.
 ///
@@ -80,7 +83,13 @@ fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
         return Ok(Value::Text(object.str()?.to_cow()?.into_owned()));
     }
     if let Ok(delta) = object.cast::<PyDelta>() {
-        return Ok(Value::Text(interval(delta)));
+        return timedelta(delta);
+    }
+    if object.is_instance(INTERVAL.import(py, "sinterdb.interval", "Interval")?)? {
+        let parts: PyResult<(i32, i32, i64)> = object.extract();
+        let (months, days, nanos) =
+            parts.map_err(|error| DataError::new_err(format!("{object} is no interval: {error}")))?;
+        return Ok(interval(months, days, nanos));
     }
     foreign(object)
 }
@@ -152,9 +161,19 @@ fn delta_micros(delta: &Bound<'_, PyDelta>) -> i64 {
     i64::from(delta.get_days()) * MICROS_PER_DAY + seconds
 }
 
-/// An interval in SQL's words; both parts carry their own sign, as timedelta's days do.
-fn interval(delta: &Bound<'_, PyDelta>) -> String {
-    format!("{} days {}.{:06} seconds", delta.get_days(), delta.get_seconds(), delta.get_microseconds())
+fn timedelta(delta: &Bound<'_, PyDelta>) -> PyResult<Value> {
+    // pandas.Timedelta has them, besides what it inherits.
+    let nanos = delta.getattr_opt("nanoseconds")?.map(|nanos| nanos.extract::<i64>()).transpose()?.unwrap_or(0);
+    let nanos = i64::from(delta.get_seconds()) * NANOS_PER_SECOND + i64::from(delta.get_microseconds()) * 1000 + nanos;
+    Ok(interval(0, delta.get_days(), nanos))
+}
+
+/// An interval in SQL's words; each part carries its own sign, as timedelta's days do.
+pub(crate) fn interval(months: i32, days: i32, nanos: i64) -> Value {
+    let sign = if nanos < 0 { "-" } else { "" };
+    let (seconds, rest) = (nanos / NANOS_PER_SECOND, nanos % NANOS_PER_SECOND);
+    let (seconds, rest) = (seconds.unsigned_abs(), rest.unsigned_abs());
+    Value::Text(format!("{months} months {days} days {sign}{seconds}.{rest:09} seconds"))
 }
 
 /// Scalars of numpy and pandas, without needing either.
@@ -166,6 +185,11 @@ fn foreign(object: &Bound<'_, PyAny>) -> PyResult<Value> {
         return Ok(Value::Null);
     }
     if module.starts_with("numpy") && !object.hasattr("__len__")? {
+        match &*class.name()?.to_cow()? {
+            "datetime64" => return numpy::datetime(object),
+            "timedelta64" => return numpy::timedelta(object),
+            _ => {}
+        }
         let plain = object.call_method0("item")?;
         if !plain.get_type().is(&class) {
             return value(&plain);

@@ -6,7 +6,7 @@
 //! `python/sinterdb/`, over these.
 //!
 //! Statements run on a thread of their own with the interpreter free ([`run`]), so that other Python threads go on and
-//! Ctrl-C works. Values cross in [`from_python`] and [`to_python`]; Arrow data crosses in [`capsule`], whole and without
+//! Ctrl-C works. Values cross in [`from_python`] (those of [`numpy`] too) and [`to_python`]; Arrow data crosses in [`capsule`], whole and without
 //! a copy, so that neither pyarrow nor pandas nor Polars is needed.
 
 mod calendar;
@@ -15,6 +15,7 @@ mod connection;
 mod error;
 mod frame;
 mod from_python;
+mod numpy;
 mod open;
 mod outcome;
 mod rows;

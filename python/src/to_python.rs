@@ -33,6 +33,9 @@ type Column<'py> = Vec<Object<'py>>;
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 
+/// Days of the longest timedelta.
+const DELTA_DAYS_MAX: u32 = 999_999_999;
+
 static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static UUID: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static INTERVAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -321,7 +324,8 @@ fn delta(py: Python<'_>, nanos: i128) -> PyResult<Object<'_>> {
     let micros = nanos.div_euclid(1000);
     let day = i128::from(SECONDS_PER_DAY) * 1_000_000;
     // Days of an i64 of seconds do not overflow an i128, but may be more than a timedelta holds.
-    let days = i32::try_from(micros.div_euclid(day)).map_err(|_| out_of_range(nanos, "interval"))?;
+    let days = i32::try_from(micros.div_euclid(day)).ok().filter(|days| days.unsigned_abs() <= DELTA_DAYS_MAX);
+    let days = days.ok_or_else(|| out_of_range(nanos, "interval"))?;
     let rest = micros.rem_euclid(day);
     Ok(PyDelta::new(py, days, (rest / 1_000_000) as i32, (rest % 1_000_000) as i32, true)?.into_any())
 }

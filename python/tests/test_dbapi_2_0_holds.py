@@ -104,11 +104,23 @@ def test_wrong_parameters_are_refused(cursor: sinterdb.Cursor, parameters: objec
     assert cursor.execute("SELECT count(*) FROM t").fetchone() == (3,)
 
 
-def test_executemany_is_one_commit(cursor: sinterdb.Cursor) -> None:
+def test_executemany_inserts_in_one_commit(cursor: sinterdb.Cursor) -> None:
     with pytest.raises(sinterdb.Error):
         cursor.executemany("INSERT INTO t VALUES (?, ?)", [(10, "ten"), ("no number", "x")])
     assert cursor.execute("SELECT count(*) FROM t").fetchone() == (3,)
     assert cursor.executemany("INSERT INTO t VALUES (?, ?)", []).rowcount == 0
+
+
+def test_executemany_of_anything_else_commits_row_by_row(cursor: sinterdb.Cursor) -> None:
+    with pytest.raises(sinterdb.Error):
+        cursor.executemany("UPDATE t SET a = ? WHERE a = ?", [(20, 2), ("no number", 3)])
+    assert cursor.execute("SELECT a FROM t ORDER BY a").fetchall() == [(1,), (3,), (20,)]
+
+
+def test_executemany_takes_rows_that_the_connection_itself_yields(cursor: sinterdb.Cursor) -> None:
+    rows = cursor.connection.sql("SELECT a + 10, b FROM t")
+    assert cursor.executemany("INSERT INTO t VALUES (?, ?)", (row for row in rows)).rowcount == 3
+    assert cursor.execute("SELECT count(*) FROM t").fetchone() == (6,)
 
 
 def test_closed_things_refuse(db: sinterdb.Connection, cursor: sinterdb.Cursor) -> None:

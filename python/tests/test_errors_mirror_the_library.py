@@ -92,7 +92,14 @@ def test_a_read_only_database_refuses_changes(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"threads": 0}, {"memory_limit": 0}, {"memory_limit": "much"}, {"memory_limit": "4XB"}, {"synchronous": "maybe"}],
+    [
+        {"threads": 0},
+        {"threads": -1},
+        {"memory_limit": 0},
+        {"memory_limit": "much"},
+        {"memory_limit": "4XB"},
+        {"synchronous": "maybe"},
+    ],
 )
 def test_options_that_make_no_sense(options: dict[str, object]) -> None:
     with pytest.raises(sinterdb.ProgrammingError, match=next(iter(options))):

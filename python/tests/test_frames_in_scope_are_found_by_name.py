@@ -1,5 +1,8 @@
 """A frame that a variable of the caller holds can be queried by the variable's name, as in DuckDB."""
 
+import pathlib
+from typing import Any
+
 import pytest
 
 import sinterdb
@@ -74,6 +77,84 @@ def test_what_is_no_frame_is_not_found(db: sinterdb.Connection) -> None:
     number = 5
     with pytest.raises(sinterdb.ProgrammingError, match="number"):
         db.sql("SELECT * FROM number")
+
+
+class Unread:
+    """A frame that nobody may read."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        raise AssertionError("read without need")
+
+
+def test_only_what_is_missing_is_read(db: sinterdb.Connection) -> None:
+    db.execute("CREATE TABLE t (a INTEGER)")
+    a = t = nothing = alias = Unread()
+    here, there = pa.table({"a": [1]}), pa.table({"b": [2]})
+    assert db.sql("SELECT alias.a, b FROM here AS alias, there, (SELECT count(*) AS n FROM t)").fetchall() == [(1, 2)]
+    for wrong in ("SELECT nothing FROM t", "SELECT a FROM t WHERE", "SELECT nothing FROM here", "SELECT a FROM s.t"):
+        with pytest.raises(sinterdb.ProgrammingError):
+            db.sql(wrong)
+    with pytest.raises(AssertionError, match="read without need"):
+        db.sql("SELECT a FROM nothing")
+
+
+def test_a_registered_frame_stays_whatever_happens(db: sinterdb.Connection) -> None:
+    """Frames in scope once took the place of registered ones where a statement failed, and took them along."""
+    db.register("sales", pa.table({"a": [1]}))
+    sales, other = pa.table({"a": [2, 3]}), pa.table({"b": [7]})
+    for wrong in ("SELECT nothing FROM sales", "SELECT a FROM sales WHERE", "SELECT a FROM sales, nowhere"):
+        with pytest.raises(sinterdb.ProgrammingError):
+            db.sql(wrong)
+        assert db.sql("SELECT a FROM sales").fetchall() == [(1,)]
+    assert db.sql("SELECT a, b FROM other, sales").fetchall() == [(1, 7)]
+    assert db.sql("SELECT a FROM sales").fetchall() == [(1,)]
+    assert db.unregister("sales")
+
+
+def test_registering_a_name_that_a_relation_found_keeps_it(db: sinterdb.Connection) -> None:
+    sales = pa.table({"a": [1]})
+    relation = db.sql("SELECT a FROM sales")
+    db.register("sales", pa.table({"a": [2]}))
+    assert relation.fetchall() == [(1,)], "planned before"
+    assert relation.to_arrow().to_pylist() == [{"a": 2}], "what the database knows comes first"
+    assert db.sql("SELECT a FROM sales").fetchall() == [(2,)]
+    assert db.unregister("sales")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM {}",
+        "SELECT * FROM public.{}",
+        "SELECT 1 WHERE 1 IN (SELECT a FROM {})",
+        "WITH x AS (SELECT * FROM {}) SELECT * FROM x",
+        "EXPLAIN SELECT * FROM {}",
+        "CREATE TABLE made AS SELECT * FROM {}",
+        "COPY (SELECT * FROM {}) TO 'out.csv'",
+    ],
+)
+def test_the_library_names_what_is_missing(
+    db: sinterdb.Connection, sql: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message of the library is what tells a missing table from other errors."""
+    from sinterdb import frames
+
+    monkeypatch.chdir(tmp_path)
+    for name in ("nowhere", '"No Where"', '"it\'s"'):
+        with pytest.raises(sinterdb.ProgrammingError) as error:
+            db.execute(sql.format(name))
+        assert frames.missing(error.value) == name.strip('"')
+    here: Any = pa.table({"a": [1]})
+    db.execute(sql.format("here"))
+
+
+def test_other_errors_name_nothing(db: sinterdb.Connection) -> None:
+    from sinterdb import frames
+
+    for sql in ("SELECT nothing", "SELECT * FROM here(1)", "SELECT 'there is no table ''here'';' + 1 FROM", "SELEC"):
+        with pytest.raises(sinterdb.Error) as error:
+            db.execute(sql)
+        assert frames.missing(error.value) is None
 
 
 def test_texts_and_comments_hold_no_names(db: sinterdb.Connection) -> None:

@@ -1,9 +1,11 @@
 //! What the user typed after `sinter`.
 
+use crate::failure::{self, Failure};
 use crate::output::Mode;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use sinterdb::{Config, Synchronous};
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 /// An embedded database that keeps everything compressed.
 ///
@@ -16,7 +18,7 @@ pub(crate) struct Args {
     pub(crate) command: Option<Command>,
 
     /// The database; created if absent.
-    pub(crate) file: Option<PathBuf>,
+    file: Option<PathBuf>,
 
     /// Run these statements and exit; may be given several times.
     #[arg(short = 'c', long = "command", value_name = "SQL")]
@@ -35,6 +37,28 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     pub(crate) engine: Engine,
+}
+
+impl Args {
+    /// FILE.
+    ///
+    /// # Errors
+    /// Where it is the name of a command: after an option clap takes `demo` for a file, and it would be created.
+    pub(crate) fn file(&self) -> failure::Result<Option<&Path>> {
+        let Some(file) = self.file.as_deref() else { return Ok(None) };
+        let names = |name: &str| file.as_os_str() == OsStr::new(name);
+        if let Some(name) = LATER.into_iter().find(|name| names(name)) {
+            return Err(not_yet(name));
+        }
+        if names("help") || Args::command().get_subcommands().any(|command| names(command.get_name())) {
+            let name = file.display();
+            return Err(Failure::Usage(format!(
+                "'{name}' is a command and stands before all options; a database file of that name is opened by its \
+                 path: sinter ./{name}"
+            )));
+        }
+        Ok(Some(file))
+    }
 }
 
 /// How results are written. Without one of these: a table.
@@ -131,6 +155,38 @@ pub(crate) enum Command {
         #[command(flatten)]
         format: Format,
     },
+    /// Measure, against other engines too. Not there yet.
+    #[command(hide = true, disable_help_flag = true)]
+    Bench(Later),
+    /// Verify every byte of a database. Not there yet.
+    #[command(hide = true, disable_help_flag = true)]
+    Check(Later),
+    /// Show headers, extents and pages of a database, and what costs what. Not there yet.
+    #[command(hide = true, disable_help_flag = true)]
+    Inspect(Later),
+    /// Let other processes use a database. Not there yet.
+    #[command(hide = true, disable_help_flag = true)]
+    Serve(Later),
+}
+
+/// Commands that a later version will have. Their names are kept free: a script that uses one too early is told so,
+/// instead of finding itself in a new database of that name.
+const LATER: [&str; 4] = ["bench", "check", "inspect", "serve"];
+
+/// What stands behind the name of a command that is not there yet; anything goes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Later {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+    _arguments: Vec<OsString>,
+}
+
+/// The answer to one of [`LATER`].
+pub(crate) fn not_yet(name: &str) -> Failure {
+    Failure::Usage(format!(
+        "'sinter {name}' is not there yet in version {}; a database file of that name is opened by its path: \
+         sinter ./{name}",
+        env!("CARGO_PKG_VERSION")
+    ))
 }
 
 /// Options of `sinter demo`.
@@ -215,5 +271,19 @@ mod tests {
     fn subcommands_stand_before_files() {
         assert!(Args::try_parse_from(["sinter", "demo"]).unwrap().command.is_some());
         assert!(Args::try_parse_from(["sinter", "./demo"]).unwrap().command.is_none());
+    }
+
+    #[test]
+    fn names_of_commands_are_no_files() {
+        for name in LATER {
+            assert!(Args::try_parse_from(["sinter", name]).unwrap().command.is_some(), "{name}");
+            assert!(Args::command().find_subcommand(name).is_some_and(clap::Command::is_hide_set), "{name}");
+        }
+        for name in LATER.into_iter().chain(["demo", "codecs", "help"]) {
+            let args = Args::try_parse_from(["sinter", "--csv", name]).unwrap();
+            assert!(matches!(args.file(), Err(Failure::Usage(_))), "{name}");
+            let path = format!("./{name}");
+            assert_eq!(Args::try_parse_from(["sinter", &path]).unwrap().file().unwrap(), Some(Path::new(&path)));
+        }
     }
 }

@@ -15,6 +15,9 @@ pub(crate) enum Failure {
     /// A dot command, file or option that makes no sense.
     #[error("error: {0}")]
     Input(String),
+    /// A command line that makes no sense.
+    #[error("error: {0}")]
+    Usage(String),
     /// An error at a place in a script: `script.sql:12`.
     #[error("{place}: {source}")]
     At {
@@ -46,12 +49,13 @@ impl Failure {
         }
     }
 
-    /// 1 for errors in SQL or data; 130 and 141 are what a shell reports for a program that Ctrl-C or a closed pipe
+    /// 1 for errors in SQL or data; 2 for the command line; 130 and 141 are what a shell reports for a program that Ctrl-C or a closed pipe
     /// ended.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Failure::Database(sinterdb::Error::Cancelled) => 130,
             Failure::At { source, .. } => source.exit_code(),
+            Failure::Usage(_) => 2,
             other if other.is_closed_pipe() => 141,
             _ => 1,
         }

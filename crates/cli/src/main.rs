@@ -39,6 +39,10 @@ fn main() -> ExitCode {
         None => shell(&args),
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Codecs { format }) => codecs(format.mode()),
+        Some(Command::Bench(_)) => Err(args::not_yet("bench")),
+        Some(Command::Check(_)) => Err(args::not_yet("check")),
+        Some(Command::Inspect(_)) => Err(args::not_yet("inspect")),
+        Some(Command::Serve(_)) => Err(args::not_yet("serve")),
     };
     match ran {
         Ok(()) => ExitCode::SUCCESS,
@@ -69,7 +73,7 @@ fn shell(args: &Args) -> Result<()> {
 
 fn open(args: &Args) -> Result<Database> {
     let config = args.engine.config();
-    let Some(path) = args.file.as_deref().filter(|path| *path != Path::new(":memory:")) else {
+    let Some(path) = args.file()?.filter(|path| *path != Path::new(":memory:")) else {
         return Ok(Database::memory_with(config)?);
     };
     let database = Database::open_with(path, config)?;

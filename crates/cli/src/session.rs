@@ -67,9 +67,9 @@ impl Session {
     fn print(&self, query: Query, watch: Option<Watch>) -> Result<()> {
         let mut watch = watch;
         let mut out = BufWriter::new(std::io::stdout().lock());
-        let batches = query.stream()?;
+        let mut batches = query.stream()?;
         let mut writer = self.mode.writer(&batches.schema(), Screen::stdout());
-        for batch in batches {
+        for batch in batches.by_ref() {
             let batch = batch?;
             if self.signals.is_interrupted() {
                 return Err(Error::Cancelled.into());
@@ -82,6 +82,7 @@ impl Session {
         drop(watch);
         writer.finish(&mut out)?;
         out.flush()?;
+        batches.notes().iter().for_each(|note| notice::note(note));
         Ok(())
     }
 

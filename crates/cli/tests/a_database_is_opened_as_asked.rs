@@ -2,7 +2,7 @@
 
 mod shell;
 
-use shell::{argument, output_of, sinter};
+use shell::{argument, output_of, sinter, sinter_in};
 
 #[test]
 fn a_new_database_is_announced_once_and_keeps_its_tables() {
@@ -60,6 +60,47 @@ fn a_wrong_command_line_is_exit_code_2() {
     {
         assert_eq!(sinter(arguments).code, 2, "{arguments:?}");
     }
+}
+
+/// `sinter check shop.sinter` once opened a new database named check.
+#[test]
+fn commands_of_later_versions_say_so_and_create_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["bench"][..],
+        &["bench", "tpch", "--sf", "1"],
+        &["check", "shop.sinter"],
+        &["inspect", "--help"],
+        &["inspect", "-c", "SELECT 1"],
+        &["serve", "shop.sinter", "--pg", "127.0.0.1:5433"],
+        &["--csv", "serve"],
+        &["--no-progress", "--threads", "1", "check", "-c", "SELECT 1"],
+    ] {
+        let ran = sinter_in(directory.path(), arguments);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{arguments:?}: {}", ran.err);
+        let name = arguments.iter().find(|word| ["bench", "check", "inspect", "serve"].contains(*word)).unwrap();
+        assert!(ran.err.starts_with(&format!("error: 'sinter {name}' is not there yet")), "{}", ran.err);
+        assert!(ran.err.ends_with(&format!(": sinter ./{name}\n")), "{}", ran.err);
+    }
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    assert!(!sinter(&["--help"]).out.contains("inspect"));
+}
+
+#[test]
+fn a_file_named_like_a_command_is_opened_by_its_path() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["bench", "demo"] {
+        let path = format!("./{name}");
+        let ran = sinter_in(directory.path(), &[&path, "-c", "CREATE TABLE t AS SELECT 42 AS a"]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert!(directory.path().join(name).is_file());
+        let ran = sinter_in(directory.path(), &["--csv", &path, "-c", "SELECT a FROM t"]);
+        assert_eq!((ran.code, ran.out.as_str()), (0, "a\n42\n"), "{}", ran.err);
+    }
+    let ran = sinter_in(directory.path(), &["--csv", "codecs"]);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(ran.err.contains("'codecs' is a command") && ran.err.ends_with("sinter ./codecs\n"), "{}", ran.err);
+    assert!(!directory.path().join("codecs").exists());
 }
 
 #[test]

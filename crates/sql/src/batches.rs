@@ -1,5 +1,6 @@
 //! Results on their way out.
 
+use crate::progress::Notes;
 use crate::session::Running;
 use crate::{Error, Result};
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -33,6 +34,7 @@ pub enum Outcome {
 pub struct Query {
     schema: SchemaRef,
     source: Source,
+    notes: Notes,
 }
 
 enum Source {
@@ -42,17 +44,23 @@ enum Source {
 
 impl Query {
     pub(crate) fn planned(plan: Arc<dyn ExecutionPlan>, context: Arc<TaskContext>, running: Running) -> Query {
-        Query { schema: outer_schema(&plan.schema()), source: Source::Plan { plan, context, running } }
+        let schema = outer_schema(&plan.schema());
+        Query { schema, source: Source::Plan { plan, context, running }, notes: Notes::default() }
+    }
+
+    /// The same, handing on what its leaves note while it runs.
+    pub(crate) fn with_notes(self, notes: Notes) -> Query {
+        Query { notes, ..self }
     }
 
     /// A result that is there already, such as that of SHOW.
     pub(crate) fn ready(batch: RecordBatch) -> Query {
-        Query { schema: batch.schema(), source: Source::Ready(vec![batch]) }
+        Query { schema: batch.schema(), source: Source::Ready(vec![batch]), notes: Notes::default() }
     }
 
     /// What a command yields where rows are wanted: none, and no columns.
     pub fn empty() -> Query {
-        Query { schema: Arc::new(Schema::empty()), source: Source::Ready(Vec::new()) }
+        Query { schema: Arc::new(Schema::empty()), source: Source::Ready(Vec::new()), notes: Notes::default() }
     }
 
     /// Names and types of the result.
@@ -78,7 +86,7 @@ impl Query {
     /// # Errors
     /// [`Error`].
     pub fn stream(self) -> Result<Batches> {
-        let schema = self.schema;
+        let (schema, notes) = (self.schema, self.notes);
         let (receiver, running) = match self.source {
             Source::Ready(batches) => {
                 let (sender, receiver) = tokio::sync::mpsc::channel(batches.len().max(1));
@@ -101,6 +109,7 @@ impl Query {
                             let next = tokio::select! {
                                 biased;
                                 () = running.cancelled() => return Err(Error::Cancelled),
+                                () = sender.closed() => return Ok(()),
                                 next = stream.next() => next,
                             };
                             let Some(batch) = next else { return Ok(()) };
@@ -126,7 +135,7 @@ impl Query {
                 (receiver, Some(asked))
             }
         };
-        Ok(Batches { schema, receiver, running })
+        Ok(Batches { schema, receiver, running, notes })
     }
 }
 
@@ -142,12 +151,21 @@ pub struct Batches {
     receiver: tokio::sync::mpsc::Receiver<Result<RecordBatch>>,
     /// `None` once there is nothing to interrupt.
     running: Option<Running>,
+    notes: Notes,
 }
 
 impl Batches {
     /// Names and types of the result.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
+    }
+}
+
+impl Batches {
+    /// What was noted so far, such as texts in a file that were read as NULL; complete once all batches are out. A
+    /// second call gives only what came since.
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.take()
     }
 }
 
@@ -173,7 +191,7 @@ impl std::fmt::Debug for Batches {
 
 /// The schema that applications see: text as `Utf8` and blobs as `Binary`, which every Arrow library reads, and UUIDs
 /// marked as Arrow's canonical extension type.
-fn outer_schema(schema: &SchemaRef) -> SchemaRef {
+pub(crate) fn outer_schema(schema: &SchemaRef) -> SchemaRef {
     let fields = schema.fields().iter().map(outer_field);
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
 }
@@ -204,7 +222,8 @@ pub(crate) fn outer_type(ty: &DataType) -> DataType {
     }
 }
 
-fn outer_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+/// A batch of that schema's columns, in its types.
+pub(crate) fn outer_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let columns = batch
         .columns()
         .iter()

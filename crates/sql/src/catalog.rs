@@ -6,6 +6,7 @@ use crate::{Error, Result};
 use sinter_column::wire::{Reader, Writer};
 use sinter_column::{ColumnTable, TableSchema};
 use sinter_storage::{ObjectId, PageId, Record, RecordTag, Store};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -28,12 +29,18 @@ pub(crate) struct TableName {
 
 impl fmt::Display for TableName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.schema == DEFAULT_SCHEMA {
-            f.write_str(&self.table)
-        } else {
-            write!(f, "{}.{}", self.schema, self.table)
+        if self.schema != DEFAULT_SCHEMA {
+            write!(f, "{}.", as_written(&self.schema))?;
         }
+        f.write_str(&as_written(&self.table))
     }
+}
+
+/// A name as a statement has to write it: in quotes where it would read otherwise without.
+fn as_written(name: &str) -> Cow<'_, str> {
+    let is_plain = name.starts_with(|first: char| first.is_lowercase() || first == '_')
+        && name.chars().all(|char| char.is_lowercase() || char.is_ascii_digit() || char == '_');
+    if is_plain { Cow::Borrowed(name) } else { Cow::Owned(format!("\"{}\"", name.replace('"', "\"\""))) }
 }
 
 /// All tables at one moment.
@@ -49,7 +56,8 @@ impl Catalog {
         self.tables.get(name)
     }
 
-    fn table_by_id(&self, id: ObjectId) -> Option<(&TableName, &Arc<ColumnTable>)> {
+    /// The table with that number.
+    pub(crate) fn table_by_id(&self, id: ObjectId) -> Option<(&TableName, &Arc<ColumnTable>)> {
         self.tables.iter().find(|(_, table)| table.id() == id)
     }
 
@@ -86,9 +94,7 @@ impl Catalog {
     pub(crate) fn apply(&mut self, record: &Record, store: &Arc<Store>) -> Result<()> {
         match record.tag {
             RecordTag::CATALOG_PUT => {
-                if self.table_by_id(record.object).is_some() {
-                    return Ok(());
-                }
+                let known = self.table_by_id(record.object).map(|(name, table)| (name.clone(), table.schema()));
                 let mut input = Reader::new("catalog record", &record.payload);
                 let kind = input.u8()?;
                 if kind != KIND_TABLE {
@@ -99,6 +105,14 @@ impl Catalog {
                 let name = TableName { schema: input.text()?, table: input.text()? };
                 let schema = Arc::new(TableSchema::read(&mut input)?);
                 input.end()?;
+                if let Some((known_name, known_schema)) = known {
+                    return match known_name == name && known_schema == schema {
+                        true => Ok(()),
+                        false => Err(Error::Damaged(format!(
+                            "the log describes table '{known_name}' anew; a newer SinterDB altered it"
+                        ))),
+                    };
+                }
                 let table = ColumnTable::create(record.object, &name.to_string(), schema, Arc::clone(store));
                 self.next_object = self.next_object.max(record.object.0 + 1);
                 self.tables.insert(name, Arc::new(table));

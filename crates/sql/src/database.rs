@@ -17,6 +17,9 @@ const LOG_BYTES_MAX: u64 = 64 << 20;
 /// Replay keeps delta batches few as it goes, or the last of many small inserts would cost as much as all before.
 const TRANSACTIONS_PER_SETTLING: u64 = 64;
 
+/// Expressions are compiled and dropped by recursion; only the part of a stack that is touched costs memory.
+const WORKER_STACK_BYTES: usize = 32 << 20;
+
 /// How a database is opened.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
@@ -66,6 +69,7 @@ impl Database {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(options.threads)
             .thread_name("sinter")
+            .thread_stack_size(WORKER_STACK_BYTES)
             .enable_all()
             .build()
             .map_err(|error| Error::Io(format!("cannot start threads: {error}")))?;
@@ -77,13 +81,15 @@ impl Database {
             path: path.map(Path::to_path_buf),
             is_new: true,
             notes: Vec::new(),
-            closed: AtomicBool::new(false),
+            // Until it is open: an opening that fails must not write a checkpoint of the nothing that it has read.
+            closed: AtomicBool::new(true),
             runtime_environment: Mutex::new(environment_of(options.memory_limit_bytes)?),
             options,
         };
         if let Some(path) = path {
             database.open_file(path)?;
         }
+        database.closed.store(false, Ordering::Release);
         Ok(Arc::new(database))
     }
 
@@ -271,7 +277,8 @@ impl Write<'_> {
     pub(crate) fn commit(&mut self, changes: Vec<Change>) -> Result<()> {
         let tables: Vec<Arc<ColumnTable>> = changes.iter().map(|change| Arc::clone(change.table())).collect();
         Change::commit(&self.database.store, Vec::new(), changes)?;
-        self.after_commit(&tables)
+        self.after_commit(&tables);
+        Ok(())
     }
 
     /// Creates a table, filled by `fill` in the same commit. One of that name gives way in that commit too.
@@ -289,7 +296,8 @@ impl Write<'_> {
         Change::commit(&database.store, records, changes)?;
         self.publish(next);
         tables.iter().for_each(|dropped| dropped.release());
-        self.after_commit(&[table])
+        self.after_commit(&[table]);
+        Ok(())
     }
 
     /// Drops tables in one commit; names that no table has are passed over.
@@ -301,7 +309,8 @@ impl Write<'_> {
         self.database.store.commit(&records, &[])?;
         self.publish(catalog);
         tables.iter().for_each(|dropped| dropped.release());
-        self.after_commit(&[])
+        self.after_commit(&[]);
+        Ok(())
     }
 
     fn dropping(&self, names: &[TableName]) -> Dropping {
@@ -321,15 +330,15 @@ impl Write<'_> {
         *self.database.catalog.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
     }
 
-    fn after_commit(&mut self, tables: &[Arc<ColumnTable>]) -> Result<()> {
+    fn after_commit(&mut self, tables: &[Arc<ColumnTable>]) {
         for table in tables {
             // What was committed stays committed: a full disk here only means that delta batches stay as they are.
             let _ = table.settle(self.database.options.threads, true);
         }
-        if self.database.store.stats().log_bytes > LOG_BYTES_MAX {
-            self.checkpoint()?;
+        if self.database.store.replay_bytes() > LOG_BYTES_MAX {
+            // Nor does a checkpoint that fails undo it: the log keeps everything, and the next commit tries again.
+            let _ = self.checkpoint();
         }
-        Ok(())
     }
 
     /// Writes everything that the log holds into the file, and begins a new log. In memory it only presses what is not

@@ -1,7 +1,8 @@
 //! Table functions: `storage('t')`, `tables()`, `memory()`, `codecs()`.
 
 use crate::Database;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName};
+use crate::statement::{find, parse_table_name};
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
@@ -236,10 +237,12 @@ fn chosen<'a>(catalog: &'a Catalog, arguments: &[String]) -> crate::Result<Vec<(
     match arguments {
         [] => Ok(all.collect()),
         [wanted] => {
-            let found: Vec<_> = all.filter(|(name, _)| name == wanted || *name == wanted.to_lowercase()).collect();
-            match found.is_empty() {
-                true => Err(crate::Error::Sql(format!("there is no table '{wanted}'"))),
-                false => Ok(found),
+            let as_written = parse_table_name(wanted);
+            let as_stored = TableName { schema: DEFAULT_SCHEMA.to_owned(), table: wanted.clone() };
+            let found = as_written.as_ref().ok().and_then(|name| catalog.table(name)).or(catalog.table(&as_stored));
+            match found {
+                Some(table) => Ok(vec![(wanted.clone(), table)]),
+                None => find(catalog, &as_written?).map(|table| vec![(wanted.clone(), table)]),
             }
         }
         _ => Err(crate::Error::Sql("storage() wants the name of one table, or nothing".to_owned())),

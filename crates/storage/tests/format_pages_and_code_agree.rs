@@ -111,6 +111,7 @@ fn the_log() {
         ("database", log::LOG_DATABASE_AT),
         ("number", log::LOG_NUMBER_AT),
         ("start commit", log::START_COMMIT_AT),
+        ("nonce", log::LOG_NONCE_AT),
         ("zero", log::LOG_ZERO_AT),
         ("checksum", log::HEADER_CHECKSUM_AT),
     ];

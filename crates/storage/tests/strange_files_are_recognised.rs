@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinter_storage::testing::CrashingFileSystem;
-use sinter_storage::{Error, Options};
+use sinter_storage::{Error, FileSystem, Options, RecordTag, Store};
 use support::{PATH, closed, found, newest_log, open, unclosed};
+use uuid::Uuid;
 
 fn refused(fs: &CrashingFileSystem) -> (Error, String) {
     let error = open(Arc::new(fs.clone()), Options::default()).expect_err("a strange file");
@@ -118,6 +119,35 @@ fn a_log_of_another_database() {
 }
 
 #[test]
+fn a_log_that_was_renamed_to_stand_beside_another_database() {
+    let fs = CrashingFileSystem::new();
+    let [shop, other] = ["shop.sinter", "other.sinter"].map(Path::new);
+    for (path, value) in [(shop, 1), (other, 2)] {
+        let (store, _) = Store::open(Arc::new(fs.clone()), path, Options::default()).unwrap();
+        store.commit(&[support::record(RecordTag::ROWS_INSERTED, 1, vec![value])], &[]).unwrap();
+    }
+    let [shop_log, other_log, aside] = ["shop.sinter-log.0", "other.sinter-log.0", "aside"].map(Path::new);
+    fs.rename(shop_log, aside).unwrap();
+    fs.rename(other_log, shop_log).unwrap();
+    let uuid = |path: &Path| Uuid::from_slice(&fs.bytes(path)[24..40]).unwrap();
+    let before: Vec<_> = fs.files().iter().map(|path| fs.bytes(path)).collect();
+    let (error, message) = refused(&fs);
+    assert!(matches!(error, Error::LogForeign { .. }), "{message}");
+    assert_eq!(
+        message,
+        format!(
+            "shop.sinter-log.0: belongs to database {}, not to {} beside it; put the right log in its place",
+            uuid(other),
+            uuid(shop)
+        )
+    );
+    assert_eq!(fs.files().iter().map(|path| fs.bytes(path)).collect::<Vec<_>>(), before, "and not touched");
+    // As the message says.
+    fs.rename(aside, shop_log).unwrap();
+    assert_eq!(found(&fs).unwrap().0.slots, [(1, vec![1])].into());
+}
+
+#[test]
 fn a_log_of_a_later_state_beside_an_older_copy_of_the_file() {
     let (fs, _) = closed(4, 40);
     let backup = fs.bytes(Path::new(PATH));
@@ -184,7 +214,9 @@ fn hostile_frames() {
         bytes.extend(flags.to_le_bytes());
         bytes.extend((start_commit + 1).to_le_bytes());
         bytes.extend(payload);
-        let checksum = crc32c::crc32c_append(crc32c::crc32c(&bytes[..4]), &bytes[8..]);
+        // The first frame of this very log.
+        let parts = [&header[..60], &64u64.to_le_bytes(), &bytes[..4], &bytes[8..]];
+        let checksum = crc32c::crc32c(&parts.concat());
         bytes[4..8].copy_from_slice(&checksum.to_le_bytes());
         bytes
     };

@@ -24,13 +24,17 @@ pub(crate) fn sinter(arguments: &[&str]) -> Ran {
 
 /// `sinter` with these arguments and this script on standard input.
 pub(crate) fn sinter_with_input(arguments: &[&str], input: &str) -> Ran {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_sinter"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("sinter starts");
+    ran(Command::new(env!("CARGO_BIN_EXE_sinter")).args(arguments), input)
+}
+
+/// `sinter` with these arguments in a directory, and nothing on standard input.
+pub(crate) fn sinter_in(directory: &Path, arguments: &[&str]) -> Ran {
+    ran(Command::new(env!("CARGO_BIN_EXE_sinter")).args(arguments).current_dir(directory), "")
+}
+
+fn ran(command: &mut Command, input: &str) -> Ran {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("sinter starts");
     let mut stdin = child.stdin.take().expect("stdin is a pipe");
     let input = input.to_owned();
     let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));

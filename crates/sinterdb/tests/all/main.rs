@@ -7,4 +7,5 @@ mod golden;
 mod kill;
 mod reopen;
 mod sql_scripts;
+mod statements;
 mod tpch;

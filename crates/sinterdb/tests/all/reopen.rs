@@ -161,3 +161,45 @@ fn other_files_and_halves_of_ours_are_refused() {
     assert!(error.to_string().contains("not a SinterDB database"), "{error}");
     assert_eq!(std::fs::read(&path).unwrap().len(), 14_000, "it was left alone");
 }
+
+#[test]
+fn an_opening_that_fails_leaves_everything_for_the_next() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("lost.sinter");
+    let database = Database::open(&path).unwrap();
+    let conn = database.connect();
+    conn.execute("CREATE TABLE t AS SELECT value AS id, 'name ' || value AS s FROM generate_series(1, 3000)", &[])
+        .unwrap();
+    conn.execute("CREATE TABLE u AS SELECT 5 AS five", &[]).unwrap();
+    conn.execute("CHECKPOINT", &[]).unwrap();
+    conn.execute("INSERT INTO t VALUES (-1, 'late')", &[]).unwrap();
+    // The files as a crash would leave them: this process still holds the lock on the originals.
+    let copies = tempfile::tempdir().unwrap();
+    for file in files_in(directory.path()) {
+        std::fs::copy(&file, copies.path().join(file.file_name().unwrap())).unwrap();
+    }
+    let path = copies.path().join("lost.sinter");
+    let whole: Vec<(PathBuf, Vec<u8>)> =
+        files_in(copies.path()).into_iter().map(|file| (file.clone(), std::fs::read(&file).unwrap())).collect();
+    let mut failed = 0;
+    for (file, bytes) in &whole {
+        for at in (0..bytes.len()).step_by(bytes.len() / 60 + 1) {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            std::fs::write(file, &damaged).unwrap();
+            if Database::open(&path).is_err() {
+                failed += 1;
+                let changed: Vec<PathBuf> = files_in(copies.path());
+                assert_eq!(changed.len(), whole.len(), "byte {at} of {}: {changed:?}", file.display());
+                assert_eq!(std::fs::read(file).unwrap(), damaged, "byte {at} of {}", file.display());
+            }
+            for file in files_in(copies.path()) {
+                std::fs::remove_file(file).unwrap();
+            }
+            whole.iter().for_each(|(file, bytes)| std::fs::write(file, bytes).unwrap());
+        }
+    }
+    assert!(failed > 0, "no damage was noticed");
+    let conn = Database::open(&path).unwrap().connect();
+    assert_eq!(lines(&conn, "SELECT count(*), min(id), (SELECT five FROM u) FROM t"), ["3001 -1 5"]);
+}

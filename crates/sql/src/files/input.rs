@@ -114,22 +114,31 @@ impl Input {
     }
 }
 
-/// At most `count` stretches of a stream of unknown length: every n-th is kept, and whenever there are too many, every
-/// other one is dropped and n doubles. Empty where the stream is short enough to be taken whole.
+/// About `count` stretches of a stream of unknown length: every n-th is kept, and whenever there are too many, every
+/// other one is dropped and n doubles; the last is always there. Empty where the stream is short enough to be taken
+/// whole.
 fn spread(mut stream: Box<dyn Read + Send>, count: u64) -> std::io::Result<Vec<Vec<u8>>> {
     let mut kept = Vec::new();
+    let mut last = None;
     let (mut every, mut index) = (1u64, 0u64);
     loop {
         let mut bytes = Vec::new();
         if stream.by_ref().take(STRETCH_BYTES).read_to_end(&mut bytes)? == 0 {
             break;
         }
-        if index.is_multiple_of(every) {
+        last = if index.is_multiple_of(every) {
             kept.push(bytes);
-        }
+            None
+        } else {
+            Some(bytes)
+        };
         index += 1;
         if kept.len() as u64 > count {
             let mut place = 0;
+            // Of an odd number the first and the last stay.
+            if kept.len().is_multiple_of(2) {
+                last = kept.pop();
+            }
             kept.retain(|_| {
                 place += 1;
                 place % 2 == 1
@@ -137,6 +146,7 @@ fn spread(mut stream: Box<dyn Read + Send>, count: u64) -> std::io::Result<Vec<V
             every *= 2;
         }
     }
+    kept.extend(last);
     Ok(if every == 1 { Vec::new() } else { kept })
 }
 

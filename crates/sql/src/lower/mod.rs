@@ -21,6 +21,9 @@ use expr::Scope;
 use sinter_exec::{Expr, Output, Pipeline, ScanColumn, TableSource};
 use std::sync::Arc;
 
+/// Projections one above the other become one; beyond so many parts of expressions DataFusion runs them one by one.
+const OUTPUT_NODES_MAX: usize = 4096;
+
 /// `plan` with everything that the engine can run as pipelines.
 ///
 /// # Errors
@@ -145,7 +148,10 @@ fn part_of(plan: &LogicalPlan) -> Option<Part> {
             let part = part_of(&projection.input)?;
             let scope = Scope { schema: projection.input.schema(), columns: &part.output };
             let output = projection.expr.iter().map(|expr| scope.lower(expr)).collect::<Option<Vec<_>>>()?;
-            Some(Part { output, ..part })
+            // A column that is used twice above is computed twice here, and so on for every projection in the chain.
+            let mut nodes = 0;
+            output.iter().for_each(|expr| count_nodes(expr, &mut nodes));
+            (nodes <= OUTPUT_NODES_MAX).then_some(Part { output, ..part })
         }
         LogicalPlan::Limit(limit) => {
             let mut part = part_of(&limit.input)?;
@@ -221,6 +227,28 @@ fn unqualified(expr: &DfExpr) -> DfExpr {
         })
     });
     stripped.map(|stripped| stripped.data).unwrap_or_else(|_| expr.clone())
+}
+
+fn count_nodes(expr: &Expr, nodes: &mut usize) {
+    *nodes += 1;
+    match expr {
+        Expr::Column(_) | Expr::Literal(..) => {}
+        Expr::Compare(_, left, right) | Expr::Arithmetic { left, right, .. } => {
+            count_nodes(left, nodes);
+            count_nodes(right, nodes);
+        }
+        Expr::And(parts) | Expr::Or(parts) => parts.iter().for_each(|part| count_nodes(part, nodes)),
+        Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsNotNull(inner) => count_nodes(inner, nodes),
+        Expr::InList { expr, .. } | Expr::Like { expr, .. } | Expr::Cast { expr, .. } => count_nodes(expr, nodes),
+        Expr::Case { branches, otherwise, .. } => {
+            branches.iter().for_each(|(condition, result)| {
+                count_nodes(condition, nodes);
+                count_nodes(result, nodes);
+            });
+            otherwise.iter().for_each(|otherwise| count_nodes(otherwise, nodes));
+        }
+        Expr::Foreign { arguments, .. } => arguments.iter().for_each(|part| count_nodes(part, nodes)),
+    }
 }
 
 /// Calls `visit` for the position of each column in an expression.

@@ -1,9 +1,12 @@
 //! Scripts as statements: ours, which DataFusion's front end refuses, and all others.
 
 mod copy;
+mod depth;
+mod file_functions;
 mod rewrite;
 
 pub(crate) use copy::{Copy, CopyTarget, FileOption};
+pub(crate) use file_functions::path_of;
 
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast;
@@ -16,6 +19,8 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Toke
 pub struct Statement {
     /// As it was written, without the semicolon.
     pub text: String,
+    /// How deep its expressions may nest, at most.
+    pub(crate) depth: usize,
     pub(crate) kind: Kind,
 }
 
@@ -55,12 +60,9 @@ pub fn parse(script: &str) -> Result<Vec<Statement>> {
         Error::Sql(format!("{} at line {}, column {}", error.message, error.location.line, error.location.column))
     })?;
     rewrite::struct_types(&mut tokens);
-    let offsets = LineOffsets::new(script);
-    let end = tokens
-        .iter()
-        .rev()
-        .find(|token| !matches!(token.token, Token::EOF))
-        .map_or(script.len(), |token| offsets.offset(script, token.span.end));
+    let mut depths = depth::of_statements(&tokens)?.into_iter();
+    let last = tokens.iter().rev().find(|token| !matches!(token.token, Token::EOF)).map(|token| token.span.end);
+    let mut place = Place::start(script);
     let mut parser = Parser::new(&DIALECT).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
     let mut statements = Vec::new();
     loop {
@@ -69,6 +71,7 @@ pub fn parse(script: &str) -> Result<Vec<Statement>> {
         if first.token == Token::EOF {
             return Ok(statements);
         }
+        let start = place.move_to(first.span.start);
         let mut kind = statement(&mut parser).map_err(|error| describe(error, &parser, script))?;
         match &mut kind {
             Kind::Sql(sql) | Kind::Explain { inner: sql, .. } => rewrite::expressions(sql.as_mut()),
@@ -81,13 +84,12 @@ pub fn parse(script: &str) -> Result<Vec<Statement>> {
         }
         let next = parser.peek_token();
         let stop = match next.token {
-            Token::EOF => end,
-            Token::SemiColon => offsets.offset(script, next.span.start),
+            Token::EOF => last.map_or(script.len(), |last| place.move_to(last)),
+            Token::SemiColon => place.move_to(next.span.start),
             _ => return Err(unexpected(&next)),
         };
-        let start = offsets.offset(script, first.span.start);
         let text = script.get(start..stop.max(start)).unwrap_or_default().trim().to_owned();
-        statements.push(Statement { text, kind });
+        statements.push(Statement { text, depth: depths.next().unwrap_or(0), kind });
     }
 }
 
@@ -97,6 +99,18 @@ pub(crate) fn parse_one(sql: &str) -> Result<ast::Statement> {
         Some(Statement { kind: Kind::Sql(statement), .. }) => Ok(*statement),
         _ => Err(Error::Internal(format!("a rewritten statement does not parse: {sql}"))),
     }
+}
+
+/// One expression, such as a default that the catalog keeps as text.
+pub(crate) fn parse_expr(text: &str) -> Result<ast::Expr> {
+    let parsed = Parser::new(&DIALECT).with_recursion_limit(DEPTH_MAX).try_with_sql(text).and_then(|mut parser| {
+        let expr = parser.parse_expr()?;
+        parser.expect_token(&Token::EOF)?;
+        Ok(expr)
+    });
+    let mut expr = parsed.map_err(|error| Error::Sql(format!("'{text}' is no expression: {error}")))?;
+    rewrite::expressions(&mut expr);
+    Ok(expr)
 }
 
 fn unexpected(token: &TokenWithSpan) -> Error {
@@ -185,23 +199,28 @@ fn statement(parser: &mut Parser<'_>) -> std::result::Result<Kind, ParserError> 
     }
 }
 
-/// Where lines begin, so that the tokenizer's lines and columns become byte offsets.
-struct LineOffsets(Vec<usize>);
+/// A place in a script that only moves on, so that the tokenizer's lines and columns become byte offsets in one pass.
+struct Place<'a> {
+    rest: std::str::CharIndices<'a>,
+    at: Location,
+}
 
-impl LineOffsets {
-    fn new(script: &str) -> LineOffsets {
-        let mut starts = vec![0];
-        starts.extend(script.match_indices('\n').map(|(index, _)| index + 1));
-        LineOffsets(starts)
+impl Place<'_> {
+    fn start(script: &str) -> Place<'_> {
+        Place { rest: script.char_indices(), at: Location { line: 1, column: 1 } }
     }
 
-    /// Lines and columns count from 1; columns count characters.
-    fn offset(&self, script: &str, at: Location) -> usize {
-        let Some(&start) = usize::try_from(at.line).ok().and_then(|line| self.0.get(line.checked_sub(1)?)) else {
-            return script.len();
-        };
-        let column = usize::try_from(at.column).unwrap_or(0).saturating_sub(1);
-        script[start..].char_indices().nth(column).map_or(script.len(), |(index, _)| start + index)
+    /// The byte offset of a location that is not before the last one. Lines and columns count from 1, columns in
+    /// characters.
+    fn move_to(&mut self, to: Location) -> usize {
+        while self.at < to {
+            match self.rest.next() {
+                Some((_, '\n')) => self.at = Location { line: self.at.line + 1, column: 1 },
+                Some(_) => self.at.column += 1,
+                None => break,
+            }
+        }
+        self.rest.offset()
     }
 }
 
@@ -222,5 +241,12 @@ mod tests {
         assert!(error.contains("line 2"), "{error}");
         let deep = format!("SELECT {}1{}", "(".repeat(5000), ")".repeat(5000));
         assert!(parse(&deep).unwrap_err().to_string().contains("deeper"));
+    }
+
+    #[test]
+    fn a_long_script_on_one_line_is_cut_in_one_pass() {
+        let statements = parse(&"SELECT 'ü' ; ".repeat(30_000)).unwrap();
+        assert_eq!(statements.len(), 30_000);
+        assert!(statements.iter().all(|statement| statement.text == "SELECT 'ü'"));
     }
 }

@@ -1,5 +1,6 @@
 //! What users write and the SQL parser does not read as they mean it.
 
+use super::file_functions;
 use datafusion::sql::sqlparser::ast::{self, VisitMut, VisitorMut};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -68,17 +69,23 @@ fn stands_before_a_type(token: &Token) -> bool {
 
 /// All rewriting of a parsed statement.
 pub(super) fn expressions<T: VisitMut>(sql: &mut T) {
-    let flow = sql.visit(&mut NameColumns);
+    let flow = sql.visit(&mut Names);
     debug_assert!(flow.is_continue());
     constants(sql);
 }
 
 /// Columns are named as they were written, `sum(x)` and not `sum(t.x)`, and no two expressions of one SELECT alike: the
 /// SQL library wants `SELECT 1, 1` to have two names.
-struct NameColumns;
+/// Files with options become tables by a name.
+struct Names;
 
-impl VisitorMut for NameColumns {
+impl VisitorMut for Names {
     type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &mut ast::TableFactor) -> ControlFlow<()> {
+        file_functions::name_call(factor);
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_select(&mut self, select: &mut ast::Select) -> ControlFlow<()> {
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();

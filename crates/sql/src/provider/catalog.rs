@@ -3,6 +3,7 @@
 use super::{ColumnTableProvider, FileTable};
 use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName};
 use crate::files::{Format, ReadOptions, expand, sniff};
+use crate::parse::path_of;
 use crate::progress::Notes;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
@@ -13,7 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The schema under which UPDATE and DELETE find tables with their row ids. Not a name that a user can define.
+/// The schema under which UPDATE and DELETE find tables with their row ids, by object number. Not a name that a user can
+/// define.
 pub(crate) const ROW_ID_SCHEMA: &str = "\u{1}row ids";
 
 /// The statement's view: each table's snapshot is taken once, however often the statement names it.
@@ -52,12 +54,17 @@ impl Inner {
 
     /// A name that looks like a file and is no table.
     fn file(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        if Format::from_path(Path::new(name)).is_none() {
+        let (path, given) = path_of(name);
+        let failed = |error| DataFusionError::from(crate::Error::from(error));
+        let mut options = ReadOptions::default();
+        for (option, value) in given {
+            options.set(option, value).map_err(failed)?;
+        }
+        if options.format.is_none() && Format::from_path(Path::new(path)).is_none() {
             return Ok(None);
         }
-        let files = expand(name).and_then(|paths| sniff(&paths, &ReadOptions::default(), None));
-        let files = files.map_err(|error| DataFusionError::from(crate::Error::from(error)))?;
-        Ok(Some(Arc::new(FileTable::new(files, name.to_owned(), self.notes.clone()))))
+        let files = expand(path).and_then(|paths| sniff(&paths, &options, None)).map_err(failed)?;
+        Ok(Some(Arc::new(FileTable::new(files, path.to_owned(), self.notes.clone()))))
     }
 }
 
@@ -124,8 +131,9 @@ impl SchemaProvider for Tables {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         if self.schema == ROW_ID_SCHEMA {
-            let found = self.inner.catalog.tables.keys().find(|known| known.to_string() == name).cloned();
-            return found.map_or(Ok(None), |found| self.inner.column_table(&found, true));
+            let id = name.parse().map(ObjectId).ok();
+            let found = id.and_then(|id| self.inner.catalog.table_by_id(id));
+            return found.map_or(Ok(None), |(found, _)| self.inner.column_table(found, true));
         }
         if let Some(table) = self.inner.column_table(&self.name(name), false)? {
             return Ok(Some(table));

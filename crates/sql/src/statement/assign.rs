@@ -2,10 +2,12 @@
 
 use crate::batches::outer_type;
 use crate::coercion::is_text;
+use crate::parse::parse_one;
+use crate::progress::Notes;
 use crate::uuid::parse_uuids;
-use crate::{Error, Result};
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
-use arrow::compute::{CastOptions, cast_with_options};
+use crate::{Error, Result, Session};
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
+use arrow::compute::{CastOptions, cast_with_options, take};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::util::display::FormatOptions;
 use sinter_column::TableSchema;
@@ -17,6 +19,8 @@ pub(crate) struct Assigner {
     table: Arc<TableSchema>,
     /// For each column of the table, which column of the batch it comes from; NULL where none.
     sources: Vec<Option<usize>>,
+    /// For each column without a source, the one value that it takes; NULL where none.
+    defaults: Vec<Option<ArrayRef>>,
 }
 
 impl Assigner {
@@ -49,7 +53,27 @@ impl Assigner {
                 table.columns.len()
             )));
         }
-        Ok(Assigner { table: Arc::clone(table), sources })
+        let defaults = vec![None; sources.len()];
+        Ok(Assigner { table: Arc::clone(table), sources, defaults })
+    }
+
+    /// The same, where columns without a source take their defaults, evaluated once and now.
+    pub(crate) fn with_defaults(mut self, session: &Session) -> Result<Assigner> {
+        for (index, column) in self.table.columns.iter().enumerate() {
+            let (None, Some(default)) = (self.sources[index], &column.default) else { continue };
+            let state = session.statement_state(session.database.catalog(), Notes::default());
+            let batches = session.plan_query(&state, parse_one(&format!("SELECT {default}"))?)?.collect()?;
+            let value = batches
+                .iter()
+                .find(|batch| batch.num_rows() == 1)
+                .map(|batch| batch.column(0))
+                .ok_or_else(|| Error::Internal(format!("the default of column '{}' has no value", column.name)))?;
+            let value = assign_column(value, &column.ty, &storage_type(&column.ty)).map_err(|error| {
+                Error::Data(format!("default of column '{}' ({}): {error}", column.name, column.ty))
+            })?;
+            self.defaults[index] = Some(value);
+        }
+        Ok(self)
     }
 
     /// The batch in the table's shape.
@@ -59,10 +83,13 @@ impl Assigner {
     pub(crate) fn assign(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
         let mut columns = Vec::with_capacity(self.sources.len());
-        for (source, column) in self.sources.iter().zip(&self.table.columns) {
+        for ((source, default), column) in self.sources.iter().zip(&self.defaults).zip(&self.table.columns) {
             let wanted = storage_type(&column.ty);
             columns.push(match source {
-                None => new_null_array(&wanted, rows),
+                None => match default {
+                    Some(value) => take(value, &UInt32Array::from(vec![0; rows]), None)?,
+                    None => new_null_array(&wanted, rows),
+                },
                 Some(index) => {
                     let given = batch.columns().get(*index).ok_or_else(|| {
                         Error::Internal(format!("column {index} of a batch of {}", batch.num_columns()))

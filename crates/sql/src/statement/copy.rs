@@ -4,7 +4,7 @@ use super::assign::{Assigner, storage_type};
 use super::insert::pull;
 use super::names::{find, normal, quoted};
 use super::{done, table_name};
-use crate::batches::Outcome;
+use crate::batches::{Outcome, outer_batch, outer_schema};
 use crate::files::{ReadOptions, WriteOptions, create, expand, open};
 use crate::parse::{Copy, CopyTarget, FileOption, parse_one};
 use crate::progress::{Notes, Progress};
@@ -32,6 +32,9 @@ fn from(
     let name = table_name(table)?;
     let mut read = ReadOptions::default();
     for FileOption { name, values } in options {
+        if matches!(name.as_str(), "types" | "columns") {
+            return Err(Error::Sql(format!("COPY reads the types of the table's columns; leave out '{name}'")));
+        }
         for value in values {
             read.set(name, value)?;
         }
@@ -51,7 +54,7 @@ fn from(
     );
     let reader = open(&expand(path)?, &read, Some(Arc::new(expected)))?;
     let sources = (0..schema.columns.len()).map(|index| wanted.iter().position(|&wanted| wanted == index)).collect();
-    let assigner = Assigner::new(&schema, sources)?;
+    let assigner = Assigner::new(&schema, sources)?.with_defaults(session)?;
     let mut change = Change::new(&table, session.settings().threads);
     let running = session.running();
     let mut reader = reader;
@@ -105,13 +108,15 @@ fn to(session: &Session, target: &CopyTarget, path: &str, options: &[FileOption]
         CopyTarget::Table(name, columns) => {
             let columns: Vec<String> = columns.iter().map(|column| quoted(&normal(column))).collect();
             let columns = if columns.is_empty() { "*".to_owned() } else { columns.join(", ") };
+            // Names print as they were written, quotes and all.
             parse_one(&format!("SELECT {columns} FROM {name}"))?
         }
     };
     let state = session.statement_state(session.database.catalog(), notes.clone());
     let planned = session.plan(&state, sql)?;
-    let mut writer = create(Path::new(path), planned.physical.schema(), &write)?;
-    pull(session, planned, path, |batch| Ok(writer.write(&batch)?))?;
+    let schema = outer_schema(&planned.physical.schema());
+    let mut writer = create(Path::new(path), Arc::clone(&schema), &write)?;
+    pull(session, planned, path, |batch| Ok(writer.write(&outer_batch(&batch, &schema)?)?))?;
     let rows = writer.finish()?;
     Ok(done("COPY", Some(rows), &notes))
 }

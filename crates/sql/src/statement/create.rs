@@ -4,6 +4,7 @@ use super::assign::Assigner;
 use super::insert::pull;
 use super::names::normal;
 use super::types::logical_type;
+use super::values::default_text;
 use super::{done, table_name};
 use crate::batches::Outcome;
 use crate::progress::Notes;
@@ -108,7 +109,7 @@ fn declared_column(column: &ast::ColumnDef) -> Result<ColumnSchema> {
         match &option.option {
             ast::ColumnOption::Null => {}
             ast::ColumnOption::NotNull => schema.nullable = false,
-            ast::ColumnOption::Default(value) => schema.default = Some(value.to_string()),
+            ast::ColumnOption::Default(value) => schema.default = Some(default_text(&schema.name, value)?),
             other => {
                 return Err(Error::Sql(format!(
                     "column '{}': {other} is not supported yet; leave it out",

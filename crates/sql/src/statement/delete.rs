@@ -8,8 +8,10 @@
 use super::assign::Assigner;
 use super::insert::pull;
 use super::names::{find, normal, quoted};
+use super::values::{default_of, is_default};
 use super::{done, table_name};
 use crate::batches::Outcome;
+use crate::catalog::Catalog;
 use crate::parse::parse_one;
 use crate::progress::Notes;
 use crate::provider::{ROW_ID, ROW_ID_SCHEMA};
@@ -22,41 +24,63 @@ use sinter_column::{Change, ColumnTable};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-/// The table that a statement changes, as it stands in its FROM.
-struct Target {
+/// A statement that changes rows, as the query for them.
+pub(super) struct Rewritten {
     table: Arc<ColumnTable>,
-    /// How other parts of the statement name it, quoted.
-    alias: String,
-    /// The FROM item that yields its rows with their ids.
-    from: String,
+    /// Yields the ids of the rows that go, and behind them what an UPDATE puts in their places.
+    pub(super) query: ast::Statement,
+    /// Whether other tables are joined, so that a row may come several times.
+    joined: bool,
 }
 
-fn target(session: &Session, relation: &ast::TableFactor) -> Result<Target> {
-    let ast::TableFactor::Table { name, alias, .. } = relation else {
-        return Err(Error::Sql(format!("'{relation}' is no table that can be changed")));
-    };
-    let catalog = session.database.catalog();
-    let full = table_name(name)?;
-    let table = Arc::clone(find(&catalog, &full)?);
-    let alias = alias.as_ref().map_or_else(|| quoted(&full.table), |alias| quoted(&normal(&alias.name)));
-    let from = format!("{}.{} AS {alias}", quoted(ROW_ID_SCHEMA), quoted(&full.to_string()));
-    Ok(Target { table, alias, from })
+/// The query under construction. It is put together as a tree, never as text: what users wrote is not read twice.
+struct Rewriting {
+    table: Arc<ColumnTable>,
+    /// How other parts of the statement name the table.
+    alias: ast::Ident,
+    query: Box<ast::Query>,
 }
 
-/// ` FROM target, others WHERE condition`, as SQL.
-fn rest(target: &Target, others: &[ast::TableWithJoins], condition: Option<&ast::Expr>) -> String {
-    let mut sql = format!(" FROM {}", target.from);
-    for other in others {
-        sql += &format!(", {other}");
+impl Rewriting {
+    /// `SELECT alias."row id" FROM t AS alias`.
+    fn new(catalog: &Catalog, relation: &ast::TableFactor) -> Result<Rewriting> {
+        let ast::TableFactor::Table { name, alias, .. } = relation else {
+            return Err(Error::Sql(format!("'{relation}' is no table that can be changed")));
+        };
+        let full = table_name(name)?;
+        let table = Arc::clone(find(catalog, &full)?);
+        let alias = alias.as_ref().map_or_else(|| full.table.clone(), |alias| normal(&alias.name));
+        let named = quoted(&alias);
+        let sql = format!(
+            "SELECT {named}.{} FROM {}.{} AS {named}",
+            quoted(ROW_ID),
+            quoted(ROW_ID_SCHEMA),
+            quoted(&table.id().0.to_string())
+        );
+        match parse_one(&sql)? {
+            ast::Statement::Query(query) => Ok(Rewriting { table, alias: ast::Ident::with_quote('"', alias), query }),
+            _ => Err(Error::Internal(format!("a rewritten statement is no query: {sql}"))),
+        }
     }
-    if let Some(condition) = condition {
-        sql += &format!(" WHERE {condition}");
+
+    fn select(&mut self) -> Result<&mut ast::Select> {
+        match self.query.body.as_mut() {
+            ast::SetExpr::Select(select) => Ok(select),
+            _ => Err(Error::Internal("a rewritten statement is no SELECT".to_owned())),
+        }
     }
-    sql
+
+    fn finish(mut self, others: Vec<ast::TableWithJoins>, condition: Option<ast::Expr>) -> Result<Rewritten> {
+        let joined = !others.is_empty();
+        let select = self.select()?;
+        select.from.extend(others);
+        select.selection = condition;
+        Ok(Rewritten { table: self.table, query: ast::Statement::Query(self.query), joined })
+    }
 }
 
-pub(super) fn run(session: &Session, delete: ast::Delete) -> Result<Outcome> {
-    let notes = Notes::default();
+/// A DELETE as a query.
+pub(super) fn rewritten_delete(catalog: &Catalog, delete: ast::Delete) -> Result<Rewritten> {
     if delete.returning.is_some() || delete.limit.is_some() || !delete.order_by.is_empty() || !delete.tables.is_empty()
     {
         return Err(Error::Sql("DELETE with RETURNING, LIMIT or ORDER BY is not supported yet".to_owned()));
@@ -68,38 +92,40 @@ pub(super) fn run(session: &Session, delete: ast::Delete) -> Result<Outcome> {
     if !from.joins.is_empty() {
         return Err(Error::Sql("DELETE changes one table; join others with USING".to_owned()));
     }
+    Rewriting::new(catalog, &from.relation)?.finish(delete.using.unwrap_or_default(), delete.selection)
+}
+
+pub(super) fn run(session: &Session, delete: ast::Delete) -> Result<Outcome> {
+    let notes = Notes::default();
     let mut write = session.database.write()?;
-    let target = target(session, &from.relation)?;
-    let others = delete.using.unwrap_or_default();
-    let sql =
-        format!("SELECT {}.{}", target.alias, quoted(ROW_ID)) + &rest(&target, &others, delete.selection.as_ref());
-    let state = session.statement_state(session.database.catalog(), notes.clone());
-    let planned = session.plan(&state, parse_one(&sql)?)?;
+    let catalog = session.database.catalog();
+    let Rewritten { table, query, .. } = rewritten_delete(&catalog, delete)?;
+    let state = session.statement_state(catalog, notes.clone());
+    let planned = session.plan(&state, query)?;
     let mut ids = Vec::new();
-    pull(session, planned, target.table.name(), |batch| {
+    pull(session, planned, table.name(), |batch| {
         ids.extend_from_slice(row_ids(&batch)?.values());
         Ok(())
     })?;
-    let mut change = Change::new(&target.table, session.settings().threads);
+    let mut change = Change::new(&table, session.settings().threads);
     change.delete(ids)?;
     let rows = change.rows_deleted();
     write.commit(vec![change])?;
     Ok(done("DELETE", Some(rows), &notes))
 }
 
-pub(super) fn update(session: &Session, update: ast::Update) -> Result<Outcome> {
-    let notes = Notes::default();
+/// An UPDATE as a query.
+pub(super) fn rewritten_update(catalog: &Catalog, update: ast::Update) -> Result<Rewritten> {
     if update.returning.is_some() || update.limit.is_some() || update.or.is_some() || !update.order_by.is_empty() {
         return Err(Error::Sql("UPDATE with RETURNING, LIMIT or ORDER BY is not supported yet".to_owned()));
     }
     if !update.table.joins.is_empty() {
         return Err(Error::Sql("UPDATE changes one table; join others with FROM".to_owned()));
     }
-    let mut write = session.database.write()?;
-    let target = target(session, &update.table.relation)?;
-    let schema = target.table.schema();
-    let mut assigned: BTreeMap<usize, String> = BTreeMap::new();
-    for assignment in &update.assignments {
+    let mut rewriting = Rewriting::new(catalog, &update.table.relation)?;
+    let schema = rewriting.table.schema();
+    let mut assigned: BTreeMap<usize, ast::Expr> = BTreeMap::new();
+    for assignment in update.assignments {
         let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
             return Err(Error::Sql(
                 "UPDATE of several columns at once is not supported yet; set them one by one".to_owned(),
@@ -108,32 +134,41 @@ pub(super) fn update(session: &Session, update: ast::Update) -> Result<Outcome> 
         let column = name.0.last().and_then(|part| part.as_ident()).map(normal).unwrap_or_default();
         let index = schema
             .index_of(&column)
-            .ok_or_else(|| Error::Sql(format!("table '{}' has no column '{name}'", target.table.name())))?;
-        if assigned.insert(index, assignment.value.to_string()).is_some() {
+            .ok_or_else(|| Error::Sql(format!("table '{}' has no column '{name}'", rewriting.table.name())))?;
+        let value = if is_default(&assignment.value) { default_of(&schema.columns[index])? } else { assignment.value };
+        if assigned.insert(index, value).is_some() {
             return Err(Error::Sql(format!("column '{name}' is set twice")));
         }
     }
-    let mut items = vec![format!("{}.{}", target.alias, quoted(ROW_ID))];
     for (index, column) in schema.columns.iter().enumerate() {
-        let value = match assigned.get(&index) {
-            Some(value) => value.clone(),
-            None => format!("{}.{}", target.alias, quoted(&column.name)),
+        let unchanged = || {
+            let name = ast::Ident::with_quote('"', column.name.clone());
+            ast::Expr::CompoundIdentifier(vec![rewriting.alias.clone(), name])
         };
-        items.push(format!("{value} AS {}", quoted(&format!("c{index}"))));
+        let expr = assigned.remove(&index).unwrap_or_else(unchanged);
+        let alias = ast::Ident::with_quote('"', format!("c{index}"));
+        rewriting.select()?.projection.push(ast::SelectItem::ExprWithAlias { expr, alias });
     }
     let others = match update.from {
         Some(ast::UpdateTableFromKind::BeforeSet(from) | ast::UpdateTableFromKind::AfterSet(from)) => from,
         None => Vec::new(),
     };
-    let sql = format!("SELECT {}", items.join(", ")) + &rest(&target, &others, update.selection.as_ref());
-    let state = session.statement_state(session.database.catalog(), notes.clone());
-    let planned = session.plan(&state, parse_one(&sql)?)?;
+    rewriting.finish(others, update.selection)
+}
+
+pub(super) fn update(session: &Session, update: ast::Update) -> Result<Outcome> {
+    let notes = Notes::default();
+    let mut write = session.database.write()?;
+    let catalog = session.database.catalog();
+    let Rewritten { table, query, joined } = rewritten_update(&catalog, update)?;
+    let schema = table.schema();
+    let state = session.statement_state(catalog, notes.clone());
+    let planned = session.plan(&state, query)?;
     let assigner = Assigner::new(&schema, (1..=schema.columns.len()).map(Some).collect())?;
-    let joined = !others.is_empty();
-    let mut change = Change::new(&target.table, session.settings().threads);
+    let mut change = Change::new(&table, session.settings().threads);
     let mut ids = Vec::new();
     let mut seen = HashSet::new();
-    pull(session, planned, target.table.name(), |batch| {
+    pull(session, planned, table.name(), |batch| {
         let mut batch = batch;
         if joined {
             // A row that matches several others is changed once, by the first of them, as in PostgreSQL.

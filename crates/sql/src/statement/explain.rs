@@ -1,5 +1,6 @@
 //! EXPLAIN and EXPLAIN ANALYZE: which engine runs what, and what it touched.
 
+use super::delete::{rewritten_delete, rewritten_update};
 use crate::batches::{Outcome, Query};
 use crate::physical::PipelineExec;
 use crate::progress::Notes;
@@ -14,10 +15,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 pub(super) fn run(session: &Session, inner: ast::Statement, analyze: bool) -> Result<Outcome> {
-    if !matches!(inner, ast::Statement::Query(_)) {
-        return Err(Error::Sql("EXPLAIN wants a query; of other statements, explain the query inside".to_owned()));
-    }
-    let state = session.statement_state(session.database.catalog(), Notes::default());
+    let catalog = session.database.catalog();
+    let inner = match inner {
+        query @ ast::Statement::Query(_) => query,
+        _ if analyze => {
+            return Err(Error::Sql(
+                "EXPLAIN ANALYZE runs queries only; of what changes rows there is EXPLAIN".to_owned(),
+            ));
+        }
+        ast::Statement::Delete(delete) => rewritten_delete(&catalog, delete)?.query,
+        ast::Statement::Update(update) => rewritten_update(&catalog, update)?.query,
+        ast::Statement::Insert(ast::Insert { source: Some(source), .. }) => ast::Statement::Query(source),
+        _ => return Err(Error::Sql("EXPLAIN wants a query, INSERT, UPDATE or DELETE".to_owned())),
+    };
+    let state = session.statement_state(catalog, Notes::default());
     let Planned { physical, state } = session.plan(&state, inner)?;
     let mut lines = Vec::new();
     if analyze {

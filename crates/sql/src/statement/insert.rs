@@ -2,7 +2,7 @@
 
 use super::assign::Assigner;
 use super::names::{find, normal, parse_table_name, quoted};
-use super::values::write_mixed_columns_as_text;
+use super::values::{write_defaults, write_mixed_columns_as_text};
 use super::{done, table_name};
 use crate::batches::Outcome;
 use crate::parse::parse_one;
@@ -37,9 +37,12 @@ pub(super) fn run(session: &Session, insert: ast::Insert) -> Result<Outcome> {
     let schema = table.schema();
     let given = given_columns(&schema, &insert.columns)?;
     let Some(mut source) = insert.source else {
-        return Err(Error::Sql("INSERT wants VALUES or a query".to_owned()));
+        return Err(Error::Sql(
+            "INSERT wants VALUES or a query; for a row of defaults, VALUES (DEFAULT, ...)".to_owned(),
+        ));
     };
     if let ast::SetExpr::Values(values) = source.body.as_mut() {
+        write_defaults(values, &schema, &given)?;
         write_mixed_columns_as_text(values);
     }
     let state = session.statement_state(catalog, notes.clone());
@@ -48,7 +51,9 @@ pub(super) fn run(session: &Session, insert: ast::Insert) -> Result<Outcome> {
         Columns::WithDefaults(defaults) => {
             // Defaults are expressions of SQL, so SQL evaluates them, beside the given columns.
             let names: Vec<String> = (0..given.len()).map(|index| quoted(&format!("c{index}"))).collect();
-            let sql = format!("SELECT *, {} FROM ({source}) AS given ({})", defaults.join(", "), names.join(", "));
+            let sql = format!("SELECT *, {} FROM (SELECT 1) AS given ({})", defaults.join(", "), names.join(", "));
+            let mut sql = parse_one(&sql)?;
+            put_source(&mut sql, source)?;
             let mut next = given.len();
             let sources = schema.columns.iter().enumerate().map(|(index, column)| {
                 let position = given.iter().position(|&given| given == index);
@@ -59,7 +64,7 @@ pub(super) fn run(session: &Session, insert: ast::Insert) -> Result<Outcome> {
                 })
             });
             let sources = sources.collect();
-            (session.plan(&state, parse_one(&sql)?)?, sources)
+            (session.plan(&state, sql)?, sources)
         }
     };
     let width = planned.physical.schema().fields().len();
@@ -95,7 +100,10 @@ pub(crate) fn append(
         }
         let assigner = match &mut assigner {
             Some((schema, assigner)) if *schema == batch.schema() => assigner,
-            other => &mut other.insert((batch.schema(), Assigner::by_name(&table.schema(), &batch.schema())?)).1,
+            other => {
+                let assigner = Assigner::by_name(&table.schema(), &batch.schema())?.with_defaults(session)?;
+                &mut other.insert((batch.schema(), assigner)).1
+            }
         };
         change.insert(&assigner.assign(&batch)?)?;
         let label = format!("pressing {}, rows", table.name());
@@ -127,6 +135,19 @@ fn given_columns(schema: &TableSchema, names: &[ast::ObjectName]) -> Result<Vec<
         given.push(index);
     }
     Ok(given)
+}
+
+/// Puts `source` in the place of the subquery of `sql`, as a tree: what users wrote is not read twice.
+fn put_source(sql: &mut ast::Statement, source: Box<ast::Query>) -> Result<()> {
+    if let ast::Statement::Query(query) = sql
+        && let ast::SetExpr::Select(select) = query.body.as_mut()
+        && let Some(from) = select.from.first_mut()
+        && let ast::TableFactor::Derived { subquery, .. } = &mut from.relation
+    {
+        *subquery = source;
+        return Ok(());
+    }
+    Err(Error::Internal("a rewritten INSERT has no subquery".to_owned()))
 }
 
 enum Columns {
@@ -173,6 +194,7 @@ pub(super) fn pull(
             let next = tokio::select! {
                 biased;
                 () = running.cancelled() => Some(Err(Error::Cancelled)),
+                () = sender.closed() => return,
                 next = stream.next() => next.map(|batch| batch.map_err(Error::from)),
             };
             let Some(item) = next else { return };

@@ -13,22 +13,40 @@ mod types;
 mod values;
 
 pub(crate) use insert::append;
-pub(crate) use names::table_name;
+pub(crate) use names::{find, parse_table_name, table_name};
 pub(crate) use types::TypesOfTables;
 
 use crate::batches::Outcome;
-use crate::parse::{Kind, Statement};
+use crate::parse::{Copy, CopyTarget, Kind, Statement};
 use crate::progress::Notes;
 use crate::{Error, Result, Session, Value};
 use datafusion::sql::sqlparser::ast;
 use std::ops::ControlFlow;
 
-/// Runs a statement with its parameters.
+/// Expressions up to this depth are planned on the caller's stack.
+const SHALLOW_DEPTH: usize = 100;
+
+/// Address space for planning the deepest statement that is let through; only what is touched costs memory.
+const DEEP_STACK_BYTES: usize = 256 << 20;
+
+/// Runs a statement with its parameters. Planning walks expressions by recursion, so long ones get a stack of their own.
 pub(crate) fn run(session: &Session, statement: &Statement, params: &[Value]) -> Result<Outcome> {
+    if statement.depth <= SHALLOW_DEPTH {
+        return run_here(session, statement, params);
+    }
+    let outcome = std::thread::scope(|scope| {
+        let work = || run_here(session, statement, params);
+        let thread = std::thread::Builder::new().stack_size(DEEP_STACK_BYTES).spawn_scoped(scope, work);
+        thread.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    outcome.map_err(|error| Error::Io(format!("cannot start a thread: {error}")))?
+}
+
+fn run_here(session: &Session, statement: &Statement, params: &[Value]) -> Result<Outcome> {
     let outcome = match &statement.kind {
         Kind::Sql(sql) => run_sql(session, bind((**sql).clone(), params)?),
         Kind::Explain { analyze, inner } => explain::run(session, bind((**inner).clone(), params)?, *analyze),
-        Kind::Copy(copy) => copy::run(session, copy),
+        Kind::Copy(copy) => copy::run(session, &bind_copy((**copy).clone(), params)?),
         Kind::Show(what, name) => show::run(session, what, name.as_ref()),
         Kind::Describe(name) => show::describe(session, name),
         Kind::Set(name, value) => set::run(session, name, value),
@@ -46,8 +64,8 @@ fn run_sql(session: &Session, sql: ast::Statement) -> Result<Outcome> {
     match sql {
         ast::Statement::Query(_) => {
             let notes = Notes::default();
-            let state = session.statement_state(session.database.catalog(), notes);
-            Ok(Outcome::Rows(session.plan_query(&state, sql)?))
+            let state = session.statement_state(session.database.catalog(), notes.clone());
+            Ok(Outcome::Rows(session.plan_query(&state, sql)?.with_notes(notes)))
         }
         ast::Statement::CreateTable(create) => create::run(session, create),
         ast::Statement::Drop { object_type: ast::ObjectType::Table, if_exists, names, .. } => {
@@ -89,11 +107,25 @@ pub(crate) fn join_rows(statement: &Statement, rows: &[Vec<Value>]) -> Result<Op
     if let Some(source) = &mut insert.source {
         *source.body = ast::SetExpr::Values(ast::Values { rows: all, ..values.clone() });
     }
-    Ok(Some(Statement { text: statement.text.clone(), kind: Kind::Sql(Box::new(ast::Statement::Insert(insert))) }))
+    Ok(Some(Statement {
+        text: statement.text.clone(),
+        depth: statement.depth,
+        kind: Kind::Sql(Box::new(ast::Statement::Insert(insert))),
+    }))
+}
+
+/// [`bind`] for the query of a COPY, the only part of it that takes parameters.
+fn bind_copy(mut copy: Copy, params: &[Value]) -> Result<Copy> {
+    if let Copy::To { target: CopyTarget::Query(query), .. } = &mut copy {
+        **query = bind((**query).clone(), params)?;
+    } else if !params.is_empty() {
+        return Err(Error::Sql("COPY of a table takes no parameters".to_owned()));
+    }
+    Ok(copy)
 }
 
 /// Puts parameters in the places of `?` and `$1`.
-fn bind(mut sql: ast::Statement, params: &[Value]) -> Result<ast::Statement> {
+fn bind<T: ast::VisitMut>(mut sql: T, params: &[Value]) -> Result<T> {
     let mut next = 0;
     let mut used = vec![false; params.len()];
     let flow = ast::visit_expressions_mut(&mut sql, |expr| {

@@ -1,6 +1,69 @@
-//! The rows of VALUES on their way into a table.
+//! The rows of VALUES on their way into a table, and columns' defaults.
 
-use datafusion::sql::sqlparser::ast;
+use crate::parse::parse_expr;
+use crate::{Error, Result};
+use datafusion::sql::sqlparser::ast::{self, VisitMut};
+use sinter_column::{ColumnSchema, TableSchema};
+use std::ops::ControlFlow;
+
+/// The word DEFAULT in the place of a value.
+pub(super) fn is_default(expr: &ast::Expr) -> bool {
+    matches!(expr, ast::Expr::Identifier(ident)
+        if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
+}
+
+/// What DEFAULT stands for: NULL where nothing was declared.
+pub(super) fn default_of(column: &ColumnSchema) -> Result<ast::Expr> {
+    match &column.default {
+        Some(default) => parse_expr(default),
+        None => Ok(ast::Expr::value(ast::Value::Null)),
+    }
+}
+
+/// Puts the defaults of the columns `given` in the places of DEFAULT.
+pub(super) fn write_defaults(values: &mut ast::Values, schema: &TableSchema, given: &[usize]) -> Result<()> {
+    for row in &mut values.rows {
+        for (cell, &column) in row.content.iter_mut().zip(given) {
+            if is_default(cell) {
+                *cell = default_of(&schema.columns[column])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A declared default as the text that the catalog keeps.
+///
+/// # Errors
+/// [`Error::Sql`] where the text would not read as what was written.
+pub(super) fn default_text(column: &str, default: &ast::Expr) -> Result<String> {
+    let mut default = default.clone();
+    // The SQL parser prints quotes behind backslashes as they are; escaped literals it prints right.
+    let flow = default.visit(&mut EscapeTexts);
+    debug_assert!(flow.is_continue());
+    let text = default.to_string();
+    match parse_expr(&text) {
+        Ok(read) if read == default => Ok(text),
+        _ => {
+            Err(Error::Sql(format!("column '{column}': the default {text} cannot be kept; write it in simpler words")))
+        }
+    }
+}
+
+struct EscapeTexts;
+
+impl ast::VisitorMut for EscapeTexts {
+    type Break = ();
+
+    fn pre_visit_value(&mut self, value: &mut ast::ValueWithSpan) -> ControlFlow<()> {
+        if let ast::Value::SingleQuotedString(text) = &value.value
+            && text.contains(['\'', '\\'])
+        {
+            value.value = ast::Value::EscapedStringLiteral(text.clone());
+        }
+        ControlFlow::Continue(())
+    }
+}
 
 /// `VALUES (1), ('NaN')`: the SQL library types a column by its own rows and finds no type for numbers beside text. In
 /// such a column every constant becomes text here, which the table's type then reads.
@@ -32,7 +95,7 @@ fn constant(expr: &ast::Expr) -> Option<Constant> {
         ast::Expr::Value(value) => match &value.value {
             ast::Value::Number(digits, _) => Some(Constant::Other(digits.clone())),
             ast::Value::Boolean(value) => Some(Constant::Other(value.to_string())),
-            ast::Value::SingleQuotedString(_) => Some(Constant::Text),
+            ast::Value::SingleQuotedString(_) | ast::Value::EscapedStringLiteral(_) => Some(Constant::Text),
             _ => None,
         },
         ast::Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr } => match constant(expr)? {

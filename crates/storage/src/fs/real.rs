@@ -65,10 +65,21 @@ impl FileSystem for RealFileSystem {
             LockKind::Exclusive => file.try_lock(),
         };
         match attempt {
-            Ok(()) => Ok(LockOutcome::Held(Box::new(file) as LockGuard)),
+            Ok(()) => Ok(LockOutcome::Held(Box::new(Locked(file)) as LockGuard)),
             Err(fs::TryLockError::WouldBlock) => Ok(LockOutcome::Refused(lock_holders::of(&file))),
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
+    }
+}
+
+/// A locked file. Closing it would not do where this process is just starting another one: until that runs its own
+/// program it has a copy of the handle, and the lock with it.
+struct Locked(fs::File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // The handle is closed next in any case.
+        let _ = self.0.unlock();
     }
 }
 

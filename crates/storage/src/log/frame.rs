@@ -8,6 +8,9 @@
 //! The checksum covers the length and everything after the checksum, the predecessor's checksum among it. So frames
 //! form a chain from the log's header; yet each can be checked by itself, which tells a torn tail from damage in the
 //! middle.
+//!
+//! It begins with the frame's [`Position`], which the frame does not hold. Commits carry whatever users store, the bytes
+//! of logs among it: a whole frame that is part of a value must not look like one of the log.
 
 use crate::ids::CommitNumber;
 
@@ -36,6 +39,26 @@ pub const IS_LAST: u32 = 2;
 pub const IS_SYNCED: u32 = 4;
 const FLAGS_KNOWN: u32 = IS_FIRST | IS_LAST | IS_SYNCED;
 
+/// Where a frame stands: a part of its checksum. A copy of the frame, elsewhere in this log or in another one, fails it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// The checksum of the log's header. It covers a nonce, so that logs which are otherwise the same differ in it too.
+    pub(crate) log: u32,
+    /// Where in the log the frame starts.
+    pub(crate) offset: u64,
+}
+
+impl Position {
+    /// What the checksum of a frame continues: that of the log's header, and then the offset.
+    ///
+    /// A frame that is read with another seed than it was written with never has the right checksum: from there on a
+    /// CRC maps different states to different states. Two offsets in a log of up to 4 GiB always make different seeds,
+    /// two logs in all but one of 2^32 cases.
+    fn seed(self) -> u32 {
+        crc32c::crc32c_append(self.log, &self.offset.to_le_bytes())
+    }
+}
+
 /// A frame's header, decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame {
@@ -48,9 +71,9 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// The header of a frame with this payload.
-    pub(crate) fn new(payload: &[u8], previous: u32, flags: u32, commit: CommitNumber) -> Frame {
+    pub(crate) fn new(position: Position, payload: &[u8], previous: u32, flags: u32, commit: CommitNumber) -> Frame {
         let mut frame = Frame { length: payload.len() as u32, checksum: 0, previous, flags, commit };
-        frame.checksum = frame.checksum_of(payload);
+        frame.checksum = frame.checksum_of(position, payload);
         frame
     }
 
@@ -75,10 +98,11 @@ impl Frame {
         }
     }
 
-    /// The checksum that a frame with this header and payload must have.
-    pub(crate) fn checksum_of(&self, payload: &[u8]) -> u32 {
+    /// The checksum that a frame with this header and payload must have at this position.
+    pub(crate) fn checksum_of(&self, position: Position, payload: &[u8]) -> u32 {
         let bytes = self.encode();
-        let header = crc32c::crc32c_append(crc32c::crc32c(&bytes[..CHECKSUM_AT]), &bytes[PREVIOUS_AT..]);
+        let length = crc32c::crc32c_append(position.seed(), &bytes[..CHECKSUM_AT]);
+        let header = crc32c::crc32c_append(length, &bytes[PREVIOUS_AT..]);
         crc32c::crc32c_append(header, payload)
     }
 

@@ -20,9 +20,12 @@ pub const LOG_DATABASE_AT: usize = LOG_VERSION_AT + 8;
 pub const LOG_NUMBER_AT: usize = LOG_DATABASE_AT + 16;
 /// Offset of the last commit before the log's first, `u64`.
 pub const START_COMMIT_AT: usize = LOG_NUMBER_AT + 8;
+/// Offset of the nonce, `u64`: drawn at random for each log, so that no two logs are the same.
+pub const LOG_NONCE_AT: usize = START_COMMIT_AT + 8;
 /// Offset of bytes that are zero, up to the checksum.
-pub const LOG_ZERO_AT: usize = START_COMMIT_AT + 8;
-/// Offset of the checksum, `u32`. It is also what the first frame has as its predecessor's checksum.
+pub const LOG_ZERO_AT: usize = LOG_NONCE_AT + 8;
+/// Offset of the checksum, `u32`. It is also what the first frame has as its predecessor's checksum, and what the
+/// checksums of all frames start from.
 pub const HEADER_CHECKSUM_AT: usize = HEADER_BYTES - 4;
 /// Size of the header; the first frame follows.
 pub const HEADER_BYTES: usize = 64;
@@ -34,9 +37,19 @@ pub(crate) struct LogHeader {
     pub(crate) database: Uuid,
     pub(crate) number: CheckpointNumber,
     pub(crate) start_commit: CommitNumber,
+    /// Makes this log another one than all that share the fields above with it: those of the other lives of a database
+    /// that was restored from a backup or copied, and one of this number whose creation failed before.
+    pub(crate) nonce: u64,
 }
 
 impl LogHeader {
+    /// The header of a new log.
+    pub(crate) fn new(database: Uuid, number: CheckpointNumber, start_commit: CommitNumber) -> LogHeader {
+        // The six bits of a UUID that are not random lie in different places of its halves.
+        let (high, low) = Uuid::new_v4().as_u64_pair();
+        LogHeader { database, number, start_commit, nonce: high ^ low }
+    }
+
     /// The bytes, and their checksum.
     pub(crate) fn encode(&self) -> ([u8; HEADER_BYTES], u32) {
         let mut bytes = [0; HEADER_BYTES];
@@ -44,7 +57,8 @@ impl LogHeader {
         bytes[LOG_VERSION_AT..LOG_VERSION_AT + 4].copy_from_slice(&LOG_FORMAT_VERSION.to_le_bytes());
         bytes[LOG_DATABASE_AT..LOG_NUMBER_AT].copy_from_slice(self.database.as_bytes());
         bytes[LOG_NUMBER_AT..START_COMMIT_AT].copy_from_slice(&self.number.0.to_le_bytes());
-        bytes[START_COMMIT_AT..LOG_ZERO_AT].copy_from_slice(&self.start_commit.0.to_le_bytes());
+        bytes[START_COMMIT_AT..LOG_NONCE_AT].copy_from_slice(&self.start_commit.0.to_le_bytes());
+        bytes[LOG_NONCE_AT..LOG_ZERO_AT].copy_from_slice(&self.nonce.to_le_bytes());
         let checksum = crc32c::crc32c(&bytes[..HEADER_CHECKSUM_AT]);
         bytes[HEADER_CHECKSUM_AT..].copy_from_slice(&checksum.to_le_bytes());
         (bytes, checksum)
@@ -77,6 +91,7 @@ impl LogHeader {
             database: Uuid::from_bytes(std::array::from_fn(|index| bytes[LOG_DATABASE_AT + index])),
             number: CheckpointNumber(u64_at(LOG_NUMBER_AT)),
             start_commit: CommitNumber(u64_at(START_COMMIT_AT)),
+            nonce: u64_at(LOG_NONCE_AT),
         };
         if header.database != database {
             return Err(Error::LogForeign { log: path.to_path_buf(), found: header.database, expected: database });

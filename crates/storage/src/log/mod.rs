@@ -2,7 +2,8 @@
 //!
 //! A log is a file beside the database, `<database>-log.<n>`; it starts at the cut of checkpoint `n`. It has a header
 //! and then frames, each of which carries the checksum of the frame before it, so that what follows a torn write cannot
-//! be taken for a part of the log. A commit is one or more frames; the last of them makes it count.
+//! be taken for a part of the log. A frame's checksum is good in its own log, at its own offset only, so that no value
+//! that a commit carries can be taken for a frame. A commit is one or more frames; the last of them makes it count.
 
 mod codec;
 mod frame;
@@ -18,8 +19,8 @@ pub use frame::{
 };
 pub(crate) use header::LogHeader;
 pub use header::{
-    HEADER_BYTES, HEADER_CHECKSUM_AT, LOG_DATABASE_AT, LOG_FORMAT_VERSION, LOG_MAGIC, LOG_NUMBER_AT, LOG_VERSION_AT,
-    LOG_ZERO_AT, START_COMMIT_AT,
+    HEADER_BYTES, HEADER_CHECKSUM_AT, LOG_DATABASE_AT, LOG_FORMAT_VERSION, LOG_MAGIC, LOG_NONCE_AT, LOG_NUMBER_AT,
+    LOG_VERSION_AT, LOG_ZERO_AT, START_COMMIT_AT,
 };
 pub(crate) use reader::{LogReader, Stop};
 pub(crate) use writer::{AppendError, LogWriter};

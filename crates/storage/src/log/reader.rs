@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::COMMIT_BYTES_MAX;
 use super::codec::take_records;
-use super::frame::{FRAME_HEADER_BYTES, Frame, IS_FIRST, IS_LAST, IS_SYNCED};
+use super::frame::{FRAME_HEADER_BYTES, Frame, IS_FIRST, IS_LAST, IS_SYNCED, Position};
 use super::header::{HEADER_BYTES, LogHeader};
 use crate::error::{Error, Result, failed};
 use crate::fs::File;
@@ -26,6 +26,8 @@ const SEARCH_WINDOW_BYTES: usize = 1 << 20;
 pub(crate) struct LogReader {
     pub(crate) path: PathBuf,
     pub(crate) header: LogHeader,
+    /// The header's checksum: the log's part in the position of a frame.
+    header_checksum: u32,
     file: Arc<dyn File>,
     length: u64,
     /// After the last whole commit.
@@ -58,13 +60,21 @@ impl LogReader {
         let mut bytes = [0; HEADER_BYTES];
         let whole = length.min(HEADER_BYTES as u64) as usize;
         file.read_at(0, &mut bytes[..whole]).map_err(failed(path, "reading a log"))?;
-        let (header, previous) = match LogHeader::decode(&bytes, path, database, number) {
+        let (header, header_checksum) = match LogHeader::decode(&bytes, path, database, number) {
             Ok(decoded) => decoded,
             Err(Error::DamagedLog { .. }) if length <= HEADER_BYTES as u64 => return Ok(None),
             Err(error) => return Err(error),
         };
-        let (path, commit) = (path.to_path_buf(), header.start_commit);
-        Ok(Some(LogReader { path, header, file, length, offset: HEADER_BYTES as u64, previous, commit }))
+        Ok(Some(LogReader {
+            path: path.to_path_buf(),
+            header,
+            header_checksum,
+            file,
+            length,
+            offset: HEADER_BYTES as u64,
+            previous: header_checksum,
+            commit: header.start_commit,
+        }))
     }
 
     /// The last commit that was read; before the first, the one that the log starts after.
@@ -123,6 +133,10 @@ impl LogReader {
     /// Looks behind the reader's place for a frame that is whole and was written after everything before it was
     /// durable. If there is one, what stands here is no torn tail, but damage to commits that were promised. Returns
     /// its commit.
+    ///
+    /// It looks at every byte, for the length that would say where the next frame starts may be what is damaged; so it
+    /// also looks into the values that a torn commit carries. A frame in one of them is a copy, and fails its checksum
+    /// here.
     pub(crate) fn find_synced_frame(&self) -> Result<Option<CommitNumber>> {
         let mut window = vec![0; (self.bytes_left() as usize).min(SEARCH_WINDOW_BYTES)];
         let (mut start, mut payload, mut checked) = (self.offset + 1, Vec::new(), 0u64);
@@ -137,7 +151,7 @@ impl LogReader {
                 if !later || !synced || !frame.is_plausible(self.length - offset - FRAME_HEADER_BYTES as u64) {
                     continue;
                 }
-                checked += u64::from(frame.length);
+                checked += FRAME_HEADER_BYTES as u64 + u64::from(frame.length);
                 if checked > SEARCH_BYTES_MAX {
                     return Ok(None);
                 }
@@ -165,7 +179,7 @@ impl LogReader {
         }
         payload.resize(frame.length as usize, 0);
         self.read(offset + FRAME_HEADER_BYTES as u64, payload)?;
-        let computed = frame.checksum_of(payload);
+        let computed = frame.checksum_of(Position { log: self.header_checksum, offset }, payload);
         if computed != frame.checksum {
             return Ok(Err(format!("frame checksum {:08x}, of the bytes {computed:08x}", frame.checksum)));
         }

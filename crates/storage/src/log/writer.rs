@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::codec::RecordRef;
-use super::frame::{FRAME_HEADER_BYTES, FRAME_PAYLOAD_BYTES_MAX, Frame, IS_FIRST, IS_LAST, IS_SYNCED};
+use super::frame::{FRAME_HEADER_BYTES, FRAME_PAYLOAD_BYTES_MAX, Frame, IS_FIRST, IS_LAST, IS_SYNCED, Position};
 use super::header::{HEADER_BYTES, LogHeader};
 use crate::fs::{File, FileSystem, OpenMode};
 use crate::ids::{CheckpointNumber, CommitNumber};
@@ -17,6 +17,8 @@ pub(crate) struct LogWriter {
     pub(crate) path: PathBuf,
     pub(crate) number: CheckpointNumber,
     file: Arc<dyn File>,
+    /// The header's checksum: the log's part in the position of a frame.
+    header_checksum: u32,
     offset: u64,
     previous: u32,
     is_synced: bool,
@@ -37,14 +39,15 @@ impl LogWriter {
     pub(crate) fn create(fs: &dyn FileSystem, path: &Path, header: LogHeader) -> io::Result<LogWriter> {
         let file = fs.open(path, OpenMode::Create)?;
         file.set_length(0)?;
-        let (bytes, previous) = header.encode();
+        let (bytes, header_checksum) = header.encode();
         file.write_at(0, &[&bytes])?;
         Ok(LogWriter {
             path: path.to_path_buf(),
             number: header.number,
             file,
+            header_checksum,
             offset: HEADER_BYTES as u64,
-            previous,
+            previous: header_checksum,
             is_synced: false,
             synced_at: Instant::now(),
         })
@@ -106,7 +109,8 @@ impl LogWriter {
     }
 
     fn write_frame(&mut self, commit: CommitNumber, flags: u32, payload: &[u8]) -> io::Result<()> {
-        let frame = Frame::new(payload, self.previous, flags, commit);
+        let position = Position { log: self.header_checksum, offset: self.offset };
+        let frame = Frame::new(position, payload, self.previous, flags, commit);
         self.is_synced = false;
         self.file.write_at(self.offset, &[&frame.encode(), payload])?;
         self.offset += (FRAME_HEADER_BYTES + payload.len()) as u64;

@@ -256,6 +256,7 @@ impl Store {
         self.remove_logs_before(journal, fallback);
         journal.older_logs_bytes =
             self.logs_bytes(journal).saturating_sub(journal.writer.as_ref().map_or(0, |log| log.bytes()));
+        journal.checkpointed_logs_bytes = journal.older_logs_bytes;
     }
 
     /// As if the checkpoint had not been tried, but for the new log.

@@ -35,6 +35,8 @@ impl Store {
                 self.remove_logs_before(&journal, CheckpointNumber(u64::MAX));
                 self.sync_directory(&journal)?;
                 journal.writer = None;
+                journal.older_logs_bytes = 0;
+                journal.checkpointed_logs_bytes = 0;
             }
         }
         self.is_closed.store(true, Ordering::Release);

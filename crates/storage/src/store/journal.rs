@@ -25,6 +25,8 @@ pub(super) struct Journal {
     pub(super) header_copy: usize,
     /// Bytes in the logs before the one that is being written.
     pub(super) older_logs_bytes: u64,
+    /// Of these, bytes in logs that the last checkpoint holds already; only the older header needs them.
+    pub(super) checkpointed_logs_bytes: u64,
 }
 
 impl Store {
@@ -53,8 +55,7 @@ impl Store {
     pub(super) fn create_log(&self, journal: &Journal) -> Result<LogWriter> {
         let number = journal.next_log;
         let path = log::path_of(&self.path, number);
-        let (database, start_commit) = (journal.header.database, self.last_commit());
-        let header = LogHeader { database, number, start_commit };
+        let header = LogHeader::new(journal.header.database, number, self.last_commit());
         let created = LogWriter::create(&*journal.fs, &path, header);
         let mut writer = created.map_err(|error| {
             // What is left of it, if anything, has no room for a commit; recovery passes over that.

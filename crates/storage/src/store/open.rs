@@ -28,7 +28,7 @@ impl Store {
     ///
     /// # Errors
     /// See [`Error`]: in use, not ours, newer than this build, damaged; each names the file and the remedy. Nothing is
-    /// changed then.
+    /// changed then, but that a creation may be left unfinished; the next open finishes it.
     pub fn open(fs: Arc<dyn FileSystem>, path: &Path, options: Options) -> Result<(Store, Recovery)> {
         let path = &fs.follow_links(path).map_err(failed(path, "opening the database"))?;
         let (data, lock) = open_and_lock(&*fs, path, options.read_only)?;
@@ -45,7 +45,8 @@ impl Store {
         let Recovered { header, header_copy, table, logs, next_log, commit, older_logs_bytes } = recovered;
         let root = header.catalog_root;
         let checkpoint = header.checkpoint;
-        let journal = Journal { fs, writer: None, next_log, header, header_copy, older_logs_bytes };
+        let journal =
+            Journal { fs, writer: None, next_log, header, header_copy, older_logs_bytes, checkpointed_logs_bytes: 0 };
         let mode = if options.read_only { Mode::ReadOnly } else { Mode::Durable };
         let store = Store::assemble(path, mode, data, table, journal, options, Some(lock));
         store.set_last_commit(commit);
@@ -68,6 +69,7 @@ impl Store {
             header: Header::new(Uuid::new_v4()),
             header_copy: 0,
             older_logs_bytes: 0,
+            checkpointed_logs_bytes: 0,
         };
         Store::assemble(path, Mode::Memory, data, table, journal, Options::default(), None)
     }

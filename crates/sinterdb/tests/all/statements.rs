@@ -1,0 +1,205 @@
+//! Statements mean what was written, with odd strings, odd names, long chains, and files in between.
+
+use crate::answers::{lines, rows_of, value};
+use sinterdb::{Connection, Database, Error, Value};
+use std::time::{Duration, Instant};
+
+fn memory() -> (Database, Connection) {
+    let database = Database::memory().unwrap();
+    let conn = database.connect();
+    (database, conn)
+}
+
+/// Texts that printing and reading again would change or, worse, run.
+fn odd_texts() -> Vec<String> {
+    let parts = ["'", "''", "\\", "\\'", "\\\\'", "\"", "x", "\n", "--", "\\' OR 1=1 --", "$1", "?", "E'"];
+    let pairs = parts.iter().flat_map(|a| parts.iter().map(move |b| format!("{a}{b}")));
+    parts.iter().map(|part| (*part).to_owned()).chain(pairs).collect()
+}
+
+#[test]
+fn parameters_stay_what_they_are_in_every_statement() {
+    let (_database, conn) = memory();
+    conn.execute("CREATE TABLE t (id INT, s VARCHAR, d INT DEFAULT 7, e INT DEFAULT 7)", &[]).unwrap();
+    for (id, text) in odd_texts().iter().enumerate() {
+        let id = Value::from(id as i64);
+        let text = Value::from(text.as_str());
+        conn.execute("INSERT INTO t (id, s) VALUES (?, ?)", &[id.clone(), text.clone()]).unwrap();
+        conn.execute("UPDATE t SET s = ? WHERE id = ? AND s = ?", &[text.clone(), id.clone(), text.clone()]).unwrap();
+        let same = "SELECT count(*) FROM t WHERE id = ? AND s = ? AND d = 7 AND e = 7";
+        let batches = conn.query(same, &[id, text]).unwrap().collect().unwrap();
+        assert_eq!(batches.iter().flat_map(rows_of).collect::<Vec<_>>(), [["1"]]);
+    }
+    let rows = odd_texts().len();
+    assert_eq!(value(&conn, "SELECT count(DISTINCT id) FROM t"), rows.to_string());
+    for (id, text) in odd_texts().iter().enumerate() {
+        let gone =
+            conn.execute("DELETE FROM t WHERE s = ? AND id = ?", &[Value::from(text.as_str()), Value::from(id as i64)]);
+        assert_eq!(gone.unwrap(), 1, "{text}");
+        assert_eq!(value(&conn, "SELECT count(*) FROM t"), (rows - id - 1).to_string());
+    }
+}
+
+#[test]
+fn literals_and_defaults_stay_what_they_are() {
+    let (_database, conn) = memory();
+    conn.execute(r"CREATE TABLE t (id INT, s VARCHAR DEFAULT 'it''s \ ''''', n INT DEFAULT 1 + 2)", &[]).unwrap();
+    conn.execute(r"INSERT INTO t VALUES (1, DEFAULT, DEFAULT), (2, 'p''''q', 5)", &[]).unwrap();
+    conn.execute(r"UPDATE t SET s = 'back\', n = DEFAULT WHERE id = 2", &[]).unwrap();
+    conn.execute("INSERT INTO t (id) VALUES (3)", &[]).unwrap();
+    assert_eq!(lines(&conn, "SELECT * FROM t ORDER BY id"), [r"1 it's \ '' 3", r"2 back\ 3", r"3 it's \ '' 3"]);
+}
+
+#[test]
+fn names_that_look_alike_are_different_tables() {
+    let (_database, conn) = memory();
+    for sql in [
+        r#"CREATE TABLE "T" (a INT)"#,
+        r#"INSERT INTO "T" VALUES (1), (2)"#,
+        "CREATE TABLE t (a INT)",
+        "INSERT INTO t VALUES (2), (3)",
+        r#"CREATE TABLE "x.y" (a INT)"#,
+        r#"INSERT INTO "x.y" VALUES (2)"#,
+        r#"DELETE FROM "T" WHERE a = 2"#,
+        r#"UPDATE "x.y" SET a = 9"#,
+    ] {
+        conn.execute(sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    assert_eq!(lines(&conn, r#"SELECT * FROM "T""#), ["1"]);
+    assert_eq!(lines(&conn, "SELECT * FROM t ORDER BY a"), ["2", "3"]);
+    assert_eq!(lines(&conn, r#"SELECT * FROM "x.y""#), ["9"]);
+    assert_eq!(lines(&conn, r#"SELECT "values" FROM storage('"T"')"#), ["2"]);
+    assert_eq!(lines(&conn, "SELECT \"values\" FROM storage('t')"), ["2"]);
+}
+
+#[test]
+fn what_copy_writes_reads_back() {
+    let (_database, conn) = memory();
+    let directory = tempfile::tempdir().unwrap();
+    conn.execute("CREATE TABLE t (id INT, s VARCHAR, b BLOB, u UUID, l VARCHAR[], r STRUCT(x VARCHAR, y INT))", &[])
+        .unwrap();
+    conn.execute(
+        "INSERT INTO t VALUES (1, 'one', X'00FF', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', ['a', NULL, 'a longer text'], \
+         struct('x' AS x, 1 AS y)), (2, '', X'', NULL, [], NULL), (3, NULL, NULL, NULL, NULL, struct(NULL AS x, 2 AS y)), \
+         (4, 'with, comma and \"quotes\" and more than twelve bytes', NULL, NULL, NULL, NULL)",
+        &[],
+    )
+    .unwrap();
+    let expected = lines(&conn, "SELECT * FROM t ORDER BY id");
+    for kind in ["csv", "tsv", "json", "parquet", "arrow"] {
+        let path = directory.path().join(format!("t.{kind}"));
+        let path = path.display();
+        conn.execute(&format!("COPY t TO '{path}'"), &[]).unwrap();
+        conn.execute("CREATE OR REPLACE TABLE back AS SELECT * FROM t WHERE false", &[]).unwrap();
+        conn.execute(&format!("COPY back FROM '{path}'"), &[]).unwrap();
+        assert_eq!(lines(&conn, "SELECT * FROM back ORDER BY id"), expected, "{kind}");
+    }
+    let path = directory.path().join("q.csv");
+    conn.execute(&format!("COPY (SELECT id, s FROM t WHERE id = ?) TO '{}'", path.display()), &[Value::from(1)])
+        .unwrap();
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "id,s\n1,one\n");
+}
+
+#[test]
+fn columns_that_a_file_lacks_take_their_defaults() {
+    let (_database, conn) = memory();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.csv");
+    std::fs::write(&path, "a\n1\n2\n").unwrap();
+    conn.execute("CREATE TABLE t (a INT, b INT NOT NULL DEFAULT 9, c VARCHAR DEFAULT 'x' || 'y')", &[]).unwrap();
+    conn.execute(&format!("COPY t (a) FROM '{}'", path.display()), &[]).unwrap();
+    assert_eq!(lines(&conn, "SELECT * FROM t"), ["1 9 xy", "2 9 xy"]);
+}
+
+/// On the smallest stack that a thread is likely to have.
+fn on_a_small_stack(work: impl FnOnce() + Send + 'static) {
+    std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap().join().unwrap();
+}
+
+#[test]
+fn long_chains_run_or_are_refused() {
+    on_a_small_stack(|| {
+        let (_database, conn) = memory();
+        conn.execute("CREATE TABLE t AS SELECT 1 AS a, 2 AS b", &[]).unwrap();
+        let sum = |terms: usize| format!("SELECT a{} FROM t", " + b".repeat(terms));
+        assert_eq!(value(&conn, &sum(600)), "1201");
+        assert!(conn.query(&sum(20_000), &[]).unwrap_err().to_string().contains("in a row"));
+        let any = |terms: usize| format!("SELECT count(*) FROM t WHERE a = 7{}", " OR a = 1".repeat(terms));
+        assert_eq!(value(&conn, &any(600)), "1");
+        assert!(conn.query(&any(20_000), &[]).unwrap_err().to_string().contains("in a row"));
+        let all: Vec<String> = (0..20_000).map(|number| number.to_string()).collect();
+        assert_eq!(value(&conn, &format!("SELECT count(*) FROM t WHERE a IN ({})", all.join(", "))), "1");
+    });
+}
+
+#[test]
+fn projections_that_double_what_they_use_do_not_double_the_work() {
+    let (_database, conn) = memory();
+    conn.execute("CREATE TABLE t AS SELECT CAST(0.5 AS DOUBLE) AS x", &[]).unwrap();
+    let steps: Vec<String> =
+        (1..=40).map(|step| format!("c{step} AS (SELECT x * x + x AS x FROM c{})", step - 1)).collect();
+    let sql = format!("WITH c0 AS (SELECT x / 1000 AS x FROM t), {} SELECT x < 1 FROM c40", steps.join(", "));
+    assert_eq!(value(&conn, &sql), "true");
+}
+
+#[test]
+fn a_cross_join_stops_when_it_is_interrupted() {
+    for sql in [
+        "SELECT count(*) FROM generate_series(1, 3000000) a, generate_series(1, 3000000) b",
+        "SELECT count(*) FROM generate_series(1, 3000000) a, generate_series(1, 3000000) b WHERE a.value + b.value < 0",
+    ] {
+        let (_database, conn) = memory();
+        let interrupt = conn.interrupt();
+        let waiting = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            interrupt.interrupt();
+        });
+        let begun = Instant::now();
+        assert!(matches!(conn.query(sql, &[]).and_then(sinterdb::Query::collect), Err(Error::Cancelled)), "{sql}");
+        // It would take hours.
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        waiting.join().unwrap();
+    }
+}
+
+#[test]
+fn explain_shows_how_rows_to_change_are_found() {
+    let (_database, conn) = memory();
+    conn.execute("CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 10)", &[]).unwrap();
+    for sql in
+        ["DELETE FROM t WHERE a = 3", "UPDATE t SET a = 4 WHERE a = 3", "INSERT INTO t SELECT a FROM t WHERE a = 3"]
+    {
+        let plan = lines(&conn, &format!("EXPLAIN {sql}")).join("\n");
+        assert!(plan.contains("filter pushed to blocks: a = 3"), "{plan}");
+    }
+    assert_eq!(value(&conn, "SELECT count(*) FROM t"), "10");
+}
+
+#[test]
+fn files_are_read_with_options_in_a_query() {
+    let (_database, conn) = memory();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("odd.dat");
+    std::fs::write(&path, "a|b\n1|x\nmany|fields|here\n3|007\n").unwrap();
+    let path = path.display();
+    let sql =
+        format!("SELECT * FROM read_csv('{path}', delimiter = '|', on_error => 'skip', types = 'a INT') WHERE a > 0");
+    assert_eq!(lines(&conn, &sql), ["1 x", "3 007"]);
+    let mut batches = conn.sql(&sql).unwrap().stream().unwrap();
+    batches.by_ref().for_each(|batch| drop(batch.unwrap()));
+    assert!(batches.notes().iter().any(|note| note.contains("1 malformed rows were skipped")));
+    conn.execute(
+        &format!("CREATE TABLE t AS SELECT b FROM read_csv('{path}', delimiter = '|', on_error = 'skip')"),
+        &[],
+    )
+    .unwrap();
+    assert_eq!(value(&conn, "SELECT count(*) FROM t"), "2");
+    for (sql, message) in [
+        (format!("SELECT * FROM read_csv('{path}', colour = 'red')"), "colour"),
+        ("SELECT * FROM read_csv('absent.csv')".to_owned(), "absent.csv"),
+        (format!("COPY t FROM '{path}' (types 'b INT')"), "leave out 'types'"),
+    ] {
+        let error = conn.execute(&sql, &[]).unwrap_err().to_string();
+        assert!(error.contains(message), "{sql}: {error}");
+    }
+}
