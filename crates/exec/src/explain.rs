@@ -3,6 +3,7 @@
 use crate::scan::ScanPlan;
 use crate::{Aggregate, AggregateFunction, Expr, LogicalType, Output, Pipeline, ScanColumn};
 use sinter_codec::{CompareOp, Scalar};
+use std::borrow::Cow;
 use std::fmt;
 
 impl fmt::Display for Pipeline {
@@ -69,44 +70,103 @@ fn aggregate_text(aggregate: &Aggregate, text: &dyn Fn(&Expr) -> String) -> Stri
 /// An expression with names for the columns.
 struct ExprText<'a>(&'a Expr, &'a dyn Fn(usize) -> String, &'a [LogicalType]);
 
+/// A stretch of an expression's text.
+enum Piece<'a> {
+    Text(Cow<'static, str>),
+    Part(&'a Expr),
+}
+
 impl fmt::Display for ExprText<'_> {
+    /// Piece by piece from a list of what is still to be written: expressions can be deep.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = |expr: &Expr| ExprText(expr, self.1, self.2).to_string();
-        let join = |parts: &[Expr], by: &str| parts.iter().map(&text).collect::<Vec<_>>().join(by);
-        match self.0 {
-            Expr::Column(column) => f.write_str(&(self.1)(*column)),
-            Expr::Literal(scalar, ty) => f.write_str(&scalar_text(scalar, ty)),
-            Expr::Compare(op, left, right) => write!(f, "{} {} {}", text(left), compare_sign(*op), text(right)),
-            Expr::Arithmetic { op, left, right, .. } => write!(f, "({} {} {})", text(left), op.sign(), text(right)),
-            Expr::And(parts) => write!(f, "({})", join(parts, " AND ")),
-            Expr::Or(parts) => write!(f, "({})", join(parts, " OR ")),
-            Expr::Not(inner) => write!(f, "NOT {}", text(inner)),
-            Expr::IsNull(inner) => write!(f, "{} IS NULL", text(inner)),
-            Expr::IsNotNull(inner) => write!(f, "{} IS NOT NULL", text(inner)),
+        let mut open = vec![Piece::Part(self.0)];
+        while let Some(piece) = open.pop() {
+            match piece {
+                Piece::Text(text) => f.write_str(&text)?,
+                Piece::Part(expr) => {
+                    let first = open.len();
+                    self.pieces(expr, &mut open);
+                    open[first..].reverse();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ExprText<'_> {
+    /// Adds what an expression's text is made of, in order.
+    fn pieces<'a>(&self, expr: &'a Expr, out: &mut Vec<Piece<'a>>) {
+        match expr {
+            Expr::Column(column) => out.push((self.1)(*column).into()),
+            Expr::Literal(scalar, ty) => out.push(scalar_text(scalar, ty).into()),
+            Expr::Compare(op, left, right) => {
+                out.extend([Piece::Part(left), format!(" {} ", compare_sign(*op)).into(), Piece::Part(right)]);
+            }
+            Expr::Arithmetic { op, left, right, .. } => {
+                let sign = format!(" {} ", op.sign());
+                out.extend(["(".into(), Piece::Part(left), sign.into(), Piece::Part(right), ")".into()]);
+            }
+            Expr::And(parts) => in_parentheses(parts, " AND ", out),
+            Expr::Or(parts) => in_parentheses(parts, " OR ", out),
+            Expr::Not(inner) => out.extend(["NOT ".into(), Piece::Part(inner)]),
+            Expr::IsNull(inner) => out.extend([Piece::Part(inner), " IS NULL".into()]),
+            Expr::IsNotNull(inner) => out.extend([Piece::Part(inner), " IS NOT NULL".into()]),
             Expr::InList { expr, list, has_null, negated } => {
                 let ty = expr.type_over(self.2);
                 let list: Vec<String> = list.iter().map(|scalar| scalar_text(scalar, &ty)).collect();
                 let null = if *has_null { ", NULL" } else { "" };
-                write!(f, "{} {}IN ({}{null})", text(expr), if *negated { "NOT " } else { "" }, list.join(", "))
+                let not = if *negated { "NOT " } else { "" };
+                out.extend([Piece::Part(expr), format!(" {not}IN ({}{null})", list.join(", ")).into()]);
             }
             Expr::Like { expr, pattern, negated, case_insensitive } => {
                 let not = if *negated { "NOT " } else { "" };
                 let like = if *case_insensitive { "ILIKE" } else { "LIKE" };
-                write!(f, "{} {not}{like} '{}'", text(expr), pattern.replace('\'', "''"))
+                let pattern = pattern.replace('\'', "''");
+                out.extend([Piece::Part(expr), format!(" {not}{like} '{pattern}'").into()]);
             }
-            Expr::Cast { expr, ty } => write!(f, "CAST({} AS {ty})", text(expr)),
+            Expr::Cast { expr, ty } => {
+                out.extend(["CAST(".into(), Piece::Part(expr), format!(" AS {ty})").into()]);
+            }
             Expr::Case { branches, otherwise, .. } => {
-                f.write_str("CASE")?;
+                out.push("CASE".into());
                 for (condition, result) in branches {
-                    write!(f, " WHEN {} THEN {}", text(condition), text(result))?;
+                    out.extend([" WHEN ".into(), Piece::Part(condition), " THEN ".into(), Piece::Part(result)]);
                 }
                 if let Some(otherwise) = otherwise {
-                    write!(f, " ELSE {}", text(otherwise))?;
+                    out.extend([" ELSE ".into(), Piece::Part(otherwise)]);
                 }
-                f.write_str(" END")
+                out.push(" END".into());
             }
-            Expr::Foreign { function, arguments, .. } => write!(f, "{}({})", function.text(), join(arguments, ", ")),
+            Expr::Foreign { function, arguments, .. } => {
+                out.push(function.text().into());
+                in_parentheses(arguments, ", ", out);
+            }
         }
+    }
+}
+
+/// Parts in parentheses.
+fn in_parentheses<'a>(parts: &'a [Expr], by: &'static str, out: &mut Vec<Piece<'a>>) {
+    out.push("(".into());
+    for (index, part) in parts.iter().enumerate() {
+        if index > 0 {
+            out.push(by.into());
+        }
+        out.push(Piece::Part(part));
+    }
+    out.push(")".into());
+}
+
+impl From<&'static str> for Piece<'_> {
+    fn from(text: &'static str) -> Self {
+        Piece::Text(text.into())
+    }
+}
+
+impl From<String> for Piece<'_> {
+    fn from(text: String) -> Self {
+        Piece::Text(text.into())
     }
 }
 
@@ -146,5 +206,79 @@ pub(crate) fn scalar_text(scalar: &Scalar, ty: &LogicalType) -> String {
                 .and_then(|array| arrow::util::display::array_value_to_string(&array, 0).map_err(crate::edge::foreign));
             text.unwrap_or_else(|_| value.to_string())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ArithmeticOp, Foreign, Result};
+    use arrow::array::ArrayRef;
+    use std::sync::Arc;
+
+    #[derive(Debug)]
+    struct Upper;
+
+    impl Foreign for Upper {
+        fn evaluate(&self, arguments: &[ArrayRef], _rows: usize) -> Result<ArrayRef> {
+            Ok(arguments[0].clone())
+        }
+
+        fn text(&self) -> String {
+            "upper".into()
+        }
+    }
+
+    fn text(expr: &Expr) -> String {
+        let types = [LogicalType::Int64, LogicalType::Int64, LogicalType::Utf8];
+        ExprText(expr, &|column| format!("c{column}"), &types).to_string()
+    }
+
+    fn column(column: usize) -> Box<Expr> {
+        Box::new(Expr::Column(column))
+    }
+
+    #[test]
+    fn every_kind_has_its_text() {
+        let sum = |left, right| Expr::Arithmetic { op: ArithmeticOp::Add, left, right, ty: LogicalType::Int64 };
+        let is_less = Expr::Compare(CompareOp::Less, column(0), Box::new(sum(column(0), column(1))));
+        let is_one_of = Expr::InList {
+            expr: column(2),
+            list: vec![Scalar::Bytes(b"it's".to_vec()), Scalar::Bytes(b"b".to_vec())],
+            has_null: true,
+            negated: true,
+        };
+        let like = Expr::Like { expr: column(2), pattern: "a'%".into(), negated: true, case_insensitive: true };
+        let either = Expr::Or(vec![like, Expr::IsNull(column(1)), Expr::Not(Box::new(Expr::IsNotNull(column(0))))]);
+        let case = Expr::Case {
+            branches: vec![(Expr::And(vec![is_less, is_one_of]), Expr::Literal(Scalar::Int(1), LogicalType::Int64))],
+            otherwise: Some(Box::new(Expr::Cast { expr: column(1), ty: LogicalType::Int64 })),
+            ty: LogicalType::Int64,
+        };
+        let arguments = vec![case, either];
+        let foreign = Expr::Foreign { function: Arc::new(Upper), arguments, ty: LogicalType::Utf8 };
+        assert_eq!(
+            text(&foreign),
+            format!(
+                "upper(CASE WHEN (c0 < (c0 + c1) AND c2 NOT IN ('it''s', 'b', NULL)) THEN 1 ELSE CAST(c1 AS {}) END, \
+                 (c2 NOT ILIKE 'a''%' OR c1 IS NULL OR NOT c0 IS NOT NULL))",
+                LogicalType::Int64
+            )
+        );
+        assert_eq!(text(&Expr::And(Vec::new())), "()");
+    }
+
+    #[test]
+    fn long_sums_need_no_stack() {
+        let work = || {
+            let mut sum = Expr::Column(0);
+            for _ in 0..2000 {
+                let left = Box::new(sum);
+                sum = Expr::Arithmetic { op: ArithmeticOp::Add, left, right: column(1), ty: LogicalType::Int64 };
+            }
+            assert_eq!(text(&sum), format!("{}c0{}", "(".repeat(2000), " + c1)".repeat(2000)));
+        };
+        let thread = std::thread::Builder::new().stack_size(512 << 10).spawn(work).expect("a thread");
+        thread.join().expect("enough stack");
     }
 }

@@ -162,7 +162,7 @@ impl Kernel {
 /// Writes every bit. Tests go into bytes first, which the compiler vectorises; eight bytes of 0 and 1 become eight bits
 /// by one multiplication.
 #[inline(always)]
-pub(super) fn fill(out: &mut Bitmap, test: impl Fn(usize) -> bool) {
+pub(super) fn fill(out: &mut Bitmap, mut test: impl FnMut(usize) -> bool) {
     const GATHER: u64 = 0x0102_0408_1020_4080;
     let rows = out.len();
     for (index, word) in out.words_mut().iter_mut().enumerate() {

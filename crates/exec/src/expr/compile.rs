@@ -1,11 +1,16 @@
 //! From the tree to the program.
+//!
+//! Every value is computed once per program, by its [`super::numbering`]. Operands come before what is made of them from
+//! a list of open nodes, not by recursion, so that `a + b + c + ...` may be of any length; only the branches of CASE, which
+//! are programs of their own, go one level deeper each.
 
 use super::arithmetic::NumberPlan;
 use super::cast::CastPlan;
 use super::decimal::{DecimalPlan, digits};
 use super::like::LikePattern;
 use super::membership::Membership;
-use super::program::{Constant, Instruction, Operand, Operation, Program, worth_entries};
+use super::numbering::{Numbering, ValueNumber};
+use super::program::{Constant, Instruction, Operand, Operation, Program};
 use super::{ArithmeticOp, Expr};
 use crate::{Error, LogicalType, Result};
 use sinter_codec::{CompareOp, Physical};
@@ -20,7 +25,7 @@ const SAFE_DIGITS: u32 = 38;
 /// # Errors
 /// [`Error::Unsupported`] for what only a mistaken plan contains.
 pub(crate) fn compile(exprs: &[&Expr], column_types: &[LogicalType]) -> Result<Program> {
-    compile_with(exprs, column_types, true, Want::Anything)
+    compile_with(exprs, &Numbering::new(exprs, column_types), column_types, true, Want::Anything)
 }
 
 /// Compiles a condition; its one output is bits.
@@ -28,7 +33,7 @@ pub(crate) fn compile(exprs: &[&Expr], column_types: &[LogicalType]) -> Result<P
 /// # Errors
 /// As [`compile`].
 pub(crate) fn compile_condition(expr: &Expr, column_types: &[LogicalType]) -> Result<Program> {
-    compile_with(&[expr], column_types, true, Want::Bits)
+    compile_with(&[expr], &Numbering::new(&[expr], column_types), column_types, true, Want::Bits)
 }
 
 /// The form that outputs must have.
@@ -41,8 +46,16 @@ enum Want {
 }
 
 /// `entries`: whether functions of one column may move to its dictionary; not within such a function.
-fn compile_with(exprs: &[&Expr], column_types: &[LogicalType], entries: bool, want: Want) -> Result<Program> {
-    let mut compiler = Compiler { column_types, entries, program: Program::default(), known: HashMap::new() };
+fn compile_with(
+    exprs: &[&Expr],
+    numbering: &Numbering<'_>,
+    column_types: &[LogicalType],
+    entries: bool,
+    want: Want,
+) -> Result<Program> {
+    let program = Program::default();
+    let (known, converted) = (HashMap::new(), HashMap::new());
+    let mut compiler = Compiler { column_types, numbering, entries, program, known, converted };
     for expr in exprs {
         let operand = match want {
             Want::Anything => compiler.operand(expr)?,
@@ -51,7 +64,6 @@ fn compile_with(exprs: &[&Expr], column_types: &[LogicalType], entries: bool, wa
         };
         let ty = expr.type_over(column_types);
         compiler.program.outputs.push((operand, ty));
-        expr.collect_columns(&mut compiler.program.columns);
     }
     compiler.program.columns.sort_unstable();
     compiler.program.columns.dedup();
@@ -60,65 +72,94 @@ fn compile_with(exprs: &[&Expr], column_types: &[LogicalType], entries: bool, wa
 
 struct Compiler<'a> {
     column_types: &'a [LogicalType],
+    numbering: &'a Numbering<'a>,
     entries: bool,
     program: Program,
-    /// Where subexpressions seen so far are, by their text.
-    known: HashMap<String, Operand>,
+    /// Where the values computed so far are.
+    known: HashMap<ValueNumber, Operand>,
+    /// Where their other forms are.
+    converted: HashMap<Conversion, Operand>,
+}
+
+/// Another form of an operand.
+#[derive(PartialEq, Eq, Hash)]
+enum Conversion {
+    ToBits(Operand),
+    ToValues(Operand),
+    /// From one type to another.
+    Cast(Operand, LogicalType, LogicalType),
 }
 
 impl Compiler<'_> {
     /// Wherever the result is: bits or values, a column as it is.
     fn operand(&mut self, expr: &Expr) -> Result<Operand> {
-        if let Expr::Column(column) = expr {
-            if *column >= self.column_types.len() {
-                return Err(Error::Unsupported(format!("column {column} of {}", self.column_types.len())));
-            }
-            return Ok(Operand::Column(*column));
-        }
-        // The text of a foreign function need not tell it from another one.
-        let key = (!expr.is_foreign()).then(|| format!("{expr:?}"));
-        if let Some(&known) = key.as_ref().and_then(|key| self.known.get(key)) {
+        let wanted = self.numbering.number(expr);
+        if let Some(&known) = self.known.get(&wanted) {
             return Ok(known);
         }
-        let operand = match self.single_column(expr) {
-            Some(column) => {
-                let program = compile_with(&[expr], self.column_types, false, Want::Anything)?;
-                let operation = Operation::Entries { column, program: Box::new(program) };
-                let ty = expr.type_over(self.column_types);
-                let is_truth = ty == LogicalType::Boolean;
-                self.push(operation, ty, is_truth)
+        let mut open = vec![(expr, false)];
+        while let Some((expr, has_operands)) = open.pop() {
+            let number = self.numbering.number(expr);
+            if self.known.contains_key(&number) {
+                continue;
             }
-            None => self.compute(expr)?,
-        };
-        if let Some(key) = key {
-            self.known.insert(key, operand);
+            let operands = if has_operands { Vec::new() } else { self.operands(expr) };
+            if operands.is_empty() {
+                let operand = self.node(expr)?;
+                self.known.insert(number, operand);
+            } else {
+                open.push((expr, true));
+                open.extend(operands.into_iter().rev().map(|operand| (operand, false)));
+            }
         }
-        Ok(operand)
+        Ok(self.known[&wanted])
+    }
+
+    /// What this program computes before it computes the expression.
+    fn operands<'e>(&self, expr: &'e Expr) -> Vec<&'e Expr> {
+        let elsewhere = matches!(expr, Expr::Case { .. }) || self.single_column(expr).is_some();
+        if elsewhere { Vec::new() } else { expr.children() }
+    }
+
+    /// An expression whose operands are known.
+    fn node(&mut self, expr: &Expr) -> Result<Operand> {
+        let Some(column) = self.single_column(expr) else { return self.compute(expr) };
+        let program = compile_with(&[expr], self.numbering, self.column_types, false, Want::Anything)?;
+        self.program.columns.push(column);
+        let ty = expr.type_over(self.column_types);
+        let is_truth = ty == LogicalType::Boolean;
+        Ok(self.push(Operation::Entries { column, program: Box::new(program) }, ty, is_truth))
     }
 
     /// The one column that a function worth moving to a dictionary reads.
     fn single_column(&self, expr: &Expr) -> Option<usize> {
-        let mut columns = Vec::new();
-        expr.collect_columns(&mut columns);
-        let &[column] = &columns[..] else { return None };
+        let column = self.numbering.entries_column(expr).filter(|_| self.entries)?;
         let ty = self.column_types.get(column)?;
         let result = expr.type_over(self.column_types);
-        let movable = self.entries && ty.physical().is_some() && result.physical().is_some();
-        (movable && *ty != LogicalType::Boolean && worth_entries(expr, ty)).then_some(column)
+        let movable = ty.physical().is_some() && result.physical().is_some() && *ty != LogicalType::Boolean;
+        movable.then_some(column)
+    }
+
+    fn column(&mut self, column: usize) -> Result<Operand> {
+        if column >= self.column_types.len() {
+            return Err(Error::Unsupported(format!("column {column} of {}", self.column_types.len())));
+        }
+        self.program.columns.push(column);
+        Ok(Operand::Column(column))
     }
 
     fn compute(&mut self, expr: &Expr) -> Result<Operand> {
         Ok(match expr {
-            Expr::Column(column) => Operand::Column(*column),
+            Expr::Column(column) => self.column(*column)?,
             Expr::Literal(scalar, ty) => self.constant(scalar, ty)?,
             Expr::Compare(op, left, right) => self.compare(*op, left, right)?,
             Expr::Arithmetic { op, left, right, ty } => self.arithmetic(*op, left, right, ty)?,
-            Expr::And(parts) => {
-                let parts = parts.iter().map(|part| self.bits(part)).collect::<Result<_>>()?;
+            Expr::And(_) => {
+                let parts = expr.children().into_iter().map(|part| self.bits(part)).collect::<Result<_>>()?;
                 self.truth(Operation::And(parts))
             }
-            Expr::Or(parts) => {
-                let parts = parts.iter().map(|part| self.bits(part)).collect::<Result<_>>()?;
+            Expr::Or(_) => {
+                let parts = expr.children().into_iter().map(|part| self.bits(part)).collect::<Result<_>>()?;
                 self.truth(Operation::Or(parts))
             }
             Expr::Not(inner) => {
@@ -164,7 +205,7 @@ impl Compiler<'_> {
             return Ok(operand);
         }
         let operand = self.flat(operand);
-        Ok(self.once(format!("truth {operand:?}"), Operation::Truth(operand), LogicalType::Boolean, true))
+        Ok(self.once(Conversion::ToBits(operand), Operation::Truth(operand), LogicalType::Boolean, true))
     }
 
     /// The result as plain values of a plain type.
@@ -180,8 +221,8 @@ impl Compiler<'_> {
     fn any_values(&mut self, expr: &Expr) -> Result<Operand> {
         let operand = self.operand(expr)?;
         if self.program.is_truth(operand) {
-            let text = format!("values {operand:?}");
-            return Ok(self.once(text, Operation::FromTruth(operand), LogicalType::Boolean, false));
+            let values = Operation::FromTruth(operand);
+            return Ok(self.once(Conversion::ToValues(operand), values, LogicalType::Boolean, false));
         }
         Ok(self.flat(operand))
     }
@@ -266,43 +307,289 @@ impl Compiler<'_> {
         }
         let plan = CastPlan::new(from, to);
         let plan = plan.ok_or_else(|| Error::Unsupported(format!("cast of {from} to {to}")))?;
-        let text = format!("cast {operand:?} {to:?} from {from:?}");
-        Ok(self.once(text, Operation::Cast(plan, operand), to.clone(), false))
+        let conversion = Conversion::Cast(operand, from.clone(), to.clone());
+        Ok(self.once(conversion, Operation::Cast(plan, operand), to.clone(), false))
     }
 
-    fn case(&mut self, branches: &[(Expr, Expr)], otherwise: Option<&Expr>, ty: &LogicalType) -> Result<Operand> {
+    /// A CASE as the ELSE of a CASE only adds branches.
+    fn case(&mut self, branches: &[(Expr, Expr)], mut otherwise: Option<&Expr>, ty: &LogicalType) -> Result<Operand> {
         if ty.physical().is_none() {
             return Err(Error::Unsupported(format!("CASE of type {ty}")));
         }
-        let part = |expr: &Expr| {
-            let found = expr.type_over(self.column_types);
-            if found.physical() != ty.physical() && !matches!(expr, Expr::Literal(sinter_codec::Scalar::Null, _)) {
-                return Err(Error::Unsupported(format!("CASE of type {ty} with a result of type {found}")));
-            }
-            compile_with(&[expr], self.column_types, self.entries, Want::Values)
+        let mut branches: Vec<&(Expr, Expr)> = branches.iter().collect();
+        while let Some(inner @ Expr::Case { branches: more, otherwise: last, ty: inner_type }) = otherwise
+            && inner_type == ty
+            && self.single_column(inner).is_none()
+        {
+            branches.extend(more);
+            otherwise = last.as_deref();
+        }
+        let mut programs = Vec::with_capacity(branches.len());
+        for (condition, result) in branches {
+            let condition = self.part(condition, Want::Bits)?;
+            programs.push((condition, self.result(result, ty)?));
+        }
+        let otherwise = match otherwise {
+            Some(result) => Some(Box::new(self.result(result, ty)?)),
+            None => None,
         };
-        let condition = |expr: &Expr| compile_with(&[expr], self.column_types, self.entries, Want::Bits);
-        let branches =
-            branches.iter().map(|(when, then)| Ok((condition(when)?, part(then)?))).collect::<Result<_>>()?;
-        let otherwise = otherwise.map(part).transpose()?.map(Box::new);
-        Ok(self.push(Operation::Case { branches, otherwise }, ty.clone(), false))
+        Ok(self.push(Operation::Case { branches: programs, otherwise }, ty.clone(), false))
+    }
+
+    /// A result of a CASE.
+    fn result(&mut self, expr: &Expr, ty: &LogicalType) -> Result<Program> {
+        let found = expr.type_over(self.column_types);
+        if found.physical() != ty.physical() && !matches!(expr, Expr::Literal(sinter_codec::Scalar::Null, _)) {
+            return Err(Error::Unsupported(format!("CASE of type {ty} with a result of type {found}")));
+        }
+        self.part(expr, Want::Values)
+    }
+
+    /// A program within this one.
+    fn part(&mut self, expr: &Expr, want: Want) -> Result<Program> {
+        let program = compile_with(&[expr], self.numbering, self.column_types, self.entries, want)?;
+        self.program.columns.extend(&program.columns);
+        Ok(program)
     }
 
     fn truth(&mut self, operation: Operation) -> Operand {
         self.push(operation, LogicalType::Boolean, true)
     }
 
-    fn once(&mut self, text: String, operation: Operation, ty: LogicalType, is_truth: bool) -> Operand {
-        if let Some(&known) = self.known.get(&text) {
+    fn once(&mut self, conversion: Conversion, operation: Operation, ty: LogicalType, is_truth: bool) -> Operand {
+        if let Some(&known) = self.converted.get(&conversion) {
             return known;
         }
         let operand = self.push(operation, ty, is_truth);
-        self.known.insert(text, operand);
+        self.converted.insert(conversion, operand);
         operand
     }
 
     fn push(&mut self, operation: Operation, ty: LogicalType, is_truth: bool) -> Operand {
         self.program.instructions.push(Instruction { operation, ty, is_truth });
         Operand::Register(self.program.instructions.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Foreign;
+    use arrow::array::ArrayRef;
+    use sinter_codec::Scalar;
+
+    const INTEGER: LogicalType = LogicalType::Int64;
+    const TYPES: [LogicalType; 4] = [INTEGER, INTEGER, LogicalType::Utf8, LogicalType::Boolean];
+
+    fn column(column: usize) -> Box<Expr> {
+        Box::new(Expr::Column(column))
+    }
+
+    fn integer(value: i128) -> Expr {
+        Expr::Literal(Scalar::Int(value), INTEGER)
+    }
+
+    fn sum(left: Expr, right: Expr) -> Expr {
+        Expr::Arithmetic { op: ArithmeticOp::Add, left: Box::new(left), right: Box::new(right), ty: INTEGER }
+    }
+
+    fn less(left: Expr, right: Expr) -> Expr {
+        Expr::Compare(CompareOp::Less, Box::new(left), Box::new(right))
+    }
+
+    fn like(pattern: &str, case_insensitive: bool) -> Expr {
+        Expr::Like { expr: column(2), pattern: pattern.into(), negated: false, case_insensitive }
+    }
+
+    fn is_one_of(list: &[i128]) -> Expr {
+        let list = list.iter().map(|&value| Scalar::Int(value)).collect();
+        Expr::InList { expr: Box::new(sum(Expr::Column(0), Expr::Column(1))), list, has_null: false, negated: false }
+    }
+
+    fn case(condition: Expr, otherwise: Option<Expr>) -> Expr {
+        Expr::Case { branches: vec![(condition, Expr::Column(0))], otherwise: otherwise.map(Box::new), ty: INTEGER }
+    }
+
+    #[derive(Debug)]
+    struct Same;
+
+    impl Foreign for Same {
+        fn evaluate(&self, arguments: &[ArrayRef], _rows: usize) -> Result<ArrayRef> {
+            Ok(arguments[0].clone())
+        }
+
+        fn text(&self) -> String {
+            "same".into()
+        }
+    }
+
+    fn foreign(function: &Arc<Same>) -> Expr {
+        let function: Arc<dyn Foreign> = function.clone();
+        Expr::Foreign { function, arguments: vec![sum(Expr::Column(0), Expr::Column(1))], ty: INTEGER }
+    }
+
+    fn program(exprs: &[Expr]) -> Program {
+        compile(&exprs.iter().collect::<Vec<_>>(), &TYPES).expect("a program")
+    }
+
+    /// Expressions of every kind, no two of them alike.
+    fn all_kinds() -> Vec<Expr> {
+        let float = |value: f64| Expr::Literal(Scalar::Float(value), LogicalType::Float64);
+        let is_float = |value: f64| Expr::Compare(CompareOp::Equal, Box::new(float(value)), Box::new(float(1.5)));
+        let (one, other) = (Arc::new(Same), Arc::new(Same));
+        let first = less(Expr::Column(0), Expr::Column(1));
+        let second = less(Expr::Column(1), Expr::Column(0));
+        vec![
+            Expr::Column(0),
+            Expr::Column(3),
+            integer(7),
+            Expr::Literal(Scalar::Int(7), LogicalType::Int32),
+            Expr::Literal(Scalar::Null, INTEGER),
+            is_float(0.0),
+            is_float(-0.0),
+            first.clone(),
+            second.clone(),
+            Expr::Compare(CompareOp::LessOrEqual, column(0), column(1)),
+            sum(Expr::Column(0), Expr::Column(1)),
+            Expr::Arithmetic { op: ArithmeticOp::Subtract, left: column(0), right: column(1), ty: INTEGER },
+            Expr::And(vec![first.clone(), second.clone()]),
+            Expr::Or(vec![first.clone(), second.clone()]),
+            Expr::Or(vec![second.clone(), first.clone()]),
+            Expr::And(vec![Expr::Column(3)]),
+            Expr::Not(Box::new(first.clone())),
+            Expr::Not(Box::new(second.clone())),
+            Expr::IsNull(column(0)),
+            Expr::IsNotNull(column(0)),
+            is_one_of(&[1, 2]),
+            is_one_of(&[1, 3]),
+            like("a%", false),
+            like("a%", true),
+            like("b%", false),
+            Expr::Cast { expr: column(0), ty: LogicalType::Float64 },
+            Expr::Cast { expr: column(0), ty: LogicalType::Int32 },
+            case(first.clone(), None),
+            case(first.clone(), Some(integer(7))),
+            case(second, Some(integer(7))),
+            foreign(&one),
+            foreign(&other),
+        ]
+    }
+
+    #[test]
+    fn what_occurs_twice_is_computed_once() {
+        let once = program(&all_kinds());
+        let twice = [all_kinds(), all_kinds()].concat();
+        // Functions from outside are told by who they are.
+        let twice: Vec<Expr> = twice.into_iter().filter(|expr| !matches!(expr, Expr::Foreign { .. })).collect();
+        let twice = program(&twice);
+        let kinds = twice.outputs.len() / 2;
+        for (first, second) in twice.outputs[..kinds].iter().zip(&twice.outputs[kinds..]) {
+            assert_eq!(first, second);
+        }
+        assert_eq!(
+            (twice.instructions.len(), twice.constants.len()),
+            (once.instructions.len() - 2, once.constants.len())
+        );
+        let one = Arc::new(Same);
+        assert_eq!(
+            program(&[foreign(&one), foreign(&one)]).instructions.len(),
+            program(&[foreign(&one)]).instructions.len()
+        );
+    }
+
+    #[test]
+    fn what_differs_is_computed_apart() {
+        let program = program(&all_kinds());
+        for (index, (output, _)) in program.outputs.iter().enumerate() {
+            assert!(program.outputs[..index].iter().all(|(other, _)| other != output), "output {index}");
+        }
+    }
+
+    #[test]
+    fn a_tree_of_equal_halves_has_one_instruction_per_level() {
+        let mut expr = sum(Expr::Column(0), Expr::Column(1));
+        for _ in 1..16 {
+            expr = sum(expr.clone(), expr);
+        }
+        // And two that make the columns flat.
+        assert_eq!(program(&[expr]).instructions.len(), 16 + 2);
+    }
+
+    #[test]
+    fn branches_share_the_numbers_but_not_the_registers() {
+        let shared = sum(Expr::Column(0), Expr::Column(1));
+        let condition = less(shared.clone(), integer(0));
+        let program = program(&[shared, case(condition.clone(), None), case(condition, None)]);
+        // Two columns, the sum, and one CASE, whose condition computes the sum again, for its own rows.
+        assert_eq!(program.instructions.len(), 4);
+        assert_eq!(program.columns, [0, 1]);
+        let Operation::Case { branches, .. } = &program.instructions[3].operation else { panic!("{program:?}") };
+        assert_eq!((branches[0].0.instructions.len(), &branches[0].0.columns[..]), (4, &[0, 1][..]));
+    }
+
+    #[test]
+    fn nested_ands_and_ors_are_one() {
+        let part = |value: i128| less(sum(Expr::Column(0), Expr::Column(1)), integer(value));
+        let any = Expr::Or(vec![part(3), Expr::Or(vec![part(4), part(5)])]);
+        let nested = Expr::And(vec![Expr::And(vec![part(1), Expr::And(vec![part(2)])]), any, part(6)]);
+        let program = program(&[nested]);
+        let parts = |operation: &Operation| match operation {
+            Operation::And(parts) | Operation::Or(parts) => Some(parts.len()),
+            _ => None,
+        };
+        let parts: Vec<usize> = program.instructions.iter().filter_map(|one| parts(&one.operation)).collect();
+        assert_eq!(parts, [3, 4]);
+    }
+
+    fn on_stack(bytes: usize, work: impl FnOnce() + Send + 'static) {
+        let thread = std::thread::Builder::new().stack_size(bytes).spawn(work).expect("a thread");
+        thread.join().expect("enough stack");
+    }
+
+    /// `c0 < c1 + 1 AND c0 < c1 + 2 AND ...` as a parser nests it.
+    fn long_and(parts: usize) -> Expr {
+        let part = |number: usize| less(Expr::Column(0), sum(Expr::Column(1), integer(number as i128)));
+        (1..parts).fold(part(0), |left, number| Expr::And(vec![left, part(number)]))
+    }
+
+    fn long_sum(terms: usize) -> Expr {
+        (1..terms).fold(Expr::Column(0), |left, number| sum(left, integer(number as i128)))
+    }
+
+    /// `CASE WHEN c0 < 1 THEN c0 ELSE CASE ... END END`
+    fn deep_case(levels: usize) -> Expr {
+        (0..levels)
+            .fold(integer(0), |otherwise, number| case(less(Expr::Column(0), integer(number as i128)), Some(otherwise)))
+    }
+
+    /// `CASE WHEN c0 < 1 THEN CASE ... END END`
+    fn deep_then(levels: usize) -> Expr {
+        (0..levels).fold(integer(0), |then, number| {
+            let branches = vec![(less(Expr::Column(0), integer(number as i128)), then)];
+            Expr::Case { branches, otherwise: None, ty: INTEGER }
+        })
+    }
+
+    #[test]
+    fn long_expressions_take_linear_work() {
+        // Dropping them is what takes the stack.
+        on_stack(64 << 20, || {
+            const LENGTH: usize = 40_000;
+            // A sum and a comparison per part, the AND and two flat columns.
+            assert_eq!(program(&[long_and(LENGTH)]).instructions.len(), 2 * LENGTH + 3);
+            assert_eq!(program(&[long_sum(LENGTH)]).instructions.len(), LENGTH);
+        });
+    }
+
+    #[test]
+    fn deep_expressions_take_little_stack() {
+        on_stack(512 << 10, || {
+            assert_eq!(program(&[long_and(2000)]).instructions.len(), 4003);
+            assert_eq!(program(&[long_sum(2000)]).instructions.len(), 2000);
+            let program = program(&[deep_case(2000)]);
+            let Operation::Case { branches, .. } = &program.instructions[0].operation else { panic!("{program:?}") };
+            assert_eq!(branches.len(), 2000);
+        });
+        on_stack(16 << 20, || assert_eq!(program(&[deep_then(2000)]).instructions.len(), 1));
     }
 }

@@ -12,9 +12,11 @@ mod decimal;
 mod entries;
 mod foreign;
 mod like;
+mod like_stretch;
 mod logic;
 mod machine;
 mod membership;
+mod numbering;
 mod program;
 mod slot;
 mod type_of;
@@ -32,7 +34,7 @@ use sinter_codec::{CompareOp, Scalar};
 use std::sync::Arc;
 
 /// Arithmetic of two numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ArithmeticOp {
     /// `+`
     Add,

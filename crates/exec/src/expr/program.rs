@@ -4,19 +4,19 @@
 //! subexpression that occurs twice is computed once. Branches of CASE and functions of dictionary entries are programs
 //! of their own, run on other rows than the rest.
 
+use super::Foreign;
 use super::arithmetic::NumberPlan;
 use super::cast::CastPlan;
 use super::decimal::DecimalPlan;
 use super::like::LikePattern;
 use super::membership::Membership;
-use super::{Expr, Foreign};
 use crate::LogicalType;
 use sinter_codec::{CompareOp, Scalar, ValuesBuf};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Where an instruction finds an operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Operand {
     /// A column of the batch; its flat form where it is not flat already.
     Column(usize),
@@ -129,16 +129,5 @@ impl Program {
     /// True for an instruction whose result is bits.
     pub(crate) fn is_truth(&self, operand: Operand) -> bool {
         matches!(operand, Operand::Register(register) if self.instructions[register].is_truth)
-    }
-}
-
-/// True when evaluating the expression costs enough, or on values wide enough, that a dictionary's entries are the
-/// better place for it.
-pub(crate) fn worth_entries(expr: &Expr, column_type: &LogicalType) -> bool {
-    match expr {
-        Expr::Column(_) | Expr::Literal(..) | Expr::IsNull(_) | Expr::IsNotNull(_) => false,
-        Expr::Foreign { .. } | Expr::Like { .. } | Expr::InList { .. } => true,
-        _ if matches!(column_type, LogicalType::Utf8 | LogicalType::Binary) => true,
-        _ => expr.children().into_iter().any(|child| worth_entries(child, column_type)),
     }
 }

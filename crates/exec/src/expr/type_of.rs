@@ -24,12 +24,14 @@ impl Expr {
         }
     }
 
-    /// The expressions that this one is made of.
+    /// The expressions that this one is made of. An AND within an AND is no part of its own, its parts are; OR likewise.
     pub(crate) fn children(&self) -> Vec<&Expr> {
         match self {
             Expr::Column(_) | Expr::Literal(..) => Vec::new(),
             Expr::Compare(_, left, right) | Expr::Arithmetic { left, right, .. } => vec![left, right],
-            Expr::And(parts) | Expr::Or(parts) | Expr::Foreign { arguments: parts, .. } => parts.iter().collect(),
+            Expr::And(parts) => flat(parts, |part| if let Expr::And(inner) = part { Some(inner) } else { None }),
+            Expr::Or(parts) => flat(parts, |part| if let Expr::Or(inner) = part { Some(inner) } else { None }),
+            Expr::Foreign { arguments, .. } => arguments.iter().collect(),
             Expr::Not(inner)
             | Expr::IsNull(inner)
             | Expr::IsNotNull(inner)
@@ -42,21 +44,21 @@ impl Expr {
             }
         }
     }
+}
 
-    /// Adds the columns it reads to `columns`, each once.
-    pub(crate) fn collect_columns(&self, columns: &mut Vec<usize>) {
-        if let Expr::Column(column) = self
-            && !columns.contains(column)
-        {
-            columns.push(*column);
-        }
-        for child in self.children() {
-            child.collect_columns(columns);
+/// The parts in order, and for those that have parts of the same kind these, without recursion: SQL nests
+/// `a AND b AND c AND ...` as deep as it is long.
+fn flat<'a>(parts: &'a [Expr], nested: impl Fn(&'a Expr) -> Option<&'a Vec<Expr>>) -> Vec<&'a Expr> {
+    let mut flat = Vec::with_capacity(parts.len());
+    let mut open = vec![parts.iter()];
+    while let Some(level) = open.last_mut() {
+        match level.next() {
+            Some(part) => match nested(part) {
+                Some(inner) => open.push(inner.iter()),
+                None => flat.push(part),
+            },
+            None => _ = open.pop(),
         }
     }
-
-    /// True when code from outside takes part.
-    pub(crate) fn is_foreign(&self) -> bool {
-        matches!(self, Expr::Foreign { .. }) || self.children().into_iter().any(Expr::is_foreign)
-    }
+    flat
 }
