@@ -87,7 +87,7 @@ pub(crate) fn write(physical: Physical, validity: ValidityKind, stats: &BlockSta
 /// Fills in the length of the block that begins at `start` and ends with `out`.
 ///
 /// # Panics
-/// When it passes 4 GiB: callers bound their batches.
+/// When it passes 4 GiB: what is encoded is bounded before.
 pub(crate) fn finish(start: usize, out: &mut [u8]) {
     let byte_len = u32::try_from(out.len() - start).expect("a block holds less than 4 GiB");
     out[start + BYTE_LEN_AT..start + VALUE_COUNT_AT].copy_from_slice(&byte_len.to_le_bytes());

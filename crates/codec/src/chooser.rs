@@ -5,8 +5,10 @@
 
 use crate::encoder::{Role, Tree, all_equal, write_as, write_values};
 use crate::measure::measure;
+use crate::node::VALUE_COUNT_MAX;
 use crate::null_filling::fill_nulls;
 use crate::schemes::{RAW, scheme_by_name};
+use crate::values::DECODED_BYTES_MAX;
 use crate::{Bitmap, BlockStats, Error, Result, Values, block_header, validity};
 
 /// How [`encode`] finds a scheme.
@@ -64,6 +66,7 @@ impl Chooser {
         {
             return Err(Error::NotApplicable { scheme: entry.name, physical: values.physical().name() });
         }
+        check_size(values)?;
         let stats = measure(values, validity);
         let (kind, section) = validity::encode(validity, 1);
         let start = out.len();
@@ -127,12 +130,26 @@ impl Chooser {
     }
 }
 
+/// Readers hold blocks to these limits; who writes keeps them.
+fn check_size(values: Values<'_>) -> Result<()> {
+    if values.len() > VALUE_COUNT_MAX {
+        return Err(Error::TooLarge { what: "values", found: values.len(), limit: VALUE_COUNT_MAX });
+    }
+    match values {
+        Values::Bytes(view) if view.data_bytes() > DECODED_BYTES_MAX => {
+            Err(Error::TooLarge { what: "bytes of strings", found: view.data_bytes(), limit: DECODED_BYTES_MAX })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Encodes `values` as one block, appended to `out`, and returns its statistics.
 ///
 /// `validity` has one bit per value, 1 where it is present; `None` when all are. What stands at a NULL is not kept.
 ///
 /// # Errors
-/// [`crate::Error::NoSuchScheme`] and [`crate::Error::NotApplicable`] for a forced choice. Never for `Auto` and `Raw`.
+/// [`crate::Error::NoSuchScheme`] and [`crate::Error::NotApplicable`] for a forced choice;
+/// [`crate::Error::TooLarge`] for more than [`VALUE_COUNT_MAX`] values or 1 GiB of strings. `out` is then as before.
 pub fn encode(values: Values<'_>, validity: Option<&Bitmap>, choice: &Choice, out: &mut Vec<u8>) -> Result<BlockStats> {
     Chooser::new(choice.clone()).encode(values, validity, out)
 }

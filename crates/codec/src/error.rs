@@ -34,6 +34,16 @@ pub enum Error {
         /// The type's name.
         physical: &'static str,
     },
+    /// More than one block holds: no reader would take it. Remedy: several blocks.
+    #[error("a block of {found} {what} is larger than the {limit} allowed; cut it into several")]
+    TooLarge {
+        /// What there are too many of.
+        what: &'static str,
+        /// How many were given.
+        found: usize,
+        /// The most there can be.
+        limit: usize,
+    },
 }
 
 impl Error {

@@ -44,6 +44,7 @@ pub use block::{Block, PreparedPredicate};
 pub use chooser::{Choice, Chooser, encode};
 pub use encoded::{Encoded, Narrow};
 pub use error::{Error, Result};
+pub use node::VALUE_COUNT_MAX;
 pub use physical::Physical;
 pub use predicate::{CompareOp, Predicate};
 pub use scalar::Scalar;

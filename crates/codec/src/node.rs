@@ -27,7 +27,8 @@ pub(crate) const PAYLOAD_AT: usize = PAYLOAD_BYTES_AT + 4;
 pub(crate) const LEVELS_MAX: usize = 4;
 
 /// No block claims more values. Constants and runs say much in few bytes; this bounds what a hostile one can ask for.
-pub(crate) const VALUE_COUNT_MAX: usize = 16 * ROW_GROUP_LEN;
+/// [`crate::encode`] refuses more, so that nothing is written that cannot be read.
+pub const VALUE_COUNT_MAX: usize = 16 * ROW_GROUP_LEN;
 
 /// The header of a node and its payload, not yet opened.
 #[derive(Clone, Copy, Debug)]
@@ -123,7 +124,7 @@ impl Opened<'_> {
 /// Appends a node header, lets `write` append the payload, and fills in its length.
 ///
 /// # Panics
-/// When the payload passes 4 GiB: callers bound their batches.
+/// When the payload passes 4 GiB: what is encoded is bounded before.
 pub(crate) fn write_node(
     tag: u8,
     physical: Physical,

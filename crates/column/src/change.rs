@@ -55,7 +55,7 @@ impl Change {
         let count = self.state.delete(&row_ids);
         if count > 0 {
             self.rows_deleted += count;
-            self.records.push(deleted(self.table.id(), &row_ids)?);
+            self.records.extend(deleted(self.table.id(), &row_ids)?);
         }
         Ok(())
     }

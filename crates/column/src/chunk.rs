@@ -8,6 +8,7 @@ use crate::group::{RowGroup, Segment, SegmentPlace};
 use crate::page::StoredPage;
 use sinter_codec::BlockStats;
 use sinter_exec::RowIds;
+use sinter_storage::page::PAYLOAD_BYTES_MAX;
 use sinter_storage::{PageId, PageKind, Store};
 use std::sync::Arc;
 
@@ -50,13 +51,18 @@ impl ChunkWriter {
         }
     }
 
-    /// Takes the segments of one row group.
+    /// Takes the segments of one row group, none of which is larger than a page.
     pub(crate) fn push(&mut self, rows: usize, row_ids: RowIds, segments: Vec<Pressed>) -> Result<()> {
         let mut stats = Vec::with_capacity(segments.len());
         for (column, (bytes, segment_stats)) in segments.into_iter().enumerate() {
             let slot = self.placed.len();
             self.placed.push(None);
             stats.push(segment_stats);
+            // A page has an end; segments lie in one page each.
+            if self.columns[column].bytes.len() + bytes.len() > PAYLOAD_BYTES_MAX {
+                let chunk = std::mem::take(&mut self.columns[column]);
+                self.write(chunk)?;
+            }
             let chunk = &mut self.columns[column];
             chunk.waiting.push(Waiting { slot, offset: chunk.bytes.len() as u32, bytes: bytes.len() as u32 });
             if chunk.bytes.is_empty() {

@@ -1,4 +1,4 @@
-//! A row group: up to 131,072 rows, one segment per column.
+//! A row group: up to 131,072 rows, fewer where rows are large, one segment per column.
 
 use crate::page::StoredPage;
 use crate::wire::{Reader, Writer};
@@ -113,6 +113,21 @@ impl RowGroup {
         }
     }
 
+    /// The bytes of all its rows in plain form. Where statistics do not tell, the blocks do.
+    ///
+    /// # Errors
+    /// For nested types, what reading their segments can raise.
+    pub fn plain_bytes(&self) -> Result<u64> {
+        let mut total = 0u64;
+        for segment in &self.segments {
+            total = total.saturating_add(match &segment.stats {
+                Some(stats) => stats.plain_bytes as u64,
+                None => blocks_plain_bytes(&segment.pin()?)?,
+            });
+        }
+        Ok(total)
+    }
+
     /// The chunks its segments are in.
     pub fn pages(&self) -> impl Iterator<Item = &Arc<StoredPage>> {
         self.segments.iter().filter_map(|segment| match &segment.place {
@@ -214,6 +229,19 @@ impl RowGroup {
         }
         Ok((RowGroup { rows, row_ids, segments }, deleted))
     }
+}
+
+/// What the blocks of a segment stand for together.
+fn blocks_plain_bytes(segment: &[u8]) -> Result<u64> {
+    let (mut rest, mut total) = (segment, 0u64);
+    while !rest.is_empty() {
+        let block = Block::open(rest).map_err(|source| {
+            Error::Exec(sinter_exec::Error::Damaged { place: "segment of a nested type".to_owned(), source })
+        })?;
+        total = total.saturating_add(block.stats().plain_bytes as u64);
+        rest = &rest[block.byte_len()..];
+    }
+    Ok(total)
 }
 
 /// Row ids as one block.

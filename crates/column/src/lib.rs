@@ -9,6 +9,7 @@ mod change;
 mod chunk;
 mod error;
 mod group;
+mod group_writer;
 mod loader;
 mod page;
 mod record;

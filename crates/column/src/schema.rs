@@ -52,6 +52,23 @@ impl TableSchema {
         self.columns.iter().position(|column| column.name == name)
     }
 
+    /// Whether a table of this schema can be kept: to be asked before one is made, because what [`TableSchema::write`]
+    /// writes of others [`TableSchema::read`] refuses.
+    ///
+    /// # Errors
+    /// [`Error::Data`] naming the column.
+    pub fn validate(&self) -> Result<()> {
+        match self.columns.iter().find(|column| column.ty.depth() > LogicalType::DEPTH_MAX) {
+            None => Ok(()),
+            Some(column) => Err(Error::Data(format!(
+                "column '{}' has {} lists and structs inside one another; {} are possible",
+                column.name,
+                column.ty.depth(),
+                LogicalType::DEPTH_MAX
+            ))),
+        }
+    }
+
     /// The columns of `batch` in table order, checked against types and NOT NULL.
     ///
     /// # Errors

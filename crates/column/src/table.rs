@@ -1,18 +1,17 @@
 //! A column table's life: created, changed, pressed, checkpointed, read back.
 
-use crate::chunk::ChunkWriter;
 use crate::group::{RowGroup, SegmentPlace};
-use crate::loader::press;
-use crate::record::{fresh_group, read_deleted, read_fresh_group, unknown};
+use crate::group_writer::{GROUP_BYTES, GroupWriter, concatenated, row_ids_of, weight};
+use crate::record::{fresh_payload, read_deleted, read_fresh_group, unknown};
 use crate::root::{self, PageHandles};
 use crate::wire::Reader;
 use crate::{Result, Snapshot, TableSchema};
-use arrow::array::{Array, ArrayRef};
-use arrow::compute::concat;
-use sinter_codec::{Bitmap, ROW_GROUP_LEN};
-use sinter_exec::{RowIds, edge};
+use arrow::array::ArrayRef;
+use sinter_codec::{Bitmap, VECTOR_LEN};
+use sinter_exec::edge;
 use sinter_storage::{ObjectId, PageId, Record, RecordTag, Store};
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// A row group and which of its rows are deleted.
@@ -28,6 +27,13 @@ impl GroupEntry {
     /// Rows that are not deleted.
     pub fn live_rows(&self) -> usize {
         self.group.rows - self.deleted.as_ref().map_or(0, |deleted| deleted.count_ones())
+    }
+
+    /// How full its living rows would make a row group, of [`GROUP_BYTES`].
+    fn weight(&self) -> Result<u64> {
+        let (live, rows) = (self.live_rows() as u64, self.group.rows.max(1) as u64);
+        let bytes = (u128::from(self.group.plain_bytes()?) * u128::from(live) / u128::from(rows)) as u64;
+        Ok(weight(live, bytes))
     }
 }
 
@@ -75,6 +81,18 @@ impl TableState {
         let (kept, dropped) = std::mem::take(&mut self.groups).into_iter().partition(|entry| entry.live_rows() > 0);
         self.groups = kept;
         dropped.into_iter().map(|entry: GroupEntry| entry.group).collect()
+    }
+}
+
+/// Row groups that were written and that nothing points to yet. Gives their pages back when dropped.
+#[derive(Default)]
+struct Written {
+    groups: Vec<Arc<RowGroup>>,
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        self.groups.iter().flat_map(|group| group.pages()).for_each(|page| page.release());
     }
 }
 
@@ -179,7 +197,7 @@ impl ColumnTable {
         let mut state = (*self.state()).clone();
         match record.tag {
             RecordTag::ROWS_INSERTED => {
-                let group = read_fresh_group(&self.schema, &record.payload)?;
+                let group = read_fresh_group(&self.schema, record.payload.clone())?;
                 if group.first_row_id() < state.next_row_id {
                     return Ok(());
                 }
@@ -218,27 +236,29 @@ impl ColumnTable {
         let mut state = (*self.state()).clone();
         let before = state.groups.len();
         while let [.., left, right] = &state.groups[..] {
-            let rows = left.live_rows() + right.live_rows();
             if !left.group.is_fresh()
                 || !right.group.is_fresh()
-                || rows > ROW_GROUP_LEN
+                || left.weight()?.saturating_add(right.weight()?) > GROUP_BYTES
                 || left.group.rows > 2 * right.group.rows
             {
                 break;
             }
-            let (rows, row_ids, columns) = self.gather(&[left.clone(), right.clone()])?;
+            let (ids, columns) = self.gather(&[left.clone(), right.clone()])?;
             state.groups.truncate(state.groups.len() - 2);
-            if rows > 0 {
-                let (group, _) = fresh_group(self.id, &self.schema, rows, row_ids, &columns)?;
+            if !ids.is_empty() {
+                let payload = fresh_payload(&self.schema, ids.len(), &row_ids_of(ids), &columns)?;
+                let group = read_fresh_group(&self.schema, payload)?;
                 state.groups.push(GroupEntry { group: Arc::new(group), deleted: None });
             }
         }
-        let fresh_rows: usize =
-            state.groups.iter().rev().map_while(|entry| entry.group.is_fresh().then_some(entry.group.rows)).sum();
+        let mut fresh_weight = 0u64;
+        for entry in state.groups.iter().rev().take_while(|entry| entry.group.is_fresh()) {
+            fresh_weight = fresh_weight.saturating_add(entry.weight()?);
+        }
         if state.groups.len() != before {
             self.publish(state);
         }
-        if fresh_rows >= ROW_GROUP_LEN && may_press {
+        if fresh_weight >= GROUP_BYTES && may_press {
             self.press(threads)?;
         }
         Ok(())
@@ -256,6 +276,7 @@ impl ColumnTable {
         if dropped.is_empty() && !state.groups.iter().any(loose) {
             return Ok(());
         }
+        let mut written = Written::default();
         let mut settled: Vec<GroupEntry> = Vec::new();
         let mut rest = std::mem::take(&mut state.groups).into_iter().peekable();
         while let Some(entry) = rest.next() {
@@ -263,19 +284,31 @@ impl ColumnTable {
                 settled.push(entry);
                 continue;
             }
-            let mut rows = entry.live_rows();
+            let mut run_weight = entry.weight()?;
             let mut run = vec![entry];
             while let Some(next) = rest.next_if(loose) {
-                rows += next.live_rows();
+                run_weight = run_weight.saturating_add(next.weight()?);
                 run.push(next);
             }
-            // A small group before is pressed once more with them; the factor keeps that work logarithmic.
-            while let Some(small) = settled.pop_if(|last| rows < ROW_GROUP_LEN && last.live_rows() <= rows) {
-                rows += small.live_rows();
-                run.insert(0, small);
+            // A small group before is pressed once more with them; the factor keeps that work logarithmic. Small is by
+            // weight: few rows that fill a row group with their bytes are none that could grow.
+            while let Some(last) = settled.last()
+                && run_weight < GROUP_BYTES
+                && weight(last.live_rows() as u64, 0) <= run_weight
+            {
+                let last_weight = last.weight()?;
+                if last_weight > run_weight {
+                    break;
+                }
+                run_weight = run_weight.saturating_add(last_weight);
+                run.extend(settled.pop());
             }
-            settled.extend(self.pressed(&run, threads)?);
+            run.sort_by_key(|entry| entry.group.first_row_id());
+            let pressed = self.pressed(&run, threads)?;
+            written.groups.extend(pressed.iter().map(|entry| Arc::clone(&entry.group)));
+            settled.extend(pressed);
         }
+        written.groups.clear();
         state.groups = settled;
         self.publish(state);
         Ok(())
@@ -283,56 +316,51 @@ impl ColumnTable {
 
     /// The living rows of neighbouring groups as few pressed ones.
     fn pressed(&self, run: &[GroupEntry], threads: usize) -> Result<Vec<GroupEntry>> {
-        let mut chunks = ChunkWriter::new(self.store(), self.schema.columns.len());
-        let mut start = 0;
-        while start < run.len() {
-            let mut end = start;
-            let mut rows = 0;
-            while end < run.len() && (end == start || rows + run[end].live_rows() <= ROW_GROUP_LEN) {
-                rows += run[end].live_rows();
-                end += 1;
+        let mut writer = GroupWriter::new(self, threads);
+        for entry in run {
+            let rows = entry.group.rows;
+            // Row groups of earlier releases may be larger than those of this one: never all of such a one at once.
+            let vectors = rows.div_ceil(VECTOR_LEN) as u64;
+            let pieces = entry.group.plain_bytes()?.div_ceil(GROUP_BYTES).clamp(1, vectors) as usize;
+            let step = rows.div_ceil(pieces);
+            for start in (0..rows).step_by(step) {
+                let (ids, columns) = self.living(entry, start..rows.min(start + step))?;
+                writer.push(&ids, &columns)?;
             }
-            let (rows, row_ids, columns) = self.gather(&run[start..end])?;
-            if rows > 0 {
-                chunks.push(rows, row_ids, press(&self.schema, &columns, threads)?)?;
-            }
-            start = end;
         }
-        let (groups, _) = chunks.finish()?;
+        writer.press()?;
+        let (groups, _) = writer.finish()?;
         Ok(groups.into_iter().map(|group| GroupEntry { group: Arc::new(group), deleted: None }).collect())
     }
 
     /// The living rows of some groups, with their ids.
-    fn gather(&self, entries: &[GroupEntry]) -> Result<(usize, RowIds, Vec<ArrayRef>)> {
+    fn gather(&self, entries: &[GroupEntry]) -> Result<(Vec<u64>, Vec<ArrayRef>)> {
         let mut ids: Vec<u64> = Vec::new();
         let mut columns: Vec<Vec<ArrayRef>> = vec![Vec::new(); self.schema.columns.len()];
-        for GroupEntry { group, deleted } in entries {
-            let keep = deleted.as_ref().map(|deleted| {
-                let mut keep = (**deleted).clone();
-                keep.invert();
-                keep
-            });
-            match &keep {
-                None => ids.extend((0..group.rows).map(|position| group.row_id_at(position))),
-                Some(keep) => ids.extend(keep.ones().map(|position| group.row_id_at(position))),
-            }
-            for (index, column) in self.schema.columns.iter().enumerate() {
-                let segment = group.segments[index].pin()?;
-                columns[index].push(edge::decode_segment(&segment, &column.ty, 0..group.rows, keep.as_ref())?);
-            }
+        for entry in entries {
+            let (more, arrays) = self.living(entry, 0..entry.group.rows)?;
+            ids.extend(more);
+            columns.iter_mut().zip(arrays).for_each(|(parts, array)| parts.push(array));
         }
-        let columns = columns
-            .iter()
-            .map(|parts| {
-                let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
-                Ok(concat(&parts).map_err(|error| sinter_exec::Error::Foreign(error.to_string()))?)
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let row_ids = match (ids.first(), ids.last()) {
-            (Some(&first), Some(&last)) if last - first == ids.len() as u64 - 1 => RowIds::From(first),
-            _ => RowIds::Listed(ids.clone().into()),
+        Ok((ids, columns.iter().map(|parts| concatenated(parts)).collect::<Result<_>>()?))
+    }
+
+    /// The living rows among those at the positions `range` of a group, with their ids.
+    fn living(&self, entry: &GroupEntry, range: Range<usize>) -> Result<(Vec<u64>, Vec<ArrayRef>)> {
+        let GroupEntry { group, deleted } = entry;
+        let keep = deleted.as_ref().map(|deleted| {
+            let mut keep = deleted.slice(range.clone());
+            keep.invert();
+            keep
+        });
+        let ids = match &keep {
+            None => range.clone().map(|position| group.row_id_at(position)).collect(),
+            Some(keep) => keep.ones().map(|position| group.row_id_at(range.start + position)).collect(),
         };
-        Ok((ids.len(), row_ids, columns))
+        let columns = self.schema.columns.iter().zip(&group.segments).map(|(column, segment)| {
+            Ok(edge::decode_segment(&segment.pin()?, &column.ty, range.clone(), keep.as_ref())?)
+        });
+        Ok((ids, columns.collect::<Result<_>>()?))
     }
 
     /// The bytes of the table's root page. Every row must have been pressed ([`ColumnTable::press`]).

@@ -8,9 +8,6 @@ use sinter_codec::{BlockStats, Scalar};
 use sinter_exec::{Field, LogicalType, TimeUnit};
 use std::sync::Arc;
 
-/// Nested types deeper than this are refused: a schema is no place to exhaust the stack.
-const TYPE_DEPTH_MAX: usize = 32;
-
 /// Appends to a byte vector.
 #[derive(Debug, Default)]
 pub struct Writer {
@@ -101,7 +98,8 @@ impl Writer {
         self.u64(stats.plain_bytes as u64);
     }
 
-    /// A type: its tag, then what the tag asks for.
+    /// A type: its tag, then what the tag asks for. Readers take no type nested deeper than [`LogicalType::DEPTH_MAX`];
+    /// [`crate::TableSchema::validate`] is there to be asked before.
     pub fn logical_type(&mut self, ty: &LogicalType) {
         let unit = |unit: &TimeUnit| match unit {
             TimeUnit::Microsecond => 6,
@@ -286,8 +284,8 @@ impl<'a> Reader<'a> {
     }
 
     fn type_at_depth(&mut self, depth: usize) -> Result<LogicalType> {
-        if depth > TYPE_DEPTH_MAX {
-            return Err(self.damaged(format!("type nested deeper than {TYPE_DEPTH_MAX}")));
+        if depth > LogicalType::DEPTH_MAX {
+            return Err(self.damaged(format!("type nested deeper than {}", LogicalType::DEPTH_MAX)));
         }
         Ok(match self.u8()? {
             1 => LogicalType::Boolean,

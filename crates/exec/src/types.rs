@@ -76,6 +76,19 @@ pub enum LogicalType {
 }
 
 impl LogicalType {
+    /// Lists and structs inside one another, at most: a type is no place to exhaust the stack. Readers of schemas hold to
+    /// it, so writers have to.
+    pub const DEPTH_MAX: usize = 32;
+
+    /// How many lists and structs the innermost value is in.
+    pub fn depth(&self) -> usize {
+        match self {
+            LogicalType::List(field) => 1 + field.ty.depth(),
+            LogicalType::Struct(fields) => 1 + fields.iter().map(|field| field.ty.depth()).max().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
     /// How single values are kept; `None` for lists and structs, which are trees of blocks.
     pub fn physical(&self) -> Option<Physical> {
         Some(match self {

@@ -6,7 +6,7 @@ use arrow::array::*;
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{cast, filter};
 use arrow::datatypes::*;
-use sinter_codec::{Bitmap, Choice, SCHEMES};
+use sinter_codec::{Bitmap, Block, Choice, SCHEMES, VALUE_COUNT_MAX};
 use sinter_exec::{LogicalType, Pinned, edge};
 use std::sync::Arc;
 use support::random::{self, Random};
@@ -201,6 +201,150 @@ fn trees_keep_nulls_at_every_level() {
     every_choice(
         &cast(&fixed, &DataType::LargeList(Arc::new(Field::new("item", DataType::Int32, true)))).expect("lists"),
     );
+}
+
+fn item(ty: DataType) -> Arc<Field> {
+    Arc::new(Field::new("item", ty, true))
+}
+
+/// Lists of these lengths over small numbers, some of them NULL.
+fn lists_of(lengths: Vec<usize>) -> ArrayRef {
+    let elements = lengths.iter().sum::<usize>();
+    let numbers: Int8Array = (0..elements).map(|row| (row % 11 > 0).then_some((row % 101) as i8)).collect();
+    Arc::new(ListArray::new(item(DataType::Int8), OffsetBuffer::from_lengths(lengths), Arc::new(numbers), None))
+}
+
+/// The value counts of a segment's blocks.
+fn value_counts(array: &ArrayRef) -> Vec<usize> {
+    let ty = edge::logical_type(array.data_type()).expect("a type of ours");
+    let mut bytes = Vec::new();
+    edge::encode_segment(array, &ty, &Choice::Auto, &mut bytes).expect("encodes");
+    let (mut rest, mut counts) = (&bytes[..], Vec::new());
+    while !rest.is_empty() {
+        let block = Block::open(rest).expect("a block");
+        counts.push(block.value_count());
+        rest = &rest[block.byte_len()..];
+    }
+    counts
+}
+
+#[test]
+fn elements_of_lists_are_cut_into_pieces_where_they_pass_a_block() {
+    const MAX: usize = VALUE_COUNT_MAX;
+    // Sixteen elements a row fill a block to the brim; seventeen do not fit.
+    let rows = MAX / 16;
+    assert_eq!(value_counts(&lists_of(vec![16; rows])), [rows, MAX]);
+    assert_eq!(value_counts(&lists_of(vec![17; rows])), [rows, MAX, MAX / 16]);
+    for lengths in [
+        vec![16; rows],
+        vec![17; rows],
+        vec![2 * MAX],
+        vec![2 * MAX + 1],
+        vec![0, MAX - 1, 0, 1, 0, 0, MAX, 3, MAX + 5],
+        (0..3000).map(|row| row % 1500).collect(),
+    ] {
+        let lists = lists_of(lengths);
+        check(&lists, &Choice::Auto);
+        check(&lists.slice(1, lists.len() - 1), &Choice::Raw);
+    }
+}
+
+#[test]
+fn pieces_of_trees_are_trees() {
+    // Lists of structs of a number and of lists of words: cut by structs, and within their pieces by words.
+    let structs = VALUE_COUNT_MAX + 1000;
+    let words: usize = (0..structs).map(|row| row % 4).sum();
+    assert!(words > VALUE_COUNT_MAX);
+    let word = |row: usize| (row % 7 != 1).then_some(["here", "a word of more than twelve bytes", ""][row % 3]);
+    let words: StringViewArray = (0..words).map(word).collect();
+    let lists = ListArray::new(
+        item(DataType::Utf8View),
+        OffsetBuffer::from_lengths((0..structs).map(|row| row % 4)),
+        Arc::new(words),
+        Some(NullBuffer::from((0..structs).map(|row| row % 9 > 0).collect::<Vec<_>>())),
+    );
+    let numbers: Int32Array = (0..structs as i32).map(|row| (row % 5 > 0).then_some(row / 100)).collect();
+    let fields = Fields::from(vec![
+        Field::new("number", DataType::Int32, true),
+        Field::new("words", lists.data_type().clone(), true),
+    ]);
+    let parts = StructArray::new(
+        fields,
+        vec![Arc::new(numbers), Arc::new(lists)],
+        Some(NullBuffer::from((0..structs).map(|row| row % 13 > 0).collect::<Vec<_>>())),
+    );
+    let rows = 5000;
+    let lengths = (0..rows).map(|row| structs / rows + usize::from(row < structs % rows));
+    let outer = ListArray::new(
+        item(parts.data_type().clone()),
+        OffsetBuffer::from_lengths(lengths),
+        Arc::new(parts),
+        Some(NullBuffer::from((0..rows).map(|row| row % 17 > 0).collect::<Vec<_>>())),
+    );
+    check(&(Arc::new(outer) as ArrayRef), &Choice::Auto);
+}
+
+#[test]
+fn rows_past_a_block_are_an_error() {
+    let values: ArrayRef = Arc::new(Int8Array::from(vec![1; VALUE_COUNT_MAX + 1]));
+    edge::encode_segment(&values, &LogicalType::Int8, &Choice::Auto, &mut Vec::new()).expect_err("too many");
+}
+
+#[test]
+fn a_missing_piece_is_damage() {
+    let array = lists_of(vec![17; VALUE_COUNT_MAX / 16]);
+    let ty = edge::logical_type(array.data_type()).expect("lists");
+    let mut bytes = Vec::new();
+    edge::encode_segment(&array, &ty, &Choice::Auto, &mut bytes).expect("encodes");
+    let lengths = Block::open(&bytes).expect("lengths").byte_len();
+    let first = Block::open(&bytes[lengths..]).expect("a piece").byte_len();
+    for damaged in [bytes[..lengths + first].to_vec(), [&bytes[..lengths], &bytes[lengths + first..]].concat()] {
+        assert!(edge::decode_segment(&Pinned::from_vec(damaged), &ty, 0..10, None).is_err());
+    }
+}
+
+/// What the blocks of the segment say, and what is said of the rows before they are encoded.
+fn check_row_bytes(array: &ArrayRef) {
+    let ty = edge::logical_type(array.data_type()).expect("a type of ours");
+    let mut bytes = Vec::new();
+    edge::encode_segment(array, &ty, &Choice::Raw, &mut bytes).expect("encodes");
+    let (mut rest, mut plain_bytes) = (&bytes[..], 0);
+    while !rest.is_empty() {
+        let block = Block::open(rest).expect("a block");
+        plain_bytes += block.stats().plain_bytes as u64;
+        rest = &rest[block.byte_len()..];
+    }
+    let rows = edge::row_bytes(array, &ty).expect("it was encoded");
+    assert_eq!((rows.len(), rows.iter().sum::<u64>()), (array.len(), plain_bytes), "{}", array.data_type());
+}
+
+#[test]
+fn bytes_of_rows_are_those_of_blocks() {
+    let mut random = Random(11);
+    for ty in plain_types() {
+        let values = random::column(&mut random, &ty, 700, 2, 20);
+        let array = random::array(&values, &ty);
+        check_row_bytes(&array);
+        check_row_bytes(&array.slice(13, 333));
+        check_row_bytes(&array.slice(0, 0));
+    }
+    let words = random::array(&random::column(&mut random, &LogicalType::Utf8, 500, 2, 10), &LogicalType::Utf8);
+    let key = |key| DataType::Dictionary(Box::new(key), Box::new(DataType::Utf8));
+    for ty in [DataType::LargeUtf8, DataType::Utf8View, DataType::BinaryView, key(DataType::Int16)] {
+        check_row_bytes(&cast(&words, &ty).expect("a cast of text").slice(7, 400));
+    }
+    check_row_bytes(&nested(600, 5).slice(100, 417));
+    assert_eq!(
+        edge::row_bytes(&lists_of(vec![0, 3, 70]), &edge::logical_type(lists_of(vec![]).data_type()).unwrap()).unwrap(),
+        [4, 7, 74]
+    );
+}
+
+#[test]
+fn types_are_nested_so_deep_and_no_deeper() {
+    let nested = |depth| (0..depth).fold(DataType::Int8, |ty, _| DataType::List(item(ty)));
+    assert_eq!(edge::logical_type(&nested(32)).map(|ty| ty.depth()), Some(LogicalType::DEPTH_MAX));
+    assert_eq!(edge::logical_type(&nested(33)), None);
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod export;
 mod import;
 mod interval;
 mod reader;
+mod row_bytes;
 mod segment;
 mod text;
 mod types;
@@ -18,6 +19,7 @@ mod uuid;
 pub(crate) use bits::{from_null_buffer, to_null_buffer};
 pub(crate) use export::values_to_arrow;
 pub(crate) use reader::SegmentReader;
+pub use row_bytes::row_bytes;
 pub use segment::encode_segment;
 pub use types::{arrow_type, logical_type};
 

@@ -1,11 +1,12 @@
 //! Segments read back as Arrow arrays, a range at a time.
 
+use super::segment::PIECES_PLAIN_BYTES_MAX;
 use super::types::arrow_field;
 use super::{foreign, to_null_buffer, values_to_arrow};
 use crate::{Error, LogicalType, Result};
-use arrow::array::{ArrayRef, ListArray, StructArray};
+use arrow::array::{Array, ArrayRef, ListArray, StructArray};
 use arrow::buffer::OffsetBuffer;
-use sinter_codec::{Bitmap, Block, Physical, VECTOR_LEN, ValuesBuf};
+use sinter_codec::{Bitmap, Block, Physical, VALUE_COUNT_MAX, VECTOR_LEN, ValuesBuf};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,15 +17,18 @@ pub(crate) struct SegmentReader<'a> {
     block: Block<'a>,
     parts: Parts<'a>,
     byte_len: usize,
+    /// What all its blocks stand for.
+    plain_bytes: usize,
 }
 
 #[derive(Debug)]
 enum Parts<'a> {
     Plain,
     /// `starts[v]` is the number of elements before the first row of vector `v`; one entry more than there are vectors.
+    /// All pieces but the last hold [`VALUE_COUNT_MAX`] elements; there is one at least.
     List {
         starts: Vec<u64>,
-        child: Box<SegmentReader<'a>>,
+        pieces: Vec<SegmentReader<'a>>,
     },
     Struct(Vec<SegmentReader<'a>>),
 }
@@ -43,16 +47,34 @@ impl<'a> SegmentReader<'a> {
         }
         let mut byte_len = block.byte_len();
         let rest = |byte_len: usize| bytes.get(byte_len..).ok_or_else(|| damaged("the segment ends early".into()));
+        let mut plain_bytes = block.stats().plain_bytes;
         let parts = match ty {
             LogicalType::List(field) => {
-                let child = Box::new(SegmentReader::open(rest(byte_len)?, &field.ty)?);
-                byte_len += child.byte_len;
                 let starts = element_starts(&block)?;
-                let (elements, found) = (starts[starts.len() - 1], child.block.value_count());
-                if elements != found as u64 {
-                    return Err(damaged(format!("lists of {elements} elements in all, found {found}")));
+                let elements = starts[starts.len() - 1];
+                let (mut pieces, mut left, mut child_bytes) = (Vec::new(), elements, 0usize);
+                loop {
+                    let piece = SegmentReader::open(rest(byte_len)?, &field.ty)?;
+                    let (expected, found) = (left.min(VALUE_COUNT_MAX as u64), piece.block.value_count());
+                    if expected != found as u64 {
+                        return Err(damaged(format!(
+                            "lists of {elements} elements in all, piece {} has {found} of them, not {expected}",
+                            pieces.len()
+                        )));
+                    }
+                    byte_len += piece.byte_len;
+                    child_bytes = child_bytes.saturating_add(piece.plain_bytes);
+                    left -= expected;
+                    pieces.push(piece);
+                    if left == 0 {
+                        break;
+                    }
+                    if child_bytes > PIECES_PLAIN_BYTES_MAX {
+                        return Err(damaged(format!("pieces of lists stand for {child_bytes} bytes and more")));
+                    }
                 }
-                Parts::List { starts, child }
+                plain_bytes = plain_bytes.saturating_add(child_bytes);
+                Parts::List { starts, pieces }
             }
             LogicalType::Struct(fields) => {
                 let mut parts = Vec::with_capacity(fields.len());
@@ -63,13 +85,14 @@ impl<'a> SegmentReader<'a> {
                         return Err(damaged(format!("structs of {rows} rows, field '{}' has {found}", field.name)));
                     }
                     byte_len += part.byte_len;
+                    plain_bytes = plain_bytes.saturating_add(part.plain_bytes);
                     parts.push(part);
                 }
                 Parts::Struct(parts)
             }
             _ => Parts::Plain,
         };
-        Ok(SegmentReader { ty: ty.clone(), block, parts, byte_len })
+        Ok(SegmentReader { ty: ty.clone(), block, parts, byte_len, plain_bytes })
     }
 
     /// Fails where `range` reaches past the rows that the segment holds.
@@ -86,9 +109,9 @@ impl<'a> SegmentReader<'a> {
         let keep = keep.filter(|keep| !keep.all());
         let validity = self.read_validity(range.clone(), keep)?;
         match (&self.parts, &self.ty) {
-            (Parts::List { starts, child }, LogicalType::List(field)) => {
+            (Parts::List { starts, pieces }, LogicalType::List(field)) => {
                 let (elements, lengths, keep_elements) = self.read_lengths(starts, range, keep, validity.as_ref())?;
-                let values = child.read(elements, keep_elements.as_ref())?;
+                let values = read_pieces(pieces, elements, keep_elements.as_ref())?;
                 let nulls = validity.as_ref().map(to_null_buffer);
                 let list = ListArray::try_new(Arc::new(arrow_field(field)), lengths, values, nulls);
                 Ok(Arc::new(list.map_err(foreign)?))
@@ -175,6 +198,25 @@ impl<'a> SegmentReader<'a> {
         debug_assert!(kept_validity.is_none_or(|validity| validity.len() + 1 == offsets.len()));
         Ok((first as usize..(first + total) as usize, OffsetBuffer::new(offsets.into()), keep_elements))
     }
+}
+
+/// The elements of `range`, or those of them whose bit is set in `keep`, wherever one piece ends and the next begins.
+fn read_pieces(pieces: &[SegmentReader<'_>], range: Range<usize>, keep: Option<&Bitmap>) -> Result<ArrayRef> {
+    let piece_of = |element: usize| (element / VALUE_COUNT_MAX).min(pieces.len() - 1);
+    let (first, last) = (piece_of(range.start), piece_of(range.end.saturating_sub(1).max(range.start)));
+    let read = |piece: usize| {
+        let base = piece * VALUE_COUNT_MAX;
+        let start = range.start.max(base);
+        let end = if piece == last { range.end } else { base + VALUE_COUNT_MAX };
+        let keep = keep.map(|keep| keep.slice(start - range.start..end - range.start));
+        pieces[piece].read(start - base..end - base, keep.as_ref())
+    };
+    if first == last {
+        return read(first);
+    }
+    let arrays = (first..=last).map(read).collect::<Result<Vec<_>>>()?;
+    let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+    arrow::compute::concat(&arrays).map_err(foreign)
 }
 
 /// Number of elements before each vector of lists, and in all.

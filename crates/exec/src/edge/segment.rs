@@ -1,24 +1,48 @@
 //! Arrow arrays to segments: one block, or for lists and structs a tree of blocks one after the other.
+//!
+//! A block holds so many values and no more. Rows are bounded before they come here, the elements of lists are not: they
+//! are cut into pieces, each a segment of its own (docs/format/table.md, "Segments").
 
 use super::{foreign, from_null_buffer, import};
 use crate::{Error, LogicalType, Result};
 use arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
 use arrow::datatypes::DataType;
-use sinter_codec::{Bitmap, BlockStats, Choice, Scalar, Values, encode};
+use sinter_codec::{Bitmap, BlockStats, Choice, Scalar, VALUE_COUNT_MAX, Values, encode};
+
+/// What the elements of lists may take in plain form where they are several pieces: a reader puts those of many lists into
+/// one array.
+pub(super) const PIECES_PLAIN_BYTES_MAX: usize = 1 << 30;
 
 /// Encodes an array as a segment, appended to `out`; returns the statistics of its block (of the outermost block for
 /// nested types, where only counts are meaningful).
 ///
 /// # Errors
-/// As [`super::from_arrow`]; and the codec's own for a forced choice.
+/// As [`super::from_arrow`]; the codec's own for a forced choice; [`Error::Foreign`] for more rows, or more elements,
+/// than a segment holds.
 pub fn encode_segment(array: &ArrayRef, ty: &LogicalType, choice: &Choice, out: &mut Vec<u8>) -> Result<BlockStats> {
+    Ok(encode_tree(array, ty, choice, out)?.0)
+}
+
+/// The statistics of the outermost block, and the bytes that all blocks together stand for.
+fn encode_tree(array: &ArrayRef, ty: &LogicalType, choice: &Choice, out: &mut Vec<u8>) -> Result<(BlockStats, usize)> {
     let validity = from_null_buffer(array.logical_nulls().as_ref());
     match ty {
         LogicalType::List(field) => {
             let (lengths, child) = lists(array)?;
             let stats = block(Values::U32(&lengths), validity.as_ref(), &nested(choice), out)?;
-            encode_segment(&child, &field.ty, &nested(choice), out)?;
-            Ok(stats)
+            let mut child_bytes = 0;
+            for start in (0..child.len().max(1)).step_by(VALUE_COUNT_MAX) {
+                let piece = child.slice(start, VALUE_COUNT_MAX.min(child.len() - start));
+                child_bytes += encode_tree(&piece, &field.ty, &nested(choice), out)?.1;
+            }
+            if child.len() > VALUE_COUNT_MAX && child_bytes > PIECES_PLAIN_BYTES_MAX {
+                return Err(Error::Foreign(format!(
+                    "{child_bytes} bytes in the elements of lists are more than the {PIECES_PLAIN_BYTES_MAX} that a \
+                     segment holds"
+                )));
+            }
+            let plain_bytes = stats.plain_bytes + child_bytes;
+            Ok((stats, plain_bytes))
         }
         LogicalType::Struct(fields) => {
             let Some(parts) = array.as_struct_opt().filter(|parts| parts.num_columns() == fields.len()) else {
@@ -26,15 +50,17 @@ pub fn encode_segment(array: &ArrayRef, ty: &LogicalType, choice: &Choice, out: 
             };
             let presence = vec![1; array.len()];
             let stats = block(Values::U8(&presence), validity.as_ref(), &nested(choice), out)?;
+            let mut plain_bytes = stats.plain_bytes;
             for (part, field) in parts.columns().iter().zip(fields.iter()) {
-                encode_segment(part, &field.ty, &nested(choice), out)?;
+                plain_bytes += encode_tree(part, &field.ty, &nested(choice), out)?.1;
             }
-            Ok(stats)
+            Ok((stats, plain_bytes))
         }
         plain => {
             let stats = block(import::import(array, plain)?.as_values(), validity.as_ref(), choice, out)?;
             check_precision(&stats, plain)?;
-            Ok(stats)
+            let plain_bytes = stats.plain_bytes;
+            Ok((stats, plain_bytes))
         }
     }
 }
@@ -70,7 +96,7 @@ fn block(values: Values<'_>, validity: Option<&Bitmap>, choice: &Choice, out: &m
 
 /// The length of each list (0 where it is NULL) and the elements of all of them, in order, without any that no list
 /// refers to.
-fn lists(array: &ArrayRef) -> Result<(Vec<u32>, ArrayRef)> {
+pub(super) fn lists(array: &ArrayRef) -> Result<(Vec<u32>, ArrayRef)> {
     let (ranges, child): (Vec<(usize, usize)>, &ArrayRef) = match array.data_type() {
         DataType::List(_) => {
             let list = array.as_list::<i32>();

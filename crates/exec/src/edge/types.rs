@@ -4,8 +4,16 @@ use crate::{Field, LogicalType, TimeUnit};
 use arrow::datatypes::{DataType, Field as ArrowField, IntervalUnit, TimeUnit as ArrowUnit};
 use std::sync::Arc;
 
-/// What a column of this Arrow type means to us; `None` where our tables cannot hold it.
+/// What a column of this Arrow type means to us; `None` where our tables cannot hold it, be it that it is nested deeper
+/// than [`LogicalType::DEPTH_MAX`].
 pub fn logical_type(arrow: &DataType) -> Option<LogicalType> {
+    type_at_depth(arrow, 0)
+}
+
+fn type_at_depth(arrow: &DataType, depth: usize) -> Option<LogicalType> {
+    if depth > LogicalType::DEPTH_MAX {
+        return None;
+    }
     Some(match arrow {
         DataType::Boolean => LogicalType::Boolean,
         DataType::Int8 => LogicalType::Int8,
@@ -33,20 +41,21 @@ pub fn logical_type(arrow: &DataType) -> Option<LogicalType> {
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             LogicalType::Binary
         }
-        DataType::Dictionary(_, values) => logical_type(values)?,
-        DataType::RunEndEncoded(_, values) => logical_type(values.data_type())?,
+        DataType::Dictionary(_, values) => type_at_depth(values, depth)?,
+        DataType::RunEndEncoded(_, values) => type_at_depth(values.data_type(), depth)?,
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            LogicalType::List(Arc::new(logical_field(item)?))
+            LogicalType::List(Arc::new(field_at_depth(item, depth + 1)?))
         }
         DataType::Struct(fields) => {
-            LogicalType::Struct(fields.iter().map(|field| logical_field(field)).collect::<Option<_>>()?)
+            LogicalType::Struct(fields.iter().map(|field| field_at_depth(field, depth + 1)).collect::<Option<_>>()?)
         }
         _ => return None,
     })
 }
 
-fn logical_field(field: &ArrowField) -> Option<Field> {
-    Some(Field { name: field.name().clone(), ty: logical_type(field.data_type())?, nullable: field.is_nullable() })
+fn field_at_depth(field: &ArrowField, depth: usize) -> Option<Field> {
+    let ty = type_at_depth(field.data_type(), depth)?;
+    Some(Field { name: field.name().clone(), ty, nullable: field.is_nullable() })
 }
 
 /// The Arrow type in which columns leave the engine (text as `Utf8View`).

@@ -203,3 +203,33 @@ fn files_are_read_with_options_in_a_query() {
         assert!(error.contains(message), "{sql}: {error}");
     }
 }
+
+#[test]
+fn wide_values_and_long_lists_are_kept_and_found_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("wide.sinter");
+    let database = Database::open(&path).unwrap();
+    let conn = database.connect();
+    // 17 elements a row make more than a block may hold; 8 KB a row more than a page.
+    conn.execute(
+        "CREATE TABLE lists AS SELECT value AS id, [value, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, NULL] AS l \
+         FROM generate_series(1, 140000)",
+        &[],
+    )
+    .unwrap();
+    conn.execute(
+        "CREATE TABLE wide AS SELECT value AS id, repeat(CAST(value AS VARCHAR), 2000) AS s FROM generate_series(1, 20000)",
+        &[],
+    )
+    .unwrap();
+    let ask = |conn: &Connection| {
+        let mut all = lines(conn, "SELECT count(*), sum(l[1]), sum(array_length(l)) FROM lists");
+        all.extend(lines(conn, "SELECT count(*), sum(length(s)), max(id) FROM wide WHERE s LIKE '%99%'"));
+        all
+    };
+    let before = ask(&conn);
+    assert_eq!(before[0], "140000 9800070000 2380000");
+    database.close().unwrap();
+    drop((conn, database));
+    assert_eq!(ask(&Database::open(&path).unwrap().connect()), before);
+}

@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 /// Chains beyond this are refused.
 const OPERATORS_MAX: usize = 1000;
 
-/// What was met at one level of parentheses.
+/// What was met at one level of parentheses, whose own number the parser bounds.
 #[derive(Clone, Copy, Default)]
 struct Level {
     set_operators: usize,
@@ -54,12 +54,12 @@ pub(super) fn of_statements(tokens: &[TokenWithSpan]) -> Result<Vec<usize>> {
             }
             Token::Comma => level.restart(),
             Token::LParen => {
-                outer_depth += level.depth() + 1;
+                outer_depth += level.depth();
                 levels.push(Level::default());
             }
             Token::RParen if is_nested => {
                 levels.pop();
-                outer_depth -= levels.last().map_or(0, Level::depth) + 1;
+                outer_depth -= levels.last().map_or(0, Level::depth);
             }
             Token::Word(word) if word.quote_style.is_none() => match word.keyword {
                 Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT => level.set_operators += 1,
@@ -105,6 +105,9 @@ pub(super) fn of_statements(tokens: &[TokenWithSpan]) -> Result<Vec<usize>> {
             )));
         }
     }
+    if !is_empty {
+        depths.push(deepest);
+    }
     Ok(depths)
 }
 
@@ -120,7 +123,7 @@ mod tests {
     fn chains_nest_and_lists_do_not() {
         assert_eq!(depths("SELECT 1; ; SELECT 1 + 2 + 3 ;SELECT a, b + 1, c"), [0, 2, 1]);
         assert_eq!(depths("SELECT a = 1 OR a = 2 OR a = 3"), [3]);
-        assert_eq!(depths("SELECT 1 + (2 + (3 + 4))"), [5]);
+        assert_eq!(depths("SELECT 1 + (2 + (3 + 4))"), [3]);
         let rows = vec!["(1 + 2, -3)"; 5000].join(", ");
         assert!(depths(&format!("INSERT INTO t VALUES {rows}"))[0] < 5);
     }

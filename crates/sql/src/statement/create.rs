@@ -84,6 +84,7 @@ pub(super) fn run(session: &Session, create: ast::CreateTable) -> Result<Outcome
     }
     let mut schema = TableSchema { columns, options: Vec::new() };
     set_options(&mut schema, &create.table_options)?;
+    schema.validate()?;
     let threads = session.settings().threads;
     let mut rows = None;
     write.create_table(name, schema, |table| {

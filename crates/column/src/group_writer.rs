@@ -1,0 +1,222 @@
+//! Rows on their way into row groups: gathered until they fill one, pressed, written as chunks.
+//!
+//! A row group is full at 131,072 rows or at 32 MiB in plain form, whichever comes first. So what is held in memory while
+//! rows are gathered and pressed is bounded whatever a row takes, and so are the segments, each of which has to fit a
+//! page.
+
+use crate::chunk::{ChunkWriter, Pressed};
+use crate::group::RowGroup;
+use crate::{ColumnTable, Error, Result, TableSchema};
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::{cast, concat};
+use sinter_codec::{BlockStats, Choice, ROW_GROUP_LEN};
+use sinter_exec::{LogicalType, RowIds, edge};
+use sinter_storage::PageId;
+use sinter_storage::page::PAYLOAD_BYTES_MAX;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A row group takes no more rows when they would pass so many bytes in plain form: 256 for each row of a full group.
+pub(crate) const GROUP_BYTES: u64 = 32 << 20;
+
+/// No single value is larger: in plain form it has to fit a page, with room for the headers of its blocks.
+pub(crate) const VALUE_BYTES_MAX: u64 = 255 << 20;
+const _: () = assert!(VALUE_BYTES_MAX < PAYLOAD_BYTES_MAX as u64);
+
+/// How full some rows make a row group, of [`GROUP_BYTES`], by their count or their bytes.
+pub(crate) fn weight(rows: u64, bytes: u64) -> u64 {
+    bytes.max(rows * (GROUP_BYTES / ROW_GROUP_LEN as u64))
+}
+
+/// Gathers rows and presses full row groups as it goes, so memory stays at about one row group in plain form.
+pub(crate) struct GroupWriter {
+    table: String,
+    schema: Arc<TableSchema>,
+    threads: usize,
+    /// Per column, pieces of the rows gathered.
+    pending: Vec<Vec<ArrayRef>>,
+    row_ids: Vec<u64>,
+    bytes: u64,
+    chunks: ChunkWriter,
+}
+
+/// Rows that were gathered, in Arrow form.
+pub(crate) struct Gathered {
+    pub(crate) rows: usize,
+    pub(crate) row_ids: RowIds,
+    pub(crate) columns: Vec<ArrayRef>,
+}
+
+impl GroupWriter {
+    pub(crate) fn new(table: &ColumnTable, threads: usize) -> GroupWriter {
+        let schema = table.schema();
+        GroupWriter {
+            table: table.name().to_owned(),
+            threads: threads.max(1),
+            pending: vec![Vec::new(); schema.columns.len()],
+            row_ids: Vec::new(),
+            bytes: 0,
+            chunks: ChunkWriter::new(table.store(), schema.columns.len()),
+            schema,
+        }
+    }
+
+    /// Rows gathered and not yet pressed.
+    pub(crate) fn rows(&self) -> usize {
+        self.row_ids.len()
+    }
+
+    /// Their bytes in plain form.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Takes rows, whose ids follow those taken before; columns in table order.
+    ///
+    /// # Errors
+    /// [`Error::Data`] for a value of more than [`VALUE_BYTES_MAX`] bytes; then none of these rows was taken. And those of
+    /// pressing, after which the writer is to be dropped.
+    pub(crate) fn push(&mut self, row_ids: &[u64], columns: &[ArrayRef]) -> Result<()> {
+        let row_bytes = self.row_bytes(row_ids.len(), columns)?;
+        let mut start = 0;
+        while start < row_ids.len() {
+            let mut end = start;
+            let mut bytes = self.bytes;
+            let rows_max = start + ROW_GROUP_LEN - self.rows();
+            while end < row_ids.len().min(rows_max) {
+                let is_first = self.rows() + end - start == 0;
+                if !is_first && bytes + row_bytes[end] > GROUP_BYTES {
+                    break;
+                }
+                bytes += row_bytes[end];
+                end += 1;
+            }
+            if start < end {
+                for (pending, column) in self.pending.iter_mut().zip(columns) {
+                    pending.push(column.slice(start, end - start));
+                }
+                self.row_ids.extend_from_slice(&row_ids[start..end]);
+                self.bytes = bytes;
+            }
+            start = end;
+            if start < row_ids.len() || weight(self.rows() as u64, self.bytes) >= GROUP_BYTES {
+                self.press()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of each row in plain form.
+    fn row_bytes(&self, rows: usize, columns: &[ArrayRef]) -> Result<Vec<u64>> {
+        let mut row_bytes = vec![0; rows];
+        for (column, array) in self.schema.columns.iter().zip(columns) {
+            for (row, bytes) in row_bytes.iter_mut().zip(edge::row_bytes(array, &column.ty)?) {
+                if bytes > VALUE_BYTES_MAX {
+                    return Err(self.too_large(&column.name, bytes));
+                }
+                *row += bytes;
+            }
+        }
+        Ok(row_bytes)
+    }
+
+    fn too_large(&self, column: &str, bytes: u64) -> Error {
+        Error::Data(format!(
+            "table '{}', column '{column}': a value of {bytes} bytes is larger than the {VALUE_BYTES_MAX} bytes that a \
+             value may have",
+            self.table
+        ))
+    }
+
+    /// The rows gathered, of which there is one at least.
+    pub(crate) fn take(&mut self) -> Result<Gathered> {
+        self.bytes = 0;
+        let ids = std::mem::take(&mut self.row_ids);
+        let columns = self.pending.iter_mut().map(|parts| concatenated(&std::mem::take(parts)));
+        Ok(Gathered { rows: ids.len(), columns: columns.collect::<Result<Vec<_>>>()?, row_ids: row_ids_of(ids) })
+    }
+
+    /// Presses the rows gathered, if there are any.
+    pub(crate) fn press(&mut self) -> Result<()> {
+        if self.rows() == 0 {
+            return Ok(());
+        }
+        let Gathered { rows, row_ids, columns } = self.take()?;
+        let segments = press_columns(&self.schema, &columns, self.threads)?;
+        for (column, (bytes, _)) in self.schema.columns.iter().zip(&segments) {
+            if bytes.len() > PAYLOAD_BYTES_MAX {
+                return Err(self.too_large(&column.name, bytes.len() as u64));
+            }
+        }
+        self.chunks.push(rows, row_ids, segments)
+    }
+
+    /// The row groups pressed, with the pages they are in.
+    pub(crate) fn finish(self) -> Result<(Vec<RowGroup>, Vec<PageId>)> {
+        self.chunks.finish()
+    }
+}
+
+/// Ids as they are kept: the first one where the others follow without gaps.
+pub(crate) fn row_ids_of(ids: Vec<u64>) -> RowIds {
+    match (ids.first(), ids.last()) {
+        (Some(&first), Some(&last)) if last - first == ids.len() as u64 - 1 => RowIds::From(first),
+        _ => RowIds::Listed(ids.into()),
+    }
+}
+
+/// Pieces of one column, one after the other. Batches may bring siblings of one type, such as text with and without
+/// views; they become what the first is.
+pub(crate) fn concatenated(parts: &[ArrayRef]) -> Result<ArrayRef> {
+    let foreign = |error: arrow::error::ArrowError| sinter_exec::Error::Foreign(error.to_string());
+    if let [part] = parts {
+        return Ok(Arc::clone(part));
+    }
+    let ty = parts[0].data_type();
+    let alike = |part: &ArrayRef| if part.data_type() == ty { Ok(Arc::clone(part)) } else { cast(part, ty) };
+    let parts = parts.iter().map(alike).collect::<std::result::Result<Vec<_>, _>>().map_err(foreign)?;
+    let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+    Ok(concat(&parts).map_err(foreign)?)
+}
+
+/// Encodes the columns of one row group, columns side by side on the threads.
+fn press_columns(schema: &TableSchema, columns: &[ArrayRef], threads: usize) -> Result<Vec<Pressed>> {
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<Result<Pressed>>>> = columns.iter().map(|_| Mutex::new(None)).collect();
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(array) = columns.get(index) else { break };
+            let column = &schema.columns[index];
+            let pressed = press_column(array, &column.ty, &column.choice());
+            *results[index].lock().unwrap_or_else(PoisonError::into_inner) = Some(pressed);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(columns.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    results
+        .into_iter()
+        .map(|result| {
+            result.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or_else(|| {
+                Err(sinter_exec::Error::Unsupported("pressing: a thread died before its column was done".to_owned())
+                    .into())
+            })
+        })
+        .collect()
+}
+
+/// Encodes one column as a segment. What a scheme makes too large for a page is kept plain.
+pub(crate) fn press_column(array: &ArrayRef, ty: &LogicalType, choice: &Choice) -> Result<Pressed> {
+    let mut bytes = Vec::new();
+    let mut stats: BlockStats = edge::encode_segment(array, ty, choice, &mut bytes)?;
+    if bytes.len() > PAYLOAD_BYTES_MAX && *choice != Choice::Raw {
+        bytes.clear();
+        stats = edge::encode_segment(array, ty, &Choice::Raw, &mut bytes)?;
+    }
+    bytes.shrink_to_fit();
+    Ok((bytes, ty.physical().map(|_| stats)))
+}
