@@ -23,7 +23,8 @@ pub(super) fn struct_types(tokens: &mut [TokenWithSpan]) {
                 }
             }
             Token::RParen => {
-                if open_types.pop() == Some(true) {
+                let closes_type = open_types.pop() == Some(true);
+                if closes_type {
                     *token = Token::Gt;
                 }
             }
