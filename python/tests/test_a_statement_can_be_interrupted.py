@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -23,7 +24,16 @@ def test_interrupt_ends_a_query(db: sinterdb.Connection, slow: str) -> None:
     assert db.sql("SELECT 1").fetchall() == [(1,)]
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C as at a terminal, also where whoever started the tests has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_query(db: sinterdb.Connection, slow: str) -> None:
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

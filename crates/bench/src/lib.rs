@@ -3,7 +3,9 @@
 //! SQL engines are compared from Python (`benchmarks/`), where each has a wheel; this room feeds them. Nothing depends
 //! on it, so nobody compiles it by accident.
 
+mod machine;
 mod parquet_file;
+pub mod strings;
 pub mod tpch;
 
 pub use parquet_file::write_parquet;

@@ -1,13 +1,17 @@
-//! `sinter-bench`: makes the data that benchmarks run on.
+//! `sinter-bench`: makes the data that benchmarks run on, and compares with other Rust libraries.
 
 use clap::{Parser, Subcommand};
-use sinter_bench::{tpch, write_parquet};
+use sinter_bench::{strings, tpch, write_parquet};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 #[derive(Parser)]
-#[command(name = "sinter-bench", version, about = "Makes the data that SinterDB's benchmarks run on.")]
+#[command(
+    name = "sinter-bench",
+    version,
+    about = "Makes the data that SinterDB's benchmarks run on, and compares with other Rust libraries."
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -27,12 +31,31 @@ enum Command {
         #[arg(long)]
         overwrite: bool,
     },
+    /// Compares our schemes for text with other libraries (build with --features peers) on columns of TPC-H.
+    Strings {
+        /// Scale factor of the data.
+        #[arg(long, default_value_t = 0.1)]
+        sf: f64,
+        /// Also writes a record as JSON.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     match Arguments::parse().command {
         Command::TpchGen { sf, out, overwrite } => generate_tpch(sf, &out, overwrite),
+        Command::Strings { sf, out } => compare_strings(sf, out.as_deref()),
     }
+}
+
+fn compare_strings(scale_factor: f64, out: Option<&Path>) -> Result<(), Box<dyn Error>> {
+    let measured = strings::measure(scale_factor)?;
+    print!("{}", strings::table(&measured));
+    if let Some(out) = out {
+        std::fs::write(out, serde_json::to_string_pretty(&strings::record(&measured, scale_factor))?)?;
+    }
+    Ok(())
 }
 
 /// A table takes its final name only when it is complete, so that a run cut short leaves no half table behind.
