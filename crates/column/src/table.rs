@@ -179,9 +179,12 @@ impl ColumnTable {
         }
     }
 
-    /// The table was dropped: its pages go back when the last snapshot has let go of them.
+    /// The table was dropped: its pages go back when whoever still reads it has let go of them. Until then it holds what
+    /// it held: a statement that began before takes its snapshot when it comes to it.
     pub fn release(&self) {
-        self.publish(TableState::default());
+        for entry in &self.state().groups {
+            entry.group.pages().for_each(|page| page.release());
+        }
     }
 
     /// The chunks it points to.

@@ -48,6 +48,11 @@ impl Query {
         Query { schema, source: Source::Plan { plan, context, running }, notes: Notes::default() }
     }
 
+    /// The same with these names, as far as there are some.
+    pub(crate) fn with_names(self, names: &[Option<String>]) -> Query {
+        Query { schema: named(&self.schema, names), ..self }
+    }
+
     /// The same, handing on what its leaves note while it runs.
     pub(crate) fn with_notes(self, notes: Notes) -> Query {
         Query { notes, ..self }
@@ -187,6 +192,18 @@ impl std::fmt::Debug for Batches {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Batches").field("schema", &self.schema).finish_non_exhaustive()
     }
+}
+
+/// The same schema with other names for its columns, as far as `names` has some.
+pub(crate) fn named(schema: &SchemaRef, names: &[Option<String>]) -> SchemaRef {
+    if names.len() != schema.fields().len() {
+        return Arc::clone(schema);
+    }
+    let fields = schema.fields().iter().zip(names).map(|(field, name)| match name {
+        Some(name) => Arc::new(field.as_ref().clone().with_name(name)),
+        None => Arc::clone(field),
+    });
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
 }
 
 /// The schema that applications see: text as `Utf8` and blobs as `Binary`, which every Arrow library reads, and UUIDs

@@ -58,6 +58,8 @@ struct Writer {
     roots: BTreeMap<ObjectId, PageId>,
     checkpointed: BTreeMap<ObjectId, Arc<TableState>>,
     catalog_page: Option<PageId>,
+    /// Where the log was when a checkpoint failed; 0 when none did.
+    checkpoint_after_bytes: u64,
 }
 
 impl Database {
@@ -335,9 +337,12 @@ impl Write<'_> {
             // What was committed stays committed: a full disk here only means that delta batches stay as they are.
             let _ = table.settle(self.database.options.threads, true);
         }
-        if self.database.store.replay_bytes() > LOG_BYTES_MAX {
-            // Nor does a checkpoint that fails undo it: the log keeps everything, and the next commit tries again.
-            let _ = self.checkpoint();
+        if self.database.store.replay_bytes() > self.writer.checkpoint_after_bytes + LOG_BYTES_MAX {
+            // Nor does a checkpoint that fails undo it: the log keeps everything. It is tried again when the log has grown
+            // by as much once more.
+            let failed = self.checkpoint().is_err();
+            let log_bytes = self.database.store.replay_bytes();
+            self.writer.checkpoint_after_bytes = if failed { log_bytes } else { 0 };
         }
     }
 

@@ -4,7 +4,7 @@ use crate::batches::{Outcome, Query};
 use crate::catalog::{Catalog, DEFAULT_SCHEMA};
 use crate::coercion::Coercion;
 use crate::lower::lower;
-use crate::parse::{Statement, parse};
+use crate::parse::{Statement, column_names, parse};
 use crate::progress::{Notes, Progress};
 use crate::provider::StatementCatalog;
 use crate::{Database, Error, Result, Value, functions, statement};
@@ -303,8 +303,12 @@ impl Session {
 
     /// Plans a statement that yields rows, as a query of its own.
     pub(crate) fn plan_query(&self, state: &SessionState, sql: ast::Statement) -> Result<Query> {
+        let names = match &sql {
+            ast::Statement::Query(query) => column_names(query),
+            _ => Vec::new(),
+        };
         let planned = self.plan(state, sql)?;
-        Ok(Query::planned(planned.physical, planned.state.task_ctx(), self.running()))
+        Ok(Query::planned(planned.physical, planned.state.task_ctx(), self.running()).with_names(&names))
     }
 }
 

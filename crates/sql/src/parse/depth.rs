@@ -1,6 +1,7 @@
 //! How deep expressions nest, told from tokens: chains such as `a + b + c` nest to the left, one level an operator, and
 //! whatever walks them by recursion, or drops them, needs as much stack.
 
+use super::DEPTH_MAX;
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -8,9 +9,23 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 /// Chains beyond this are refused.
 const OPERATORS_MAX: usize = 1000;
 
-/// What was met at one level of parentheses, whose own number the parser bounds.
-#[derive(Clone, Copy, Default)]
+/// Open parentheses, brackets of types and CASEs beyond this are refused. The parser refuses sooner, but not everywhere.
+const LEVELS_MAX: usize = 2 * DEPTH_MAX;
+
+/// What opened a level.
+#[derive(Clone, Copy, PartialEq)]
+enum Opener {
+    Statement,
+    Parenthesis,
+    /// `<` behind STRUCT, ARRAY or MAP.
+    Type,
+    Case,
+}
+
+/// What was met at one level.
+#[derive(Clone, Copy)]
 struct Level {
+    opener: Opener,
     set_operators: usize,
     logical: usize,
     /// Other operators since the last logical one, and the most of them so far.
@@ -19,13 +34,58 @@ struct Level {
 }
 
 impl Level {
+    fn new(opener: Opener) -> Level {
+        Level { opener, set_operators: 0, logical: 0, others: 0, others_max: 0 }
+    }
+
     fn depth(&self) -> usize {
         self.set_operators + self.logical + self.others_max
     }
 
     /// A new expression begins.
     fn restart(&mut self) {
-        *self = Level { set_operators: self.set_operators, ..Level::default() };
+        *self = Level { set_operators: self.set_operators, ..Level::new(self.opener) };
+    }
+
+    fn operator(&mut self) {
+        self.others += 1;
+        self.others_max = self.others_max.max(self.others);
+    }
+}
+
+/// The levels that are open, outermost first; never empty.
+struct Levels {
+    open: Vec<Level>,
+    /// Depth of all but the innermost.
+    outer_depth: usize,
+}
+
+impl Levels {
+    fn new() -> Levels {
+        Levels { open: vec![Level::new(Opener::Statement)], outer_depth: 0 }
+    }
+
+    fn innermost(&mut self) -> &mut Level {
+        self.open.last_mut().expect("one level is always open")
+    }
+
+    fn depth(&self) -> usize {
+        self.outer_depth + self.open.last().map_or(0, Level::depth)
+    }
+
+    fn open(&mut self, opener: Opener) {
+        self.outer_depth = self.depth();
+        self.open.push(Level::new(opener));
+    }
+
+    /// Closes the innermost level where `opener` opened it.
+    fn close(&mut self, opener: Opener) -> bool {
+        let closes = self.open.last().is_some_and(|level| level.opener == opener) && self.open.len() > 1;
+        if closes {
+            self.open.pop();
+            self.outer_depth -= self.open.last().map_or(0, Level::depth);
+        }
+        closes
     }
 }
 
@@ -35,51 +95,70 @@ impl Level {
 /// [`Error::Sql`] where one nests too deep to be planned.
 pub(super) fn of_statements(tokens: &[TokenWithSpan]) -> Result<Vec<usize>> {
     let mut depths = Vec::new();
-    let mut levels = vec![Level::default()];
-    let mut outer_depth = 0;
+    let mut levels = Levels::new();
     let mut deepest = 0;
     let mut is_empty = true;
+    let mut names_type = false;
     for TokenWithSpan { token, span } in tokens {
-        let is_nested = levels.len() > 1;
-        let level = levels.last_mut().expect("one level is always there");
+        let behind_type_name = std::mem::take(&mut names_type);
         match token {
-            Token::Whitespace(_) => continue,
+            Token::Whitespace(_) => {
+                names_type = behind_type_name;
+                continue;
+            }
             Token::SemiColon | Token::EOF => {
                 if !is_empty {
                     depths.push(deepest);
                 }
-                levels = vec![Level::default()];
-                (outer_depth, deepest, is_empty) = (0, 0, true);
+                (levels, deepest, is_empty) = (Levels::new(), 0, true);
                 continue;
             }
-            Token::Comma => level.restart(),
-            Token::LParen => {
-                outer_depth += level.depth();
-                levels.push(Level::default());
+            Token::Comma => levels.innermost().restart(),
+            Token::LParen => levels.open(Opener::Parenthesis),
+            Token::RParen => {
+                // What is still open inside was not closed as it should be; the parser will say so.
+                while levels.close(Opener::Type) || levels.close(Opener::Case) {}
+                levels.close(Opener::Parenthesis);
             }
-            Token::RParen if is_nested => {
-                levels.pop();
-                outer_depth -= levels.last().map_or(0, Level::depth);
+            Token::Lt if behind_type_name => levels.open(Opener::Type),
+            Token::Gt if levels.close(Opener::Type) => {}
+            Token::ShiftRight if levels.close(Opener::Type) => {
+                levels.close(Opener::Type);
             }
             Token::Word(word) if word.quote_style.is_none() => match word.keyword {
-                Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT => level.set_operators += 1,
-                Keyword::AND | Keyword::OR => {
+                Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT => levels.innermost().set_operators += 1,
+                Keyword::AND | Keyword::OR | Keyword::XOR => {
+                    let level = levels.innermost();
                     level.logical += 1;
                     level.others = 0;
                 }
-                Keyword::IS | Keyword::LIKE | Keyword::ILIKE | Keyword::BETWEEN | Keyword::IN | Keyword::COLLATE => {
-                    level.others += 1;
-                    level.others_max = level.others_max.max(level.others);
+                Keyword::IS
+                | Keyword::LIKE
+                | Keyword::ILIKE
+                | Keyword::SIMILAR
+                | Keyword::RLIKE
+                | Keyword::REGEXP
+                | Keyword::BETWEEN
+                | Keyword::IN
+                | Keyword::AT
+                | Keyword::DIV
+                | Keyword::OVERLAPS
+                | Keyword::MEMBER
+                | Keyword::MATCH
+                | Keyword::OPERATOR
+                | Keyword::NOTNULL
+                | Keyword::COLLATE => levels.innermost().operator(),
+                Keyword::CASE => levels.open(Opener::Case),
+                Keyword::END => {
+                    levels.close(Opener::Case);
                 }
-                Keyword::SELECT
-                | Keyword::FROM
-                | Keyword::WHERE
-                | Keyword::ON
-                | Keyword::WHEN
-                | Keyword::THEN
-                | Keyword::ELSE
-                | Keyword::HAVING
-                | Keyword::BY => level.restart(),
+                Keyword::STRUCT | Keyword::ARRAY | Keyword::MAP => names_type = true,
+                Keyword::WHEN | Keyword::THEN | Keyword::ELSE if levels.innermost().opener == Opener::Case => {
+                    levels.innermost().restart();
+                }
+                Keyword::SELECT | Keyword::FROM | Keyword::WHERE | Keyword::ON | Keyword::HAVING | Keyword::BY => {
+                    levels.innermost().restart();
+                }
                 _ => {}
             },
             Token::Word(_)
@@ -87,17 +166,19 @@ pub(super) fn of_statements(tokens: &[TokenWithSpan]) -> Result<Vec<usize>> {
             | Token::SingleQuotedString(_)
             | Token::Period
             | Token::Placeholder(_)
-            | Token::RBracket
-            | Token::RParen => {}
-            _ => {
-                level.others += 1;
-                level.others_max = level.others_max.max(level.others);
-            }
+            | Token::RBracket => {}
+            _ => levels.innermost().operator(),
         }
         is_empty = false;
-        deepest = deepest.max(outer_depth + levels.last().map_or(0, Level::depth));
+        deepest = deepest.max(levels.depth());
+        let at = span.start;
+        if levels.open.len() > LEVELS_MAX {
+            return Err(Error::Sql(format!(
+                "the statement nests deeper than {LEVELS_MAX} at line {}, column {}; split it with WITH or tables",
+                at.line, at.column
+            )));
+        }
         if deepest > OPERATORS_MAX {
-            let at = span.start;
             return Err(Error::Sql(format!(
                 "an expression of more than {OPERATORS_MAX} operators in a row at line {}, column {}; write \
                  IN (...), or put its parts into a table",
@@ -130,10 +211,27 @@ mod tests {
 
     #[test]
     fn what_no_stack_could_hold_is_refused() {
-        for chain in [" + 1", " OR a", " = 1", " || 'x'", "::INT", " IS NULL", " UNION SELECT 1"] {
+        let chains = [
+            " + 1",
+            " OR a",
+            " XOR a",
+            " = 1",
+            " || 'x'",
+            "::INT",
+            " IS NULL",
+            " UNION SELECT 1",
+            " AT TIME ZONE 'UTC'",
+        ];
+        for chain in chains.into_iter().chain([" + CASE WHEN 1 = 1 THEN 1 END"]) {
             let error = parse(&format!("SELECT a{}", chain.repeat(100_000))).unwrap_err().to_string();
             assert!(error.contains("operators in a row"), "{chain}: {error}");
             assert!(parse(&format!("SELECT a{}", chain.repeat(900))).is_ok(), "{chain}");
         }
+        for opening in ["Nullable(", "STRUCT(x INT, a ", "STRUCT<x INT, a ", "ARRAY<", "(", "f("] {
+            let error = parse(&format!("SELECT CAST(1 AS {}", opening.repeat(100_000))).unwrap_err().to_string();
+            assert!(error.contains("nests deeper"), "{opening}: {error}");
+        }
+        let wide = "a STRUCT<x INT, y ARRAY<INT>>, ".repeat(2000);
+        assert!(parse(&format!("CREATE TABLE t ({wide} z INT)")).is_ok());
     }
 }

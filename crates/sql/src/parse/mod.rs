@@ -7,6 +7,7 @@ mod rewrite;
 
 pub(crate) use copy::{Copy, CopyTarget, FileOption};
 pub(crate) use file_functions::path_of;
+pub(crate) use rewrite::column_names;
 
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast;
@@ -59,8 +60,8 @@ pub fn parse(script: &str) -> Result<Vec<Statement>> {
     let mut tokens = Tokenizer::new(&DIALECT, script).tokenize_with_location().map_err(|error| {
         Error::Sql(format!("{} at line {}, column {}", error.message, error.location.line, error.location.column))
     })?;
-    rewrite::struct_types(&mut tokens);
     let mut depths = depth::of_statements(&tokens)?.into_iter();
+    rewrite::struct_types(&mut tokens);
     let last = tokens.iter().rev().find(|token| !matches!(token.token, Token::EOF)).map(|token| token.span.end);
     let mut place = Place::start(script);
     let mut parser = Parser::new(&DIALECT).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);

@@ -62,6 +62,13 @@ fn stands_before_a_type(token: &Token) -> bool {
                 | Keyword::SET
                 | Keyword::DEFAULT
                 | Keyword::RETURNING
+                | Keyword::TABLE
+                | Keyword::EXISTS
+                | Keyword::INTO
+                | Keyword::UPDATE
+                | Keyword::JOIN
+                | Keyword::WITH
+                | Keyword::RECURSIVE
         ),
         Token::Word(_) => true,
         _ => false,
@@ -75,9 +82,8 @@ pub(super) fn expressions<T: VisitMut>(sql: &mut T) {
     constants(sql);
 }
 
-/// Columns are named as they were written, `sum(x)` and not `sum(t.x)`, and no two expressions of one SELECT alike: the
-/// SQL library wants `SELECT 1, 1` to have two names.
-/// Files with options become tables by a name.
+/// No two expressions of one SELECT are named alike: the SQL library wants `SELECT 1, 1` to have two names, and gives
+/// `CAST(a AS INT), CAST(a AS DOUBLE)` the same one. Files with options become tables by a name.
 struct Names;
 
 impl VisitorMut for Names {
@@ -89,15 +95,27 @@ impl VisitorMut for Names {
     }
 
     fn pre_visit_select(&mut self, select: &mut ast::Select) -> ControlFlow<()> {
+        // Behind DISTINCT, ORDER BY knows expressions only by themselves; beside `*`, columns may have any name already.
+        let is_plain = select.distinct.is_none()
+            && select
+                .projection
+                .iter()
+                .all(|item| matches!(item, ast::SelectItem::UnnamedExpr(_) | ast::SelectItem::ExprWithAlias { .. }));
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         for item in &mut select.projection {
-            let ast::SelectItem::UnnamedExpr(expr) = item else { continue };
+            let expr = match item {
+                ast::SelectItem::UnnamedExpr(expr) => expr,
+                ast::SelectItem::ExprWithAlias { alias, .. } => {
+                    *seen.entry(alias.value.clone()).or_insert(0) += 1;
+                    continue;
+                }
+                _ => continue,
+            };
             let text = expr.to_string();
             let count = seen.entry(text.clone()).or_insert(0);
             *count += 1;
-            let is_column = matches!(expr, ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_));
             let name = match *count {
-                1 if is_column => continue,
+                1 if !is_plain || is_named_by_itself(expr) => continue,
                 1 => text,
                 count => format!("{text}_{count}"),
             };
@@ -106,6 +124,35 @@ impl VisitorMut for Names {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// A column, in parentheses or not: its name is the column's.
+fn is_named_by_itself(expr: &ast::Expr) -> bool {
+    match expr {
+        ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_) => true,
+        ast::Expr::Nested(inner) => is_named_by_itself(inner),
+        _ => false,
+    }
+}
+
+/// What the columns of a query are called where they leave us: expressions as they were written, `sum(x)` and not
+/// `sum(t.x)`. `None` for those whose own name is right; empty where that cannot be told, as of `*`.
+pub(crate) fn column_names(query: &ast::Query) -> Vec<Option<String>> {
+    let mut body = query.body.as_ref();
+    let select = loop {
+        match body {
+            ast::SetExpr::Select(select) => break select,
+            ast::SetExpr::Query(inner) => body = inner.body.as_ref(),
+            ast::SetExpr::SetOperation { left, .. } => body = left.as_ref(),
+            _ => return Vec::new(),
+        }
+    };
+    let name = |item: &ast::SelectItem| match item {
+        ast::SelectItem::ExprWithAlias { .. } => Some(None),
+        ast::SelectItem::UnnamedExpr(expr) => Some((!is_named_by_itself(expr)).then(|| expr.to_string())),
+        _ => None,
+    };
+    select.projection.iter().map(name).collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
 /// `1e3` as DOUBLE, where `1000.0` is exact: no decimal could hold `5e-324`. `TIMESTAMP '...'` with more than six digits

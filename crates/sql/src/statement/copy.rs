@@ -4,9 +4,9 @@ use super::assign::{Assigner, storage_type};
 use super::insert::pull;
 use super::names::{find, normal, quoted};
 use super::{done, table_name};
-use crate::batches::{Outcome, outer_batch, outer_schema};
+use crate::batches::{Outcome, named, outer_batch, outer_schema};
 use crate::files::{ReadOptions, WriteOptions, create, expand, open};
-use crate::parse::{Copy, CopyTarget, FileOption, parse_one};
+use crate::parse::{Copy, CopyTarget, FileOption, column_names, parse_one};
 use crate::progress::{Notes, Progress};
 use crate::{Error, Result, Session};
 use datafusion::sql::sqlparser::ast;
@@ -112,9 +112,13 @@ fn to(session: &Session, target: &CopyTarget, path: &str, options: &[FileOption]
             parse_one(&format!("SELECT {columns} FROM {name}"))?
         }
     };
+    let names = match &sql {
+        ast::Statement::Query(query) => column_names(query),
+        _ => Vec::new(),
+    };
     let state = session.statement_state(session.database.catalog(), notes.clone());
     let planned = session.plan(&state, sql)?;
-    let schema = outer_schema(&planned.physical.schema());
+    let schema = named(&outer_schema(&planned.physical.schema()), &names);
     let mut writer = create(Path::new(path), Arc::clone(&schema), &write)?;
     pull(session, planned, path, |batch| Ok(writer.write(&outer_batch(&batch, &schema)?)?))?;
     let rows = writer.finish()?;

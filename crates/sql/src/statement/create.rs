@@ -6,7 +6,8 @@ use super::names::normal;
 use super::types::logical_type;
 use super::values::default_text;
 use super::{done, table_name};
-use crate::batches::Outcome;
+use crate::batches::{Outcome, named};
+use crate::parse::column_names;
 use crate::progress::Notes;
 use crate::{Error, Result, Session};
 use datafusion::sql::sqlparser::ast;
@@ -49,7 +50,8 @@ pub(super) fn run(session: &Session, create: ast::CreateTable) -> Result<Outcome
         columns.push(declared_column(column)?);
     }
     if let Some(planned) = &planned {
-        let schema = planned.physical.schema();
+        let names = create.query.as_ref().map(|query| column_names(query)).unwrap_or_default();
+        let schema = named(&planned.physical.schema(), &names);
         if columns.is_empty() {
             for field in schema.fields() {
                 let ty = edge::logical_type(field.data_type()).ok_or_else(|| {

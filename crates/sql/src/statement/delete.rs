@@ -44,9 +44,14 @@ struct Rewriting {
 impl Rewriting {
     /// `SELECT alias."row id" FROM t AS alias`.
     fn new(catalog: &Catalog, relation: &ast::TableFactor) -> Result<Rewriting> {
-        let ast::TableFactor::Table { name, alias, .. } = relation else {
-            return Err(Error::Sql(format!("'{relation}' is no table that can be changed")));
+        let not_a_table = || Error::Sql(format!("'{relation}' is no table that can be changed"));
+        let ast::TableFactor::Table { name, alias, args, with_hints, version, partitions, sample, .. } = relation
+        else {
+            return Err(not_a_table());
         };
+        if args.is_some() || version.is_some() || sample.is_some() || !with_hints.is_empty() || !partitions.is_empty() {
+            return Err(not_a_table());
+        }
         let full = table_name(name)?;
         let table = Arc::clone(find(catalog, &full)?);
         let alias = alias.as_ref().map_or_else(|| full.table.clone(), |alias| normal(&alias.name));
@@ -131,9 +136,14 @@ pub(super) fn rewritten_update(catalog: &Catalog, update: ast::Update) -> Result
                 "UPDATE of several columns at once is not supported yet; set them one by one".to_owned(),
             ));
         };
-        let column = name.0.last().and_then(|part| part.as_ident()).map(normal).unwrap_or_default();
+        let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(normal).collect();
+        let column = match &parts[..] {
+            [column] => column,
+            [table, column] if *table == rewriting.alias.value => column,
+            _ => return Err(Error::Sql(format!("'{name}' is no column of table '{}'", rewriting.table.name()))),
+        };
         let index = schema
-            .index_of(&column)
+            .index_of(column)
             .ok_or_else(|| Error::Sql(format!("table '{}' has no column '{name}'", rewriting.table.name())))?;
         let value = if is_default(&assignment.value) { default_of(&schema.columns[index])? } else { assignment.value };
         if assigned.insert(index, value).is_some() {

@@ -5,6 +5,7 @@ use crate::parse::DIALECT;
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::Token;
 use sinter_column::ColumnTable;
 use std::sync::Arc;
 
@@ -28,7 +29,11 @@ pub(crate) fn table_name(name: &ast::ObjectName) -> Result<TableName> {
 
 /// A table name as applications write it in a call: `t`, `s.t`, `"T"`.
 pub(crate) fn parse_table_name(text: &str) -> Result<TableName> {
-    let name = Parser::new(&DIALECT).try_with_sql(text).and_then(|mut parser| parser.parse_object_name(false));
+    let name = Parser::new(&DIALECT).try_with_sql(text).and_then(|mut parser| {
+        let name = parser.parse_object_name(false)?;
+        parser.expect_token(&Token::EOF)?;
+        Ok(name)
+    });
     table_name(&name.map_err(|_| Error::Sql(format!("'{text}' is no table name; put odd names in double quotes")))?)
 }
 

@@ -105,15 +105,20 @@ fn constant(expr: &ast::Expr) -> Option<Constant> {
             _ => None,
         },
         // As numbers with an exponent and floating parameters are written.
-        ast::Expr::Cast { data_type: ast::DataType::Double(_) | ast::DataType::DoublePrecision, expr, .. } => {
-            match expr.as_ref() {
-                ast::Expr::Value(value) => match &value.value {
-                    ast::Value::SingleQuotedString(digits) => Some(Constant::Other(digits.clone())),
-                    _ => None,
-                },
+        ast::Expr::Cast {
+            kind: ast::CastKind::Cast,
+            data_type: ast::DataType::Double(_) | ast::DataType::DoublePrecision,
+            expr,
+            ..
+        } => match expr.as_ref() {
+            ast::Expr::Value(value) => match &value.value {
+                ast::Value::SingleQuotedString(digits) if digits.parse::<f64>().is_ok() => {
+                    Some(Constant::Other(digits.clone()))
+                }
                 _ => None,
-            }
-        }
+            },
+            _ => None,
+        },
         _ => None,
     }
 }
