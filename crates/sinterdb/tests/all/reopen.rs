@@ -8,6 +8,15 @@ fn files_in(directory: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
+/// Copies of the files as a crash would leave them: this process still holds the lock on the originals.
+fn as_after_a_crash(directory: &Path) -> tempfile::TempDir {
+    let copies = tempfile::tempdir().unwrap();
+    for file in files_in(directory) {
+        std::fs::copy(&file, copies.path().join(file.file_name().unwrap())).unwrap();
+    }
+    copies
+}
+
 /// A closed database with a table of several row groups.
 fn closed(path: &Path) {
     let database = Database::open(path).unwrap();
@@ -49,11 +58,7 @@ fn what_was_committed_is_replayed_when_nobody_closed() {
     conn.execute("UPDATE t SET s = 'changed' WHERE id = 7", &[]).unwrap();
     conn.execute("DELETE FROM t WHERE id BETWEEN 100 AND 199", &[]).unwrap();
     conn.execute("CREATE TABLE u AS SELECT 5 AS five", &[]).unwrap();
-    // The files as a crash would leave them: this process still holds the lock on the originals.
-    let copies = tempfile::tempdir().unwrap();
-    for file in files_in(directory.path()) {
-        std::fs::copy(&file, copies.path().join(file.file_name().unwrap())).unwrap();
-    }
+    let copies = as_after_a_crash(directory.path());
     let path = copies.path().join("lost.sinter");
     for config in [read_only(), Config::builder(), Config::builder()] {
         let database = Database::open_with(&path, config).unwrap();
@@ -173,11 +178,7 @@ fn an_opening_that_fails_leaves_everything_for_the_next() {
     conn.execute("CREATE TABLE u AS SELECT 5 AS five", &[]).unwrap();
     conn.execute("CHECKPOINT", &[]).unwrap();
     conn.execute("INSERT INTO t VALUES (-1, 'late')", &[]).unwrap();
-    // The files as a crash would leave them: this process still holds the lock on the originals.
-    let copies = tempfile::tempdir().unwrap();
-    for file in files_in(directory.path()) {
-        std::fs::copy(&file, copies.path().join(file.file_name().unwrap())).unwrap();
-    }
+    let copies = as_after_a_crash(directory.path());
     let path = copies.path().join("lost.sinter");
     let whole: Vec<(PathBuf, Vec<u8>)> =
         files_in(copies.path()).into_iter().map(|file| (file.clone(), std::fs::read(&file).unwrap())).collect();
