@@ -7,7 +7,10 @@
 //! Store::open(fs, path, Options) -> (Store, Recovery)    Recovery { root, transactions, notes }
 //!
 //! store.write_page(PageKind, &payload) -> PageId         written at once, durable with the commit that names it
-//! store.commit(&[Record], &[PageId]) -> CommitNumber     durable on return under Synchronous::Full
+//! store.commit(&[Record], &[PageId]) -> CommitNumber     durable on return under Synchronous::Full; in three steps:
+//!     store.sync_pages()                                 the pages first, with no lock held
+//!     store.append(&[Record], &[PageId]) -> CommitNumber in order, not durable yet
+//!     store.make_durable(CommitNumber)                   one sync serves all who wait
 //! store.pin(PageId) -> Pinned                            the payload; zero-copy from memory or the pool
 //! store.kind_of(PageId) -> PageKind
 //! store.free(PageId)                                     replay must free again
@@ -26,7 +29,7 @@
 //! # Where to read on
 //!
 //! What is on disk: docs/format/file.md, page.md, page-map.md, log.md. In the code, four calls lead everywhere:
-//! [`Store::open`] (headers, map, logs), [`Store::write_page`] (space, page), [`Store::commit`] (log) and
+//! [`Store::open`] (headers, map, logs), [`Store::write_page`] (space, page), [`Store::commit`] (log, group sync) and
 //! [`Store::checkpoint`] (the steps, and what a crash between them leaves). What is assumed of a disk stands in [`fs`];
 //! [`testing`] breaks disks.
 

@@ -23,7 +23,7 @@ pub use header::{
     LOG_VERSION_AT, LOG_ZERO_AT, START_COMMIT_AT,
 };
 pub(crate) use reader::{LogReader, Stop};
-pub(crate) use writer::{AppendError, LogWriter};
+pub(crate) use writer::{AppendError, LogFile, LogWriter};
 
 use std::path::{Path, PathBuf};
 

@@ -10,6 +10,7 @@ use super::COMMIT_BYTES_MAX;
 use super::codec::take_records;
 use super::frame::{FRAME_HEADER_BYTES, Frame, IS_FIRST, IS_LAST, IS_SYNCED, Position};
 use super::header::{HEADER_BYTES, LogHeader};
+use super::writer::LogFile;
 use crate::error::{Error, Result, failed};
 use crate::fs::File;
 use crate::ids::{CheckpointNumber, CommitNumber};
@@ -80,6 +81,11 @@ impl LogReader {
     /// The last commit that was read; before the first, the one that the log starts after.
     pub(crate) fn commit(&self) -> CommitNumber {
         self.commit
+    }
+
+    /// The file, to be synced.
+    pub(crate) fn file(&self) -> LogFile {
+        LogFile { path: self.path.clone(), number: self.header.number, file: Arc::clone(&self.file) }
     }
 
     /// Where the last whole commit ends.

@@ -53,8 +53,6 @@ pub struct CheckpointWriter<'a> {
     given_up: Vec<Extent>,
     /// Places written by this checkpoint.
     written: Vec<Extent>,
-    /// Pages taken over from those that no commit had named.
-    kept: Vec<PageId>,
 }
 
 impl CheckpointWriter<'_> {
@@ -87,11 +85,11 @@ impl CheckpointWriter<'_> {
     /// [`Error::NoSuchPage`].
     pub fn keep(&mut self, page: PageId) -> Result<()> {
         let mut table = self.store.pages_mut();
-        if let Some(entry) = table.fresh.remove(&page) {
-            table.replace(page, entry, &*self.store.data);
+        if let Some(fresh) = table.fresh.remove(&page) {
+            table.replace(page, fresh.entry, &*self.store.data);
+            table.since_cut.get_or_insert_default().kept.insert(page, fresh);
             drop(table);
-            self.replace(page, entry);
-            self.kept.push(page);
+            self.replace(page, fresh.entry);
             return Ok(());
         }
         if self.map.get(page).is_none() {
@@ -145,7 +143,6 @@ impl Store {
             commit: self.last_commit(),
             given_up: Vec::new(),
             written: Vec::new(),
-            kept: Vec::new(),
         };
         match self.write_checkpoint(journal, purpose, number, &mut writer, write) {
             Ok(header) => {
@@ -166,15 +163,20 @@ impl Store {
             self.log_writer(journal)?;
         }
         let number = journal.next_log;
-        if let Some(writer) = &mut journal.writer
-            && self.synchronous() != Synchronous::Off
-        {
-            let path = writer.path.clone();
-            writer.sync().map_err(|error| self.poison(&path, "syncing the log", error))?;
+        if self.synchronous() != Synchronous::Off {
+            for log in journal.unsynced_logs.drain(..).chain(journal.writer.as_ref().map(|log| log.file().clone())) {
+                log.sync().map_err(|error| self.poison(&log.path, "syncing the log", error))?;
+            }
+            self.log_sync.advance(self.last_commit().0);
         }
         if purpose == Purpose::GoOn {
             let log = self.create_log(journal)?;
-            journal.older_logs_bytes += journal.writer.replace(log).map_or(0, |old| old.bytes());
+            if let Some(old) = journal.writer.replace(log) {
+                journal.older_logs_bytes += old.bytes();
+                if self.synchronous() == Synchronous::Off {
+                    journal.unsynced_logs.push(old.file().clone());
+                }
+            }
         }
         journal.next_log = CheckpointNumber(number.0 + 1);
         let mut table = self.pages_mut();
@@ -253,9 +255,10 @@ impl Store {
         }
         table.space.release_retired_before(fallback);
         drop(table);
-        self.remove_logs_before(journal, fallback);
+        journal.unsynced_logs.retain(|log| log.number >= fallback);
+        self.remove_logs_before(fallback);
         journal.older_logs_bytes =
-            self.logs_bytes(journal).saturating_sub(journal.writer.as_ref().map_or(0, |log| log.bytes()));
+            self.logs_bytes().saturating_sub(journal.writer.as_ref().map_or(0, |log| log.bytes()));
         journal.checkpointed_logs_bytes = journal.older_logs_bytes;
     }
 
@@ -271,22 +274,21 @@ impl Store {
         for extent in writer.written {
             table.release(extent, &*self.data);
         }
-        // Commits waited, so none can have named these meanwhile.
-        for page in writer.kept {
+        for (page, fresh) in since.kept {
             let mut given_up = Vec::new();
-            if let Some(entry) = table.map.replace(page, PageEntry::ABSENT, &mut given_up) {
+            if table.map.replace(page, PageEntry::ABSENT, &mut given_up).is_some() {
                 table.give_up(&given_up, &*self.data);
-                table.fresh.insert(page, entry);
+                table.fresh.insert(page, fresh);
             }
         }
     }
 
     /// Bytes in all logs, as far as the file system tells.
-    pub(super) fn logs_bytes(&self, journal: &Journal) -> u64 {
-        let logs = log::list(&*journal.fs, &self.path).unwrap_or_default();
+    pub(super) fn logs_bytes(&self) -> u64 {
+        let logs = log::list(&*self.fs, &self.path).unwrap_or_default();
         let length = |number| {
             let path = log::path_of(&self.path, number);
-            journal.fs.open(&path, crate::fs::OpenMode::Read)?.length()
+            self.fs.open(&path, crate::fs::OpenMode::Read)?.length()
         };
         logs.into_iter().filter_map(|number| length(number).ok()).sum()
     }

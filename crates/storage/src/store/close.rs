@@ -32,9 +32,12 @@ impl Store {
                 // Both copies name the same checkpoint: what is behind its last page serves nobody.
                 let bytes = journal.header.file_units * UNIT_BYTES as u64;
                 self.data.set_length(bytes).map_err(failed(&self.path, "cutting the file"))?;
-                self.remove_logs_before(&journal, CheckpointNumber(u64::MAX));
-                self.sync_directory(&journal)?;
+                self.remove_logs_before(CheckpointNumber(u64::MAX));
+                self.sync_directory()?;
                 journal.writer = None;
+                journal.unsynced_logs.clear();
+                // Who waits for a commit finds it in the file.
+                self.log_sync.advance(self.last_commit().0);
                 journal.older_logs_bytes = 0;
                 journal.checkpointed_logs_bytes = 0;
             }

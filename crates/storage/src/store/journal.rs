@@ -1,22 +1,22 @@
 //! What commits and checkpoints share: the log that is being written, and the header that it follows.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::Store;
 use crate::error::{Result, failed};
-use crate::fs::FileSystem;
 use crate::header::{COPIES, Header};
 use crate::ids::{CheckpointNumber, CommitNumber, UNIT_BYTES};
-use crate::log::{self, LogHeader, LogWriter};
+use crate::log::{self, LogFile, LogHeader, LogWriter};
 use crate::options::Synchronous;
 
 /// Guarded by the store's `journal` lock, which puts commits in order.
 #[derive(Debug)]
 pub(super) struct Journal {
-    pub(super) fs: Arc<dyn FileSystem>,
     /// The log; `None` before the first commit since opening.
     pub(super) writer: Option<LogWriter>,
+    /// Logs before that one, oldest first, that may hold what is not durable: it must be before anything in the log is.
+    pub(super) unsynced_logs: Vec<LogFile>,
     /// The number of the next log, and of the next checkpoint: never used before.
     pub(super) next_log: CheckpointNumber,
     /// The header of the last durable checkpoint.
@@ -36,6 +36,7 @@ impl Store {
         let writer = match journal.writer.take() {
             Some(writer) => writer,
             None => {
+                self.sync_what_was_found(journal)?;
                 let writer = self.create_log(journal)?;
                 if journal.header.is_closed {
                     let header = Header { is_closed: false, ..journal.header.clone() };
@@ -44,11 +45,24 @@ impl Store {
                     }
                     journal.header = header;
                 }
-                journal.next_log = CheckpointNumber(writer.number.0 + 1);
+                journal.next_log = CheckpointNumber(writer.number().0 + 1);
                 writer
             }
         };
         Ok(journal.writer.insert(writer))
+    }
+
+    /// What a process before this one wrote and did not sync, since it died, is read all the same, from the operating
+    /// system's memory. Commits on top of it are durable only if it is.
+    fn sync_what_was_found(&self, journal: &mut Journal) -> Result<()> {
+        if self.synchronous() == Synchronous::Off || journal.unsynced_logs.is_empty() {
+            return Ok(());
+        }
+        self.sync_data()?;
+        for log in journal.unsynced_logs.drain(..) {
+            log.sync().map_err(|error| self.poison(&log.path, "syncing the log", error))?;
+        }
+        Ok(())
     }
 
     /// Creates the next log, durably. On error there is none, or the store is poisoned.
@@ -56,15 +70,16 @@ impl Store {
         let number = journal.next_log;
         let path = log::path_of(&self.path, number);
         let header = LogHeader::new(journal.header.database, number, self.last_commit());
-        let created = LogWriter::create(&*journal.fs, &path, header);
+        let created = LogWriter::create(&*self.fs, &path, header);
         let mut writer = created.map_err(|error| {
             // What is left of it, if anything, has no room for a commit; recovery passes over that.
-            let _ = journal.fs.remove(&path);
+            let _ = self.fs.remove(&path);
             failed(&path, "creating a log")(error)
         })?;
         if self.synchronous() != Synchronous::Off {
-            writer.sync().map_err(|error| self.poison(&path, "syncing a new log", error))?;
-            self.sync_directory(journal)?;
+            writer.file().sync().map_err(|error| self.poison(&path, "syncing a new log", error))?;
+            self.sync_directory()?;
+            writer.is_created_durably = true;
         }
         Ok(writer)
     }
@@ -72,9 +87,9 @@ impl Store {
     /// Writes one copy of the header and makes it durable. On error the store is poisoned: nobody knows what the copy
     /// looks like.
     pub(super) fn write_header(&self, copy: usize, header: &Header) -> Result<()> {
-        self.data
-            .write_at((copy * UNIT_BYTES) as u64, &[&header.encode()])
-            .map_err(|error| self.poison(&self.path, "writing the header", error))?;
+        let written = self.data.write_at((copy * UNIT_BYTES) as u64, &[&header.encode()]);
+        self.data_writes.fetch_add(1, Ordering::AcqRel);
+        written.map_err(|error| self.poison(&self.path, "writing the header", error))?;
         self.sync_data()
     }
 
@@ -87,25 +102,30 @@ impl Store {
     }
 
     pub(super) fn sync_data_always(&self) -> Result<()> {
-        self.unsynced_pages.store(false, std::sync::atomic::Ordering::Release);
-        self.data.sync().map_err(|error| self.poison(&self.path, "syncing the database file", error))
+        self.data_sync.wait_for(self.data_writes.load(Ordering::Acquire), || {
+            self.check_poison()?;
+            // Writes count once they are done, so these the sync sees.
+            let covered = self.data_writes.load(Ordering::Acquire);
+            self.data.sync().map_err(|error| self.poison(&self.path, "syncing the database file", error))?;
+            Ok(covered)
+        })
     }
 
-    pub(super) fn sync_directory(&self, journal: &Journal) -> Result<()> {
+    pub(super) fn sync_directory(&self) -> Result<()> {
         let directory = self.path.parent().map(PathBuf::from).unwrap_or_default();
-        let synced = journal.fs.sync_directory(&directory);
+        let synced = self.fs.sync_directory(&directory);
         synced.map_err(|error| self.poison(&self.path, "syncing the directory", error))
     }
 
     /// Removes the logs before `oldest`. One that stays is no harm: the next checkpoint tries again.
-    pub(super) fn remove_logs_before(&self, journal: &Journal, oldest: CheckpointNumber) {
-        let logs = log::list(&*journal.fs, &self.path).unwrap_or_default();
+    pub(super) fn remove_logs_before(&self, oldest: CheckpointNumber) {
+        let logs = log::list(&*self.fs, &self.path).unwrap_or_default();
         for number in logs.into_iter().filter(|number| *number < oldest) {
-            let _ = journal.fs.remove(&log::path_of(&self.path, number));
+            let _ = self.fs.remove(&log::path_of(&self.path, number));
         }
     }
 
     pub(super) fn set_last_commit(&self, commit: CommitNumber) {
-        self.last_commit.store(commit.0, std::sync::atomic::Ordering::Release);
+        self.last_commit.store(commit.0, Ordering::Release);
     }
 }

@@ -7,6 +7,7 @@
 //! | `protect` | what an older header still needs |
 //! | `pages` | write, pin, free |
 //! | `page_table` | map, fresh pages and free space, as one |
+//! | `group_sync` | one sync for all who wait |
 //! | `journal` | log and header, as commits and checkpoints share them |
 //! | `commit`, `checkpoint`, `close` | the three ways to become durable |
 //! | `stats`, `check` | looking without touching |
@@ -15,6 +16,7 @@ mod check;
 mod checkpoint;
 mod close;
 mod commit;
+mod group_sync;
 mod journal;
 mod open;
 mod page_table;
@@ -34,10 +36,11 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::error::{Error, Result};
-use crate::fs::{File, LockGuard};
+use crate::fs::{File, FileSystem, LockGuard};
 use crate::ids::CommitNumber;
 use crate::options::Synchronous;
 use crate::pool::Pool;
+use group_sync::GroupSync;
 use journal::Journal;
 use page_table::PageTable;
 
@@ -55,10 +58,12 @@ enum Mode {
 /// One database file and its log.
 ///
 /// Thread-safe: any number of threads may pin, write pages, commit and free at once; commits are put in order by a
-/// mutex. Locks are taken in the order journal, pages, pool.
+/// mutex, which nobody holds while syncing but the first commit and a checkpoint. Locks are taken in the order journal,
+/// pages, pool; a leader of `log_sync` takes them, and is waited for by nobody who holds one.
 ///
 /// Dropping a store without [`Store::close`] is what a crash is: the next open replays the log.
 pub struct Store {
+    fs: Arc<dyn FileSystem>,
     path: PathBuf,
     mode: Mode,
     data: Arc<dyn File>,
@@ -67,8 +72,12 @@ pub struct Store {
     journal: Mutex<Journal>,
     /// The last commit, readable without the journal's lock; written under it.
     last_commit: AtomicU64,
-    /// Whether pages were written since the data file was last synced.
-    unsynced_pages: AtomicBool,
+    /// The last commit that is durable in the logs.
+    log_sync: GroupSync,
+    /// The last write to the data file that is durable.
+    data_sync: GroupSync,
+    /// Writes to the data file, counted once they are done.
+    data_writes: AtomicU64,
     synchronous: AtomicU8,
     /// The first failure after which nothing can be promised any more.
     poison: OnceLock<String>,
@@ -108,7 +117,8 @@ impl Store {
     /// [`Error::Poisoned`]: the sync failed.
     pub fn set_synchronous(&self, level: Synchronous) -> Result<()> {
         if self.synchronous() == Synchronous::Off && level != Synchronous::Off {
-            self.sync()?;
+            self.check_writable()?;
+            return self.sync_all(level);
         }
         self.synchronous.store(level as u8, Ordering::Release);
         Ok(())
@@ -131,6 +141,10 @@ impl Store {
         if self.mode == Mode::ReadOnly {
             return Err(Error::ReadOnly { path: self.path.clone() });
         }
+        self.check_poison()
+    }
+
+    fn check_poison(&self) -> Result<()> {
         match self.poison.get() {
             Some(why) => Err(Error::Poisoned { path: self.path.clone(), why: why.clone() }),
             None => Ok(()),

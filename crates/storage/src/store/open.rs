@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use uuid::Uuid;
 
+use super::group_sync::GroupSync;
 use super::journal::Journal;
 use super::page_table::PageTable;
 use super::recover::{Recovered, Recovery, Transactions, recover};
@@ -45,11 +46,19 @@ impl Store {
         let Recovered { header, header_copy, table, logs, next_log, commit, older_logs_bytes } = recovered;
         let root = header.catalog_root;
         let checkpoint = header.checkpoint;
-        let journal =
-            Journal { fs, writer: None, next_log, header, header_copy, older_logs_bytes, checkpointed_logs_bytes: 0 };
+        let journal = Journal {
+            writer: None,
+            unsynced_logs: logs.iter().map(|(log, _)| log.file()).collect(),
+            next_log,
+            header,
+            header_copy,
+            older_logs_bytes,
+            checkpointed_logs_bytes: 0,
+        };
         let mode = if options.read_only { Mode::ReadOnly } else { Mode::Durable };
-        let store = Store::assemble(path, mode, data, table, journal, options, Some(lock));
+        let store = Store::assemble(fs, path, mode, data, table, journal, options, Some(lock));
         store.set_last_commit(commit);
+        store.log_sync.advance(commit.0);
         Ok((store, Recovery { root, checkpoint, commit, transactions: Transactions::new(logs), notes }))
     }
 
@@ -63,18 +72,20 @@ impl Store {
         let data = fs.open(path, OpenMode::Create).expect("a heap file can always be created");
         let table = PageTable::new(&Header::new(Uuid::new_v4()), COPIES as u64, true);
         let journal = Journal {
-            fs,
             writer: None,
+            unsynced_logs: Vec::new(),
             next_log: CheckpointNumber(0),
             header: Header::new(Uuid::new_v4()),
             header_copy: 0,
             older_logs_bytes: 0,
             checkpointed_logs_bytes: 0,
         };
-        Store::assemble(path, Mode::Memory, data, table, journal, Options::default(), None)
+        Store::assemble(fs, path, Mode::Memory, data, table, journal, Options::default(), None)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the parts of a store, each once")]
     fn assemble(
+        fs: Arc<dyn FileSystem>,
         path: &Path,
         mode: Mode,
         data: Arc<dyn File>,
@@ -84,6 +95,7 @@ impl Store {
         lock: Option<LockGuard>,
     ) -> Store {
         Store {
+            fs,
             path: path.to_path_buf(),
             mode,
             data,
@@ -91,7 +103,10 @@ impl Store {
             pool: Pool::new(options.pool_bytes_max),
             journal: Mutex::new(journal),
             last_commit: AtomicU64::new(0),
-            unsynced_pages: AtomicBool::new(false),
+            log_sync: GroupSync::new(0),
+            // As if something were not durable: what a process before this one wrote.
+            data_sync: GroupSync::new(0),
+            data_writes: AtomicU64::new(1),
             synchronous: AtomicU8::new(options.synchronous as u8),
             poison: OnceLock::new(),
             is_closed: AtomicBool::new(false),

@@ -16,7 +16,7 @@ pub(super) struct PageTable {
     /// Pages that are committed or checkpointed.
     pub(super) map: PageMap,
     /// Pages that were written and that no commit has named yet.
-    pub(super) fresh: HashMap<PageId, PageEntry>,
+    pub(super) fresh: HashMap<PageId, Fresh>,
     pub(super) space: Space,
     pub(super) next_page: PageId,
     /// The newest cut. What is given up now may be named by its checkpoint or log, or older ones.
@@ -29,6 +29,14 @@ pub(super) struct PageTable {
     pub(super) is_memory: bool,
 }
 
+/// A page that no commit has named yet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fresh {
+    pub(super) entry: PageEntry,
+    /// It is durable once the data file was synced after this write, or one after it.
+    pub(super) write: u64,
+}
+
 /// Kept while a checkpoint is under way: it writes the map as it was at the cut, and must not lose what came later.
 #[derive(Debug, Default)]
 pub(super) struct SinceCut {
@@ -37,11 +45,28 @@ pub(super) struct SinceCut {
     /// Places given up by the live map. If the checkpoint succeeds its own map replaces the live one, and the changes
     /// done again give up the right places; if it fails, these are retired.
     pub(super) given_up: Vec<Extent>,
+    /// Pages that the checkpoint keeps and that no commit has named: fresh again if it fails.
+    pub(super) kept: HashMap<PageId, Fresh>,
 }
 
 impl PageTable {
     pub(super) fn get(&self, page: PageId) -> Option<PageEntry> {
-        self.fresh.get(&page).copied().or_else(|| self.map.get(page))
+        self.fresh.get(&page).map(|fresh| fresh.entry).or_else(|| self.map.get(page))
+    }
+
+    /// The write to the data file after which a sync makes the page durable; 0 for one that is.
+    pub(super) fn last_write(&self, page: PageId) -> u64 {
+        let kept = || self.since_cut.as_ref()?.kept.get(&page);
+        self.fresh.get(&page).or_else(kept).map_or(0, |fresh| fresh.write)
+    }
+
+    /// A commit names the page, which is there from now on whatever becomes of a checkpoint.
+    pub(super) fn adopt(&mut self, page: PageId, data: &dyn File) {
+        if let Some(fresh) = self.fresh.remove(&page) {
+            self.replace(page, fresh.entry, data);
+        } else if let Some(since) = &mut self.since_cut {
+            since.kept.remove(&page);
+        }
     }
 
     /// Puts a page into the map, or removes it with [`PageEntry::ABSENT`]. Its old place is given up.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use super::page_table::Fresh;
 use super::{Mode, Store};
 use crate::error::{Error, Result, failed};
 use crate::fs::File;
@@ -35,7 +36,8 @@ impl Store {
         self.check_writable()?;
         let page = self.new_page_id();
         let entry = self.write_entry(page, kind, payload)?;
-        self.pages_mut().fresh.insert(page, entry);
+        let write = self.data_writes.load(Ordering::Acquire);
+        self.pages_mut().fresh.insert(page, Fresh { entry, write });
         Ok(page)
     }
 
@@ -86,7 +88,7 @@ impl Store {
     pub fn free(&self, page: PageId) {
         let mut table = self.pages_mut();
         match table.fresh.remove(&page) {
-            Some(entry) => table.release(entry.extent(), &*self.data),
+            Some(fresh) => table.release(fresh.entry.extent(), &*self.data),
             None => table.replace(page, PageEntry::ABSENT, &*self.data),
         }
         drop(table);
@@ -128,7 +130,7 @@ impl Store {
         let parts = [parts, &[padding]].concat();
         let written = self.data.write_at(extent.place * UNIT_BYTES as u64, &parts);
         // Only now: a sync that is under way need not have seen these bytes.
-        self.unsynced_pages.store(true, Ordering::Release);
+        self.data_writes.fetch_add(1, Ordering::AcqRel);
         if let Err(error) = written {
             self.pages_mut().release(extent, &*self.data);
             return Err(failed(&self.path, "writing a page")(error));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::Store;
+use super::page_table::Fresh;
 use crate::ids::{CheckpointNumber, CommitNumber, PageId, UNIT_BYTES};
 use crate::options::Synchronous;
 use crate::page_kind::PageKind;
@@ -64,7 +65,7 @@ impl Store {
     /// Bytes in all logs. 0 in memory. A log that only the older header copy
     /// needs counts too, but after an open only from the next checkpoint on.
     ///
-    /// Cheap enough to ask after every commit: two numbers, no walk of the page map and no lock on it. Commits and
+    /// Cheap enough to ask after every commit: two numbers, no walk of the page map and no lock on it. Appends and
     /// checkpoints hold the lock that it takes, so it waits while one is under way.
     pub fn log_bytes(&self) -> u64 {
         let journal = self.journal();
@@ -105,7 +106,7 @@ impl Store {
         };
         table.map.for_each_page(&mut |_, entry| count(entry.kind(), entry.extent().units));
         table.map.for_each_stored_node(&mut |entry| count(entry.kind(), entry.extent().units));
-        table.fresh.values().for_each(|entry| count(entry.kind(), entry.extent().units));
+        table.fresh.values().for_each(|Fresh { entry, .. }| count(entry.kind(), entry.extent().units));
         Stats {
             database,
             checkpoint,

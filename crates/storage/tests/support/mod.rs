@@ -6,6 +6,8 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub(crate) mod slow_disk;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,0 +1,131 @@
+//! A disk whose syncs end when the test says so.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex};
+
+use sinter_storage::fs::{LockKind, LockOutcome, OpenMode};
+use sinter_storage::testing::CrashingFileSystem;
+use sinter_storage::{File, FileSystem};
+
+/// A [`CrashingFileSystem`] on which the syncs of files whose names contain a word can be held. Clones are the same disk.
+#[derive(Debug, Clone)]
+pub(crate) struct SlowDisk {
+    pub(crate) disk: CrashingFileSystem,
+    gate: Arc<Gate>,
+}
+
+#[derive(Debug, Default)]
+struct Gate {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Syncs of files whose names contain this are held.
+    held: Option<&'static str>,
+    waiting: usize,
+    /// Syncs that were let through, by the file's name.
+    done: Vec<String>,
+}
+
+impl SlowDisk {
+    pub(crate) fn new() -> SlowDisk {
+        SlowDisk { disk: CrashingFileSystem::new(), gate: Arc::default() }
+    }
+
+    /// From now on syncs of files whose names contain `word` do not end, nor begin their work.
+    pub(crate) fn hold(&self, word: &'static str) {
+        self.gate.state.lock().unwrap().held = Some(word);
+    }
+
+    /// Lets all go on.
+    pub(crate) fn release(&self) {
+        self.gate.state.lock().unwrap().held = None;
+        self.gate.changed.notify_all();
+    }
+
+    /// Returns when so many syncs are held.
+    pub(crate) fn wait_for_held(&self, count: usize) {
+        let state = self.gate.state.lock().unwrap();
+        drop(self.gate.changed.wait_while(state, |state| state.waiting < count).unwrap());
+    }
+
+    /// The names of the files that were synced since the last call, in order.
+    pub(crate) fn take_synced(&self) -> Vec<String> {
+        std::mem::take(&mut self.gate.state.lock().unwrap().done)
+    }
+}
+
+impl FileSystem for SlowDisk {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let name = path.display().to_string();
+        Ok(Arc::new(SlowFile { file: self.disk.open(path, mode)?, name, gate: Arc::clone(&self.gate) }))
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        self.disk.exists(path)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.disk.remove(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+
+    fn list(&self, directory: &Path, prefix: &OsStr) -> io::Result<Vec<PathBuf>> {
+        self.disk.list(directory, prefix)
+    }
+
+    fn sync_directory(&self, directory: &Path) -> io::Result<()> {
+        self.disk.sync_directory(directory)
+    }
+
+    fn lock(&self, path: &Path, kind: LockKind) -> io::Result<LockOutcome> {
+        self.disk.lock(path, kind)
+    }
+}
+
+#[derive(Debug)]
+struct SlowFile {
+    file: Arc<dyn File>,
+    name: String,
+    gate: Arc<Gate>,
+}
+
+impl File for SlowFile {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_at(offset, buffer)
+    }
+
+    fn write_at(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
+        self.file.write_at(offset, parts)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut state = self.gate.state.lock().unwrap();
+        state.waiting += 1;
+        self.gate.changed.notify_all();
+        state = self
+            .gate
+            .changed
+            .wait_while(state, |state| state.held.is_some_and(|word| self.name.contains(word)))
+            .unwrap();
+        state.waiting -= 1;
+        state.done.push(self.name.clone());
+        // What was written until now is made durable, and what comes later is not.
+        self.file.sync()
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        self.file.length()
+    }
+
+    fn set_length(&self, bytes: u64) -> io::Result<()> {
+        self.file.set_length(bytes)
+    }
+}
