@@ -16,6 +16,9 @@
 //! store.free(PageId)                                     replay must free again
 //!
 //! store.checkpoint(|w| { let page = w.put(None, kind, &payload)?; ... Ok(root) })
+//!     store.prepare_checkpoint() -> PreparedCheckpoint   what takes time before the cut
+//!     .cut() -> Checkpoint                               of the last commit of this moment
+//!     .finish(|w| ...)                                   while others commit
 //! store.close(|w| ...)                                   checkpoint, and the log is gone: one file
 //! store.stats() -> Stats                                 bytes and counts for `sinter inspect`
 //! store.log_bytes(), store.for_each_page(..)             when a checkpoint is due; what is where
@@ -56,4 +59,6 @@ pub use options::{NORMAL_SYNC_EVERY, Options, Synchronous};
 pub use page_kind::PageKind;
 pub use pin::Pinned;
 pub use record::{Record, RecordTag, Transaction};
-pub use store::{CheckpointWriter, PageCount, PageInfo, Recovery, Stats, Store, Transactions};
+pub use store::{
+    Checkpoint, CheckpointWriter, PageCount, PageInfo, PreparedCheckpoint, Recovery, Stats, Store, Transactions,
+};

@@ -43,7 +43,7 @@ fn appends_go_on_during_a_sync_and_the_next_sync_serves_them_all() {
     let store = on(&disk, Synchronous::Full);
     store.commit(&slot(0), &[]).unwrap();
     disk.take_synced();
-    disk.hold("-log.");
+    disk.hold("shop.sinter-log.0");
     let (told, tells) = mpsc::channel();
     std::thread::scope(|scope| {
         let commit = |number: u64| {
@@ -81,7 +81,7 @@ fn a_follower_is_not_told_by_a_sync_that_began_before_it_appended() {
     let disk = SlowDisk::new();
     let store = on(&disk, Synchronous::Full);
     store.commit(&slot(0), &[]).unwrap();
-    disk.hold("-log.");
+    disk.hold("shop.sinter-log.0");
     std::thread::scope(|scope| {
         let leader = scope.spawn(|| store.commit(&slot(1), &[]).unwrap());
         disk.wait_for_held(1);
@@ -100,7 +100,7 @@ fn a_sync_that_fails_is_told_to_all_who_wait() {
     let disk = SlowDisk::new();
     let store = on(&disk, Synchronous::Full);
     store.commit(&slot(0), &[]).unwrap();
-    disk.hold("-log.");
+    disk.hold("shop.sinter-log.0");
     let messages: Vec<String> = std::thread::scope(|scope| {
         let commit = |number: u64| {
             let store = &store;

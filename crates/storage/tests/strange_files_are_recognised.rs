@@ -173,7 +173,7 @@ fn a_newer_log() {
     let message = refused(&fs).1;
     assert_eq!(
         message,
-        format!("{}: has format version 9, this SinterDB reads up to 1; use a newer SinterDB", log.display())
+        format!("{}: has format version 9, this SinterDB reads up to 2; use a newer SinterDB", log.display())
     );
 }
 

@@ -10,7 +10,7 @@ use crate::ids::{CheckpointNumber, CommitNumber};
 /// First bytes of a log.
 pub const LOG_MAGIC: [u8; 8] = *b"SinterLG";
 /// The newest log version this build reads and the one it writes.
-pub const LOG_FORMAT_VERSION: u32 = 1;
+pub const LOG_FORMAT_VERSION: u32 = 2;
 
 /// Offset of the version, `u32`; four bytes that are zero follow.
 pub const LOG_VERSION_AT: usize = LOG_MAGIC.len();
@@ -18,7 +18,7 @@ pub const LOG_VERSION_AT: usize = LOG_MAGIC.len();
 pub const LOG_DATABASE_AT: usize = LOG_VERSION_AT + 8;
 /// Offset of the log's number, `u64`.
 pub const LOG_NUMBER_AT: usize = LOG_DATABASE_AT + 16;
-/// Offset of the last commit before the log's first, `u64`.
+/// Offset of the start commit, `u64`: it was durable when the log was created, and the log's first comes after it.
 pub const START_COMMIT_AT: usize = LOG_NUMBER_AT + 8;
 /// Offset of the nonce, `u64`: drawn at random for each log, so that no two logs are the same.
 pub const LOG_NONCE_AT: usize = START_COMMIT_AT + 8;
@@ -36,6 +36,7 @@ const _: () = assert!(LOG_ZERO_AT <= HEADER_CHECKSUM_AT);
 pub(crate) struct LogHeader {
     pub(crate) database: Uuid,
     pub(crate) number: CheckpointNumber,
+    /// A commit before the log's first, and durable when the log was created. In version 1 the very last before it.
     pub(crate) start_commit: CommitNumber,
     /// Makes this log another one than all that share the fields above with it: those of the other lives of a database
     /// that was restored from a backup or copied, and one of this number whose creation failed before.

@@ -78,6 +78,21 @@ impl LogReader {
         }))
     }
 
+    /// Says which commit is the last before this log's first: the header's start commit, or a later one.
+    pub(crate) fn start_after(&mut self, commit: CommitNumber) {
+        self.commit = commit;
+    }
+
+    /// The commit with which the log begins, if its first frame is whole.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(crate) fn first_commit(&self) -> Result<Option<CommitNumber>> {
+        let frame = self.read_frame(HEADER_BYTES as u64, &mut Vec::new())?;
+        let is_first = |frame: &Frame| frame.previous == self.header_checksum && frame.flags & IS_FIRST != 0;
+        Ok(frame.ok().filter(is_first).map(|frame| frame.commit))
+    }
+
     /// The last commit that was read; before the first, the one that the log starts after.
     pub(crate) fn commit(&self) -> CommitNumber {
         self.commit
@@ -144,15 +159,31 @@ impl LogReader {
     /// also looks into the values that a torn commit carries. A frame in one of them is a copy, and fails its checksum
     /// here.
     pub(crate) fn find_synced_frame(&self) -> Result<Option<CommitNumber>> {
-        let mut window = vec![0; (self.bytes_left() as usize).min(SEARCH_WINDOW_BYTES)];
-        let (mut start, mut payload, mut checked) = (self.offset + 1, Vec::new(), 0u64);
+        self.find_synced_frame_from(self.offset + 1, self.commit, self.length)
+    }
+
+    /// The same for a log that follows `before`, which ends too early: if there is such a frame anywhere in this log,
+    /// what `before` lacks was promised.
+    pub(crate) fn find_synced_frame_after(&self, before: &LogReader) -> Result<Option<CommitNumber>> {
+        self.find_synced_frame_from(HEADER_BYTES as u64, before.commit, before.length + self.length)
+    }
+
+    /// From `start` on, of one of the `commits_max` commits after `commit`; there cannot be more than there are bytes.
+    fn find_synced_frame_from(
+        &self,
+        mut start: u64,
+        commit: CommitNumber,
+        commits_max: u64,
+    ) -> Result<Option<CommitNumber>> {
+        let mut window = vec![0; self.length.saturating_sub(start).min(SEARCH_WINDOW_BYTES as u64) as usize];
+        let (mut payload, mut checked) = (Vec::new(), 0u64);
         while start + FRAME_HEADER_BYTES as u64 <= self.length {
             let bytes = window.len().min((self.length - start) as usize);
             self.file.read_at(start, &mut window[..bytes]).map_err(failed(&self.path, "reading a log"))?;
             for (index, header) in window[..bytes].array_windows::<FRAME_HEADER_BYTES>().enumerate() {
                 let frame = Frame::decode(header);
                 let offset = start + index as u64;
-                let later = frame.commit > self.commit && frame.commit.0 - self.commit.0 < self.length;
+                let later = frame.commit > commit && frame.commit.0 - commit.0 < commits_max;
                 let synced = frame.flags & (IS_FIRST | IS_SYNCED) == IS_FIRST | IS_SYNCED;
                 if !later || !synced || !frame.is_plausible(self.length - offset - FRAME_HEADER_BYTES as u64) {
                     continue;

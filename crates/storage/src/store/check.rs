@@ -34,7 +34,14 @@ impl Store {
         // Nodes were read when the store was opened, or written by it; the disk may have changed its mind.
         for &entry in &nodes {
             match read_node(&*self.data, &self.path, entry, 0..1) {
-                Err(error) if error.is_damage() => report(error),
+                Err(error) if error.is_damage() => {
+                    // Checkpoints that ended meanwhile may have given its place to another.
+                    let mut is_still_there = false;
+                    self.pages().map.for_each_stored_node(&mut |node| is_still_there |= node == entry);
+                    if is_still_there {
+                        report(error);
+                    }
+                }
                 other => drop(other?),
             }
         }

@@ -1,19 +1,26 @@
 //! Checkpoints: the state at one commit, written to the file, so that the log before it can go.
 //!
-//! The steps, and what a crash between them leaves:
+//! Others commit, write, pin and free pages all the while. The steps, and what a crash between them leaves:
 //!
-//! 1. *The cut.* A new log begins; the map is cloned. After a crash, the old header and both logs are replayed.
-//! 2. *Pages.* The caller's pages and the map's changed nodes go to free places. A crash loses them, and nobody knew
+//! 1. *Preparation.* All commits so far are made durable, and the next log is created: empty, and durably so. A crash
+//!    leaves it empty behind the one that commits go to.
+//! 2. *The cut*, the one step that commits wait for, and it touches no disk: the new log takes the old one's place, and
+//!    the map is cloned. What was appended to the old log since the preparation is not durable yet, and what follows in
+//!    the new one may reach the disk before it. But nothing in the new log is acknowledged before the old one is synced
+//!    ([`Journal::unsynced_logs`]), so recovery may drop both where they do not meet.
+//! 3. *Sync* of the old log. From here on a crash leaves the old header and both logs, to be replayed.
+//! 4. *Pages.* The caller's pages and the map's changed nodes go to free places. A crash loses them, and nobody knew
 //!    them.
-//! 3. *Sync*, then *flip*: the older header copy is overwritten, and synced. A torn copy is not whole, and the other
-//!    one still
-//!    stands with everything it names.
-//! 4. *Publish.* The new map becomes the live one; places that only the overwritten header and the logs before its
-//!    successor named
-//!    return; those logs are removed.
+//! 5. *Sync*, then *flip*: the older header copy is overwritten, and synced. A torn copy is not whole, and the other
+//!    one still stands with everything it names.
+//! 6. *Publish.* The new map becomes the live one, and what happened to the live one since the cut is done again on it;
+//!    places that only the overwritten header and the logs before its successor named return; those logs are removed.
 //!
-//! In this step of the project commits wait from 1 to 4. Nothing in it depends on that: what happens to the map
-//! after the cut is recorded and done again on the new map, and commits go to the new log from the cut on.
+//! One checkpoint at a time: the next one waits in step 1. One that is given up half way, before step 5, leaves the
+//! places that it took free, the pages that it kept as they were, and the logs as they are.
+
+use std::mem;
+use std::sync::{MutexGuard, PoisonError};
 
 use super::journal::Journal;
 use super::page_table::SinceCut;
@@ -21,31 +28,52 @@ use super::{Mode, Store};
 use crate::error::{Error, Result};
 use crate::header::{COPIES, Header};
 use crate::ids::{CheckpointNumber, CommitNumber, Extent, PageId, UNIT_BYTES};
-use crate::log;
+use crate::log::LogWriter;
 use crate::map::{PageEntry, PageMap};
 use crate::options::Synchronous;
 use crate::page_kind::PageKind;
 
 /// How a checkpoint ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+enum Purpose {
     /// The store goes on, with a new log.
     GoOn,
     /// The store is closed: both header copies say so, and there is no log.
     Close,
 }
 
-/// Where the new checkpoint begins.
-struct Cut {
-    number: CheckpointNumber,
-    /// The log before the cut.
-    before_cut: CheckpointNumber,
-    map: PageMap,
+/// A checkpoint for which everything slow has been done that can be done before its cut. Others commit meanwhile.
+///
+/// Dropped without a cut, it leaves an empty log behind, which a later checkpoint removes.
+pub struct PreparedCheckpoint<'a> {
+    store: &'a Store,
+    /// Taken by the cut.
+    turn: Option<MutexGuard<'a, ()>>,
+    /// The log that begins at the cut; `None` in memory, and after the cut.
+    log: Option<LogWriter>,
+}
+
+/// A checkpoint under way: of the state at [`Checkpoint::commit`]. Others commit, write, pin and free pages meanwhile.
+///
+/// Dropped without [`Checkpoint::finish`], it is given up, as if it had not been tried.
+pub struct Checkpoint<'a> {
+    store: &'a Store,
+    /// One checkpoint at a time.
+    _turn: MutexGuard<'a, ()>,
+    commit: CommitNumber,
+    /// `None` in memory, and once it is finished.
+    writer: Option<CheckpointWriter<'a>>,
 }
 
 /// Takes the pages of a checkpoint. They appear, all at once, when it has succeeded.
 pub struct CheckpointWriter<'a> {
     store: &'a Store,
+    number: CheckpointNumber,
+    /// The epoch before the cut: the last log or failed checkpoint.
+    before_cut: CheckpointNumber,
+    /// The header before this checkpoint's, and which copy holds it.
+    header: Header,
+    header_copy: usize,
     /// The map at the cut, and what this checkpoint makes of it.
     map: PageMap,
     commit: CommitNumber,
@@ -53,6 +81,118 @@ pub struct CheckpointWriter<'a> {
     given_up: Vec<Extent>,
     /// Places written by this checkpoint.
     written: Vec<Extent>,
+}
+
+impl<'a> PreparedCheckpoint<'a> {
+    /// The cut: the checkpoint is of the last commit of this moment. Waits for nothing but the commit that is being
+    /// appended, and reads and writes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`], [`Error::Closed`]: since the preparation.
+    pub fn cut(mut self) -> Result<Checkpoint<'a>> {
+        let store = self.store;
+        let mut journal = store.journal();
+        store.check_writable()?;
+        let turn = self.turn.take().expect("a preparation is cut once");
+        let Some(log) = self.log.take() else {
+            return Ok(Checkpoint { store, _turn: turn, commit: store.last_commit(), writer: None });
+        };
+        let number = log.number();
+        if let Some(old) = journal.writer.replace(log) {
+            journal.older_logs.insert(old.number(), old.bytes());
+            journal.unsynced_logs.push(old.file().clone());
+        }
+        Ok(Checkpoint::cut(store, turn, &journal, number))
+    }
+}
+
+impl Drop for PreparedCheckpoint<'_> {
+    fn drop(&mut self) {
+        if let Some(log) = self.log.take() {
+            self.store.journal().older_logs.insert(log.number(), log.bytes());
+        }
+    }
+}
+
+impl<'a> Checkpoint<'a> {
+    /// Step 2, for the map; the caller sees to the log.
+    pub(super) fn cut(
+        store: &'a Store,
+        turn: MutexGuard<'a, ()>,
+        journal: &Journal,
+        number: CheckpointNumber,
+    ) -> Checkpoint<'a> {
+        let mut table = store.pages_mut();
+        let before_cut = mem::replace(&mut table.epoch, number);
+        table.since_cut = Some(SinceCut::default());
+        let commit = store.last_commit();
+        let writer = CheckpointWriter {
+            store,
+            number,
+            before_cut,
+            header: journal.header.clone(),
+            header_copy: journal.header_copy,
+            map: table.map.clone(),
+            commit,
+            given_up: Vec::new(),
+            written: Vec::new(),
+        };
+        Checkpoint { store, _turn: turn, commit, writer: Some(writer) }
+    }
+
+    /// The last commit before the cut: what the checkpoint is to hold, no more and no less.
+    pub fn commit(&self) -> CommitNumber {
+        self.commit
+    }
+
+    /// Writes the checkpoint. `write` puts the pages of everything that is not yet in the file, as of
+    /// [`Checkpoint::commit`], and returns the page at which [`Recovery::root`](crate::Recovery) will start. It may
+    /// commit, free and do whatever else others do meanwhile.
+    ///
+    /// In memory there is nothing to do, and `write` is not called.
+    ///
+    /// # Errors
+    /// Those of `write`, [`Error::DiskFull`] and [`Error::Io`]: the checkpoint did not happen, and the store goes on.
+    /// After the failure of a sync or of writing the header, the store is poisoned.
+    pub fn finish(mut self, write: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<PageId>) -> Result<()> {
+        let store = self.store;
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        if store.synchronous() != Synchronous::Off {
+            store.sync_logs_to(self.commit)?;
+        }
+        let header = store.write_checkpoint(writer, Purpose::GoOn, write)?;
+        let fallback = writer.header.checkpoint;
+        self.publish(&mut store.journal(), header);
+        store.remove_logs_before(fallback);
+        Ok(())
+    }
+
+    /// A checkpoint that closes the store: the caller holds the journal's lock from the cut to the end.
+    pub(super) fn finish_and_close(
+        mut self,
+        journal: &mut Journal,
+        write: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<PageId>,
+    ) -> Result<()> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        let header = self.store.write_checkpoint(writer, Purpose::Close, write)?;
+        self.publish(journal, header);
+        Ok(())
+    }
+
+    /// Step 6, but for the old logs.
+    fn publish(&mut self, journal: &mut Journal, header: Header) {
+        if let Some(writer) = self.writer.take() {
+            self.store.publish_under(journal, header, writer);
+        }
+    }
+}
+
+impl Drop for Checkpoint<'_> {
+    fn drop(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            self.store.abandon(writer);
+        }
+    }
 }
 
 impl CheckpointWriter<'_> {
@@ -79,22 +219,17 @@ impl CheckpointWriter<'_> {
         Ok(page)
     }
 
-    /// Keeps a page that was written by [`Store::write_page`] and that no commit has named.
+    /// Keeps a page that was written by [`Store::write_page`], whether a commit has named it since the cut or none has.
     ///
     /// # Errors
     /// [`Error::NoSuchPage`].
     pub fn keep(&mut self, page: PageId) -> Result<()> {
-        let mut table = self.store.pages_mut();
-        if let Some(fresh) = table.fresh.remove(&page) {
-            table.replace(page, fresh.entry, &*self.store.data);
-            table.since_cut.get_or_insert_default().kept.insert(page, fresh);
-            drop(table);
-            self.replace(page, fresh.entry);
+        if self.map.get(page).is_some() {
             return Ok(());
         }
-        if self.map.get(page).is_none() {
-            return Err(Error::NoSuchPage { path: self.store.path.clone(), page });
-        }
+        let entry = self.store.pages_mut().keep(page, &*self.store.data);
+        let entry = entry.ok_or_else(|| Error::NoSuchPage { path: self.store.path.clone(), page })?;
+        self.replace(page, entry);
         Ok(())
     }
 
@@ -111,87 +246,62 @@ impl CheckpointWriter<'_> {
 }
 
 impl Store {
-    /// Writes a checkpoint. `write` puts the pages of everything that is not yet in the file, as of
-    /// [`CheckpointWriter::commit`], and returns the page at which [`Recovery::root`](crate::Recovery) will start.
-    /// Commits wait meanwhile; `write` must not commit.
-    ///
-    /// In memory there is nothing to do, and `write` is not called.
+    /// Begins a checkpoint and finishes it: [`Store::begin_checkpoint`] and [`Checkpoint::finish`].
     ///
     /// # Errors
-    /// Those of `write`, [`Error::DiskFull`] and [`Error::Io`]: the checkpoint did not happen, and the store goes on.
-    /// After the failure of a sync or of writing the header, the store is poisoned.
+    /// As [`Checkpoint::finish`].
     pub fn checkpoint(&self, write: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<PageId>) -> Result<()> {
+        self.begin_checkpoint()?.finish(write)
+    }
+
+    /// Begins a checkpoint, of the last commit before it returns. Others commit meanwhile and afterwards; who must know
+    /// which commit it is cuts under a lock of his own, after [`Store::prepare_checkpoint`] without it. Waits for
+    /// another checkpoint to end.
+    ///
+    /// # Errors
+    /// As [`Store::prepare_checkpoint`].
+    pub fn begin_checkpoint(&self) -> Result<Checkpoint<'_>> {
+        self.prepare_checkpoint()?.cut()
+    }
+
+    /// Does what takes time before the cut of a checkpoint: syncs what was committed, and creates the next log. Waits
+    /// for another checkpoint to end; so the thread that has one under way must not ask for the next.
+    ///
+    /// # Errors
+    /// [`Error::DiskFull`] and [`Error::Io`]: there is no new log, and the store goes on. After a failed sync it is
+    /// poisoned.
+    pub fn prepare_checkpoint(&self) -> Result<PreparedCheckpoint<'_>> {
         self.check_writable()?;
+        let turn = Some(self.checkpoint_turn());
+        let mut prepared = PreparedCheckpoint { store: self, turn, log: None };
         if self.mode == Mode::Memory {
-            return Ok(());
+            return Ok(prepared);
         }
-        let mut journal = self.journal();
-        self.check_writable()?;
-        self.checkpoint_under(&mut journal, Purpose::GoOn, write)
-    }
-
-    pub(super) fn checkpoint_under(
-        &self,
-        journal: &mut Journal,
-        purpose: Purpose,
-        write: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<PageId>,
-    ) -> Result<()> {
-        let Cut { number, before_cut, map } = self.cut(journal, purpose)?;
-        let mut writer = CheckpointWriter {
-            store: self,
-            map,
-            commit: self.last_commit(),
-            given_up: Vec::new(),
-            written: Vec::new(),
+        // While there is a log, only checkpoints, of which this is the one, give numbers to new ones.
+        let (database, number) = {
+            let mut journal = self.journal();
+            self.check_writable()?;
+            self.log_writer(&mut journal)?;
+            (journal.header.database, journal.next_log)
         };
-        match self.write_checkpoint(journal, purpose, number, &mut writer, write) {
-            Ok(header) => {
-                self.publish(journal, header, writer, before_cut);
-                Ok(())
-            }
-            Err(error) => {
-                self.abandon(writer);
-                Err(error)
-            }
-        }
-    }
-
-    /// Step 1.
-    fn cut(&self, journal: &mut Journal, purpose: Purpose) -> Result<Cut> {
-        if journal.header.is_closed {
-            // The log with the closed checkpoint's number comes first, so that this one's number is new.
-            self.log_writer(journal)?;
-        }
-        let number = journal.next_log;
         if self.synchronous() != Synchronous::Off {
-            for log in journal.unsynced_logs.drain(..).chain(journal.writer.as_ref().map(|log| log.file().clone())) {
-                log.sync().map_err(|error| self.poison(&log.path, "syncing the log", error))?;
-            }
-            self.log_sync.advance(self.last_commit().0);
+            self.sync_logs_to(self.last_commit())?;
         }
-        if purpose == Purpose::GoOn {
-            let log = self.create_log(journal)?;
-            if let Some(old) = journal.writer.replace(log) {
-                journal.older_logs_bytes += old.bytes();
-                if self.synchronous() == Synchronous::Off {
-                    journal.unsynced_logs.push(old.file().clone());
-                }
-            }
-        }
-        journal.next_log = CheckpointNumber(number.0 + 1);
-        let mut table = self.pages_mut();
-        let before_cut = std::mem::replace(&mut table.epoch, number);
-        table.since_cut = Some(SinceCut::default());
-        Ok(Cut { number, before_cut, map: table.map.clone() })
+        prepared.log = Some(self.create_log(database, number, self.durable_commit())?);
+        self.journal().next_log = CheckpointNumber(number.0 + 1);
+        Ok(prepared)
     }
 
-    /// Steps 2 and 3.
+    /// Waits until no checkpoint is under way, and keeps others from beginning one.
+    pub(super) fn checkpoint_turn(&self) -> MutexGuard<'_, ()> {
+        self.checkpoint_turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Steps 4 and 5. Returns the new header, which is durable.
     fn write_checkpoint(
         &self,
-        journal: &mut Journal,
-        purpose: Purpose,
-        number: CheckpointNumber,
         writer: &mut CheckpointWriter<'_>,
+        purpose: Purpose,
         write: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<PageId>,
     ) -> Result<Header> {
         let root = write(writer)?;
@@ -204,14 +314,16 @@ impl Store {
             written.push(extent);
             Ok(PageEntry::new(extent.place, PageKind::MAP_NODE, UNIT_BYTES as u32, crc32c::crc32c(node)))
         })?;
-        self.sync_data()?;
+        // Before the sync, so that the file is as long as the header says once that is done. Commits may name pages
+        // behind that end; what they name is synced before.
         let (next_page, used_end) = {
             let table = self.pages();
             (table.next_page, table.space.used_end())
         };
+        self.sync_data()?;
         let header = Header {
-            checkpoint: number,
-            log: number,
+            checkpoint: writer.number,
+            log: writer.number,
             commit: writer.commit,
             next_page,
             catalog_root: Some(root),
@@ -222,30 +334,26 @@ impl Store {
             map_root,
             map_depth: writer.map.depth(),
             is_closed: purpose == Purpose::Close,
-            ..journal.header.clone()
+            ..writer.header.clone()
         };
-        let older_copy = (journal.header_copy + 1) % COPIES;
-        self.write_header(older_copy, &header)?;
-        journal.header_copy = older_copy;
+        self.write_header(older_copy(writer.header_copy), &header)?;
         Ok(header)
     }
 
-    /// Step 4.
-    fn publish(
-        &self,
-        journal: &mut Journal,
-        header: Header,
-        writer: CheckpointWriter<'_>,
-        before_cut: CheckpointNumber,
-    ) {
-        let fallback = journal.header.checkpoint;
+    fn publish_under(&self, journal: &mut Journal, header: Header, writer: CheckpointWriter<'_>) {
+        let fallback = writer.header.checkpoint;
+        // The checkpoint holds these commits, whatever becomes of the logs before it.
+        self.log_sync.advance(header.commit.0);
         journal.header = header;
+        journal.header_copy = older_copy(writer.header_copy);
+        journal.older_logs = journal.older_logs.split_off(&fallback);
+        journal.unsynced_logs.retain(|log| log.number >= fallback);
         let mut table = self.pages_mut();
         let since = table.since_cut.take().unwrap_or_default();
         table.map = writer.map;
         table.is_changed = false;
         for extent in writer.given_up {
-            table.space.retire(extent, before_cut);
+            table.space.retire(extent, writer.before_cut);
         }
         for (page, entry) in since.changes {
             // A kept page is in the checkpoint's map already.
@@ -254,12 +362,6 @@ impl Store {
             }
         }
         table.space.release_retired_before(fallback);
-        drop(table);
-        journal.unsynced_logs.retain(|log| log.number >= fallback);
-        self.remove_logs_before(fallback);
-        journal.older_logs_bytes =
-            self.logs_bytes().saturating_sub(journal.writer.as_ref().map_or(0, |log| log.bytes()));
-        journal.checkpointed_logs_bytes = journal.older_logs_bytes;
     }
 
     /// As if the checkpoint had not been tried, but for the new log.
@@ -274,6 +376,7 @@ impl Store {
         for extent in writer.written {
             table.release(extent, &*self.data);
         }
+        // Those that were freed meanwhile are not in the map, and those that a commit has named are not among these.
         for (page, fresh) in since.kept {
             let mut given_up = Vec::new();
             if table.map.replace(page, PageEntry::ABSENT, &mut given_up).is_some() {
@@ -282,16 +385,11 @@ impl Store {
             }
         }
     }
+}
 
-    /// Bytes in all logs, as far as the file system tells.
-    pub(super) fn logs_bytes(&self) -> u64 {
-        let logs = log::list(&*self.fs, &self.path).unwrap_or_default();
-        let length = |number| {
-            let path = log::path_of(&self.path, number);
-            self.fs.open(&path, crate::fs::OpenMode::Read)?.length()
-        };
-        logs.into_iter().filter_map(|number| length(number).ok()).sum()
-    }
+/// The header copy that the next checkpoint overwrites, if `newest` holds the newest.
+pub(super) fn older_copy(newest: usize) -> usize {
+    (newest + 1) % COPIES
 }
 
 /// The unit after the last that the map names: what the file is cut to at the close.

@@ -1,9 +1,10 @@
 //! Closing: a last checkpoint, and then the database is one file.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
 
-use super::checkpoint::{CheckpointWriter, Purpose};
+use super::checkpoint::{Checkpoint, CheckpointWriter, older_copy};
+use super::journal::Journal;
 use super::{Mode, Store};
 use crate::error::{Result, failed};
 use crate::ids::{CheckpointNumber, PageId, UNIT_BYTES};
@@ -21,29 +22,48 @@ impl Store {
         self.check_open()?;
         if self.mode == Mode::Durable {
             self.check_writable()?;
+            let turn = self.checkpoint_turn();
+            if self.synchronous() != Synchronous::Off {
+                self.sync_logs_to(self.last_commit())?;
+            }
+            // Commits wait from here on, and find the store closed, or go on if the close fails.
             let mut journal = self.journal();
+            self.check_writable()?;
             let nothing_to_do = journal.header.is_closed && !self.pages().is_changed;
             if !nothing_to_do {
                 // From here on everything is synced, also under `off`.
                 self.synchronous.store(Synchronous::Full as u8, Ordering::Release);
-                self.checkpoint_under(&mut journal, Purpose::Close, write)?;
-                let other_copy = 1 - journal.header_copy;
-                self.write_header(other_copy, &journal.header)?;
-                // Both copies name the same checkpoint: what is behind its last page serves nobody.
-                let bytes = journal.header.file_units * UNIT_BYTES as u64;
-                self.data.set_length(bytes).map_err(failed(&self.path, "cutting the file"))?;
-                self.remove_logs_before(CheckpointNumber(u64::MAX));
-                self.sync_directory()?;
-                journal.writer = None;
-                journal.unsynced_logs.clear();
-                // Who waits for a commit finds it in the file.
-                self.log_sync.advance(self.last_commit().0);
-                journal.older_logs_bytes = 0;
-                journal.checkpointed_logs_bytes = 0;
+                self.close_under(&mut journal, turn, write)?;
             }
+            self.is_closed.store(true, Ordering::Release);
         }
         self.is_closed.store(true, Ordering::Release);
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok(())
+    }
+
+    fn close_under(
+        &self,
+        journal: &mut Journal,
+        turn: MutexGuard<'_, ()>,
+        write: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<PageId>,
+    ) -> Result<()> {
+        if journal.header.is_closed {
+            // The log with the closed checkpoint's number comes first, so that this one's number is new.
+            self.log_writer(journal)?;
+        }
+        // The number is given again if the close fails, or when the database is next opened: it has no log.
+        let number = journal.next_log;
+        Checkpoint::cut(self, turn, journal, number).finish_and_close(journal, write)?;
+        journal.writer = None;
+        self.write_header(older_copy(journal.header_copy), &journal.header)?;
+        // Both copies name the same checkpoint: what is behind its last page serves nobody.
+        let bytes = journal.header.file_units * UNIT_BYTES as u64;
+        self.data.set_length(bytes).map_err(failed(&self.path, "cutting the file"))?;
+        self.remove_logs_before(CheckpointNumber(u64::MAX));
+        self.sync_directory()?;
+        journal.unsynced_logs.clear();
+        journal.older_logs.clear();
         Ok(())
     }
 }

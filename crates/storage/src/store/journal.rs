@@ -1,7 +1,10 @@
 //! What commits and checkpoints share: the log that is being written, and the header that it follows.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+
+use uuid::Uuid;
 
 use super::Store;
 use crate::error::{Result, failed};
@@ -23,10 +26,16 @@ pub(super) struct Journal {
     pub(super) header: Header,
     /// Which copy holds it. The next checkpoint writes the other one.
     pub(super) header_copy: usize,
-    /// Bytes in the logs before the one that is being written.
-    pub(super) older_logs_bytes: u64,
-    /// Of these, bytes in logs that the last checkpoint holds already; only the older header needs them.
-    pub(super) checkpointed_logs_bytes: u64,
+    /// Bytes in each of the logs before the one that is being written, as far as this store read or wrote them.
+    pub(super) older_logs: BTreeMap<CheckpointNumber, u64>,
+}
+
+impl Journal {
+    /// Bytes in the log that is being written and those before it, from this number on.
+    pub(super) fn bytes_from(&self, number: CheckpointNumber) -> u64 {
+        let older: u64 = self.older_logs.range(number..).map(|(_, bytes)| bytes).sum();
+        older + self.writer.as_ref().map_or(0, |log| log.bytes())
+    }
 }
 
 impl Store {
@@ -37,7 +46,8 @@ impl Store {
             Some(writer) => writer,
             None => {
                 self.sync_what_was_found(journal)?;
-                let writer = self.create_log(journal)?;
+                let (database, number) = (journal.header.database, journal.next_log);
+                let writer = self.create_log(database, number, self.last_commit())?;
                 if journal.header.is_closed {
                     let header = Header { is_closed: false, ..journal.header.clone() };
                     for copy in 0..COPIES {
@@ -65,11 +75,15 @@ impl Store {
         Ok(())
     }
 
-    /// Creates the next log, durably. On error there is none, or the store is poisoned.
-    pub(super) fn create_log(&self, journal: &Journal) -> Result<LogWriter> {
-        let number = journal.next_log;
+    /// Creates a log, durably. On error there is none, or the store is poisoned. `start` is durable.
+    pub(super) fn create_log(
+        &self,
+        database: Uuid,
+        number: CheckpointNumber,
+        start: CommitNumber,
+    ) -> Result<LogWriter> {
         let path = log::path_of(&self.path, number);
-        let header = LogHeader::new(journal.header.database, number, self.last_commit());
+        let header = LogHeader::new(database, number, start);
         let created = LogWriter::create(&*self.fs, &path, header);
         let mut writer = created.map_err(|error| {
             // What is left of it, if anything, has no room for a commit; recovery passes over that.

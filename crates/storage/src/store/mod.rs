@@ -25,7 +25,7 @@ mod protect;
 mod recover;
 mod stats;
 
-pub use checkpoint::CheckpointWriter;
+pub use checkpoint::{Checkpoint, CheckpointWriter, PreparedCheckpoint};
 pub use recover::{Recovery, Transactions};
 pub use stats::{PageCount, PageInfo, Stats};
 
@@ -58,8 +58,8 @@ enum Mode {
 /// One database file and its log.
 ///
 /// Thread-safe: any number of threads may pin, write pages, commit and free at once; commits are put in order by a
-/// mutex, which nobody holds while syncing but the first commit and a checkpoint. Locks are taken in the order journal,
-/// pages, pool; a leader of `log_sync` takes them, and is waited for by nobody who holds one.
+/// mutex, which nobody holds while syncing but the first commit and the close. Locks are taken in the order checkpoint's
+/// turn, journal, pages, pool; a leader of `log_sync` takes the last three, and is waited for by nobody who holds one.
 ///
 /// Dropping a store without [`Store::close`] is what a crash is: the next open replays the log.
 pub struct Store {
@@ -70,6 +70,8 @@ pub struct Store {
     pages: RwLock<PageTable>,
     pool: Pool,
     journal: Mutex<Journal>,
+    /// Held by the one checkpoint that there is at a time.
+    checkpoint_turn: Mutex<()>,
     /// The last commit, readable without the journal's lock; written under it.
     last_commit: AtomicU64,
     /// The last commit that is durable in the logs.

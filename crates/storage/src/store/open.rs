@@ -1,6 +1,6 @@
 //! From a path to a store.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
@@ -43,7 +43,7 @@ impl Store {
         }
         let candidates = usable_headers(&*data, path, &mut notes)?;
         let recovered = recover_from_any(&fs, &data, path, candidates, options.read_only, &mut notes)?;
-        let Recovered { header, header_copy, table, logs, next_log, commit, older_logs_bytes } = recovered;
+        let Recovered { header, header_copy, table, logs, next_log, commit, older_logs } = recovered;
         let root = header.catalog_root;
         let checkpoint = header.checkpoint;
         let journal = Journal {
@@ -52,8 +52,7 @@ impl Store {
             next_log,
             header,
             header_copy,
-            older_logs_bytes,
-            checkpointed_logs_bytes: 0,
+            older_logs,
         };
         let mode = if options.read_only { Mode::ReadOnly } else { Mode::Durable };
         let store = Store::assemble(fs, path, mode, data, table, journal, options, Some(lock));
@@ -77,8 +76,7 @@ impl Store {
             next_log: CheckpointNumber(0),
             header: Header::new(Uuid::new_v4()),
             header_copy: 0,
-            older_logs_bytes: 0,
-            checkpointed_logs_bytes: 0,
+            older_logs: BTreeMap::new(),
         };
         Store::assemble(fs, path, Mode::Memory, data, table, journal, Options::default(), None)
     }
@@ -102,6 +100,7 @@ impl Store {
             pages: RwLock::new(table),
             pool: Pool::new(options.pool_bytes_max),
             journal: Mutex::new(journal),
+            checkpoint_turn: Mutex::new(()),
             last_commit: AtomicU64::new(0),
             log_sync: GroupSync::new(0),
             // As if something were not durable: what a process before this one wrote.

@@ -69,6 +69,19 @@ impl PageTable {
         }
     }
 
+    /// The checkpoint under way keeps the page. `None` if there is no such page.
+    pub(super) fn keep(&mut self, page: PageId, data: &dyn File) -> Option<PageEntry> {
+        let Some(fresh) = self.fresh.remove(&page) else {
+            // A commit has named it since the cut.
+            return self.map.get(page);
+        };
+        self.replace(page, fresh.entry, data);
+        if let Some(since) = &mut self.since_cut {
+            since.kept.insert(page, fresh);
+        }
+        Some(fresh.entry)
+    }
+
     /// Puts a page into the map, or removes it with [`PageEntry::ABSENT`]. Its old place is given up.
     pub(super) fn replace(&mut self, page: PageId, entry: PageEntry, data: &dyn File) {
         let mut given_up = Vec::new();

@@ -50,11 +50,13 @@ pub(super) fn protect(
             }
         }
     })?;
+    let mut commit = older.commit;
     for number in older.log.0..newer.log.0 {
         let number = CheckpointNumber(number);
         let log = log::path_of(path, number);
         let file = fs.open(&log, OpenMode::Read).map_err(failed(&log, "opening a log"))?;
         let Some(mut reader) = LogReader::open(file, &log, older.database, number)? else { break };
+        reader.start_after(commit);
         while let Stop::Commit(transaction) = reader.next()? {
             for record in transaction.records.iter().filter(|record| record.tag == RecordTag::PAGE_REFERENCE) {
                 if let Some(reference) = PageReference::decode(&record.payload) {
@@ -62,6 +64,7 @@ pub(super) fn protect(
                 }
             }
         }
+        commit = reader.commit();
     }
     Ok(())
 }

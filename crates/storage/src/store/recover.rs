@@ -4,6 +4,7 @@
 //! names before anything is allocated. The second is [`Transactions`]: it hands the commits to the rooms above, one
 //! at a time, so that memory holds one commit and not the log.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
@@ -83,7 +84,8 @@ pub(super) struct Recovered {
     pub(super) logs: Vec<(LogReader, CommitNumber)>,
     pub(super) next_log: CheckpointNumber,
     pub(super) commit: CommitNumber,
-    pub(super) older_logs_bytes: u64,
+    /// Bytes in each of these logs.
+    pub(super) older_logs: BTreeMap<CheckpointNumber, u64>,
 }
 
 pub(super) fn recover(
@@ -112,13 +114,21 @@ pub(super) fn recover(
     };
     let mut commit = header.commit;
     let mut logs = Vec::new();
-    let mut older_logs_bytes = 0;
+    let mut older_logs = BTreeMap::new();
     for (index, reader) in readers.iter().enumerate() {
-        let until = readers.get(index + 1).map(|next| next.header.start_commit);
-        let end = replay_references(reader.clone(), commit, until, &mut table, notes)?;
+        let mut reader = reader.clone();
+        let start = reader.header.start_commit;
+        if start > commit {
+            return Err(damaged(&reader, format!("starts after commit {start}, what is before it ends with {commit}")));
+        }
+        reader.start_after(commit);
+        let (end, is_whole) = replay_references(reader.clone(), &readers[index + 1..], &mut table, notes)?;
         commit = end.commit();
-        older_logs_bytes += end.offset();
-        logs.push((reader.clone(), commit));
+        older_logs.insert(reader.header.number, end.offset());
+        logs.push((reader, commit));
+        if !is_whole {
+            break;
+        }
     }
     if let Some(older) = older.filter(|older| older.checkpoint < header.checkpoint && !read_only)
         && let Err(error) = protect(fs, data, path, older, header, &mut table)
@@ -127,7 +137,7 @@ pub(super) fn recover(
     }
     // So far nothing but what the disk says.
     table.is_changed = false;
-    Ok(Recovered { header: header.clone(), header_copy, table, logs, next_log, commit, older_logs_bytes })
+    Ok(Recovered { header: header.clone(), header_copy, table, logs, next_log, commit, older_logs })
 }
 
 /// Loads the page map and reserves the places of all pages and nodes.
@@ -203,46 +213,60 @@ fn open_logs(
     Ok((readers, None))
 }
 
-/// Goes through one log, to `until` or its end, reserves the places that it names and maps their pages.
-/// `commit` is the last commit before it. Returns the reader at its end.
+/// Goes through one log, up to where those `later` go on, or to its end; reserves the places that it names and maps
+/// their pages. Returns the reader at its end, and whether what is in the later logs counts too.
+///
+/// A log and its successor are written at the same time for a moment, by commits of which none was acknowledged before
+/// the older log was durable. So where the older one ends too early, it has a torn tail as the last log may have, and the
+/// tail goes on in the newer one; unless that shows that the older one was durable.
 fn replay_references(
     mut reader: LogReader,
-    commit: CommitNumber,
-    until: Option<CommitNumber>,
+    later: &[LogReader],
     table: &mut PageTable,
     notes: &mut Vec<String>,
-) -> Result<LogReader> {
-    let start = reader.header.start_commit;
-    if start != commit {
-        return Err(damaged(&reader, format!("starts after commit {start}, what is before it ends with {commit}")));
+) -> Result<(LogReader, bool)> {
+    let mut next = None;
+    for log in later {
+        next = [next, log.first_commit()?].into_iter().flatten().min();
     }
-    while Some(reader.commit()) != until {
-        match (reader.next()?, until) {
-            (Stop::Commit(transaction), _) => {
+    let starts_later = later.iter().map(|log| log.header.start_commit).max();
+    let why = loop {
+        if next == Some(CommitNumber(reader.commit().0 + 1)) {
+            return Ok((reader, true));
+        }
+        match reader.next()? {
+            Stop::Commit(transaction) => {
                 for record in transaction.records {
                     apply_reference(&reader, &record, table)?;
                 }
             }
-            (Stop::End, None) => break,
-            (Stop::Torn(why), None) => {
-                if let Some(later) = reader.find_synced_frame()? {
-                    let what = format!("{why}; yet commit {later}, written after this was durable, is whole");
-                    return Err(damaged(&reader, what));
-                }
-                let (log, bytes, commit) = (reader.path.display(), reader.bytes_left(), reader.commit());
-                notes.push(format!(
-                    "{log}: {bytes} bytes after commit {commit} are no whole commit and were dropped ({why})"
-                ));
-                break;
-            }
-            (stop, Some(until)) => {
-                let why = if let Stop::Torn(why) = stop { why } else { "the log ends".to_string() };
-                let what = format!("{why} after commit {}, the next log starts after {until}", reader.commit());
-                return Err(damaged(&reader, what));
-            }
+            Stop::End if next.is_none() && starts_later <= Some(reader.commit()) => return Ok((reader, true)),
+            Stop::End => break "the log ends".to_string(),
+            Stop::Torn(why) => break why,
         }
+    };
+    let commit = reader.commit();
+    if let Some(start) = starts_later.filter(|start| *start > commit) {
+        let what = format!("{why} after commit {commit}, the next log starts after {start}");
+        return Err(damaged(&reader, what));
     }
-    Ok(reader)
+    let mut promised = reader.find_synced_frame()?;
+    for log in later {
+        promised = match promised {
+            Some(commit) => Some(commit),
+            None => log.find_synced_frame_after(&reader)?,
+        };
+    }
+    if let Some(promised) = promised {
+        let what = format!("{why}; yet commit {promised}, written after this was durable, is whole");
+        return Err(damaged(&reader, what));
+    }
+    let (log, bytes) = (reader.path.display(), reader.bytes_left());
+    let and_later = if next.is_some() { ", and all of the next log with them" } else { "" };
+    notes.push(format!(
+        "{log}: {bytes} bytes after commit {commit} are no whole commit and were dropped{and_later} ({why})"
+    ));
+    Ok((reader, false))
 }
 
 fn apply_reference(reader: &LogReader, record: &Record, table: &mut PageTable) -> Result<()> {

@@ -62,22 +62,18 @@ pub struct Stats {
 }
 
 impl Store {
-    /// Bytes in all logs. 0 in memory. A log that only the older header copy
-    /// needs counts too, but after an open only from the next checkpoint on.
+    /// Bytes in all logs. 0 in memory. Of the logs that an open found, those count that it replayed.
     ///
-    /// Cheap enough to ask after every commit: two numbers, no walk of the page map and no lock on it. Appends and
-    /// checkpoints hold the lock that it takes, so it waits while one is under way.
+    /// Cheap enough to ask after every commit: a few numbers, no walk of the page map and no lock on it.
     pub fn log_bytes(&self) -> u64 {
-        let journal = self.journal();
-        journal.older_logs_bytes + journal.writer.as_ref().map_or(0, |log| log.bytes())
+        self.journal().bytes_from(CheckpointNumber(0))
     }
 
     /// Bytes of log that the next open would replay: when there are many, a checkpoint is due. As cheap as
     /// [`Store::log_bytes`], of which it is a part.
     pub fn replay_bytes(&self) -> u64 {
         let journal = self.journal();
-        let older = journal.older_logs_bytes.saturating_sub(journal.checkpointed_logs_bytes);
-        older + journal.writer.as_ref().map_or(0, |log| log.bytes())
+        journal.bytes_from(journal.header.log)
     }
 
     /// Calls `visit` for each page that a commit or checkpoint named, as of now, in the order of their ids.

@@ -16,11 +16,14 @@ use rand::rngs::SmallRng;
 use rand::{Rng, RngCore, SeedableRng};
 use sinter_storage::testing::CrashingFileSystem;
 use sinter_storage::{
-    CheckpointWriter, Error, FileSystem, ObjectId, Options, PageId, PageKind, Record, RecordTag, Recovery, Result,
-    Store, Transaction,
+    CheckpointWriter, CommitNumber, Error, FileSystem, ObjectId, Options, PageId, PageKind, Record, RecordTag,
+    Recovery, Result, Store, Transaction,
 };
 
 pub(crate) const PATH: &str = "shop.sinter";
+
+/// Stands in the root instead of a page's seed.
+const IS_REWRITTEN: u64 = u64::MAX;
 
 /// The state: slots with values, and pages with what they contain.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +33,9 @@ pub(crate) struct Shelf {
     pub(crate) pages: BTreeMap<PageId, u64>,
     /// Where the state itself is kept: the root and the page of the slots. No part of what is promised.
     pub(crate) home: Option<[PageId; 2]>,
+    /// Pages that the last checkpoint kept though no commit had named them, as upper rooms do with what they rewrite. One
+    /// may do so later.
+    rewritten: Vec<PageId>,
 }
 
 impl PartialEq for Shelf {
@@ -51,13 +57,19 @@ impl Shelf {
     }
 
     /// The root: where the slots are, and the pages.
-    fn encode_root(&self, slots: PageId) -> Vec<u8> {
+    fn encode_root(&self, slots: PageId, rewritten: &[PageId]) -> Vec<u8> {
         let mut bytes = slots.0.to_le_bytes().to_vec();
-        for (page, seed) in &self.pages {
+        let pages = self.pages.iter().map(|(page, seed)| (page, *seed));
+        for (page, seed) in pages.chain(rewritten.iter().map(|page| (page, IS_REWRITTEN))) {
             bytes.extend(page.0.to_le_bytes());
             bytes.extend(seed.to_le_bytes());
         }
         bytes
+    }
+
+    /// The pages that the checkpoint before kept and that nobody needs any more.
+    fn outdated(&self) -> impl Iterator<Item = PageId> {
+        self.rewritten.iter().copied().filter(|page| !self.pages.contains_key(page))
     }
 
     fn load(store: &Store, root: PageId) -> Result<Shelf> {
@@ -66,7 +78,10 @@ impl Shelf {
         let mut bytes = &pinned[..];
         let slots_page = PageId(take_u64(&mut bytes));
         while !bytes.is_empty() {
-            shelf.pages.insert(PageId(take_u64(&mut bytes)), take_u64(&mut bytes));
+            match (PageId(take_u64(&mut bytes)), take_u64(&mut bytes)) {
+                (page, IS_REWRITTEN) => shelf.rewritten.push(page),
+                (page, seed) => drop(shelf.pages.insert(page, seed)),
+            }
         }
         let pinned = store.pin(slots_page)?;
         bytes = &pinned[..];
@@ -89,6 +104,7 @@ impl Shelf {
             RecordTag::ROW_GROUPS_ATTACHED => drop(self.pages.insert(PageId(record.object.0), take_u64(&mut payload))),
             RecordTag::CATALOG_DROP => {
                 self.pages.remove(&PageId(record.object.0));
+                self.rewritten.retain(|page| page.0 != record.object.0);
                 free.push(PageId(record.object.0));
             }
             other => panic!("a record nobody wrote: {other}"),
@@ -125,8 +141,11 @@ impl Shelf {
     pub(crate) fn check_no_leaks(&self, store: &Store) {
         let mut found = Vec::new();
         store.for_each_page(&mut |info| found.push(info.page));
-        let mut expected: Vec<_> = self.pages.keys().copied().chain(self.home.into_iter().flatten()).collect();
+        let rewritten = self.rewritten.iter().copied();
+        let mut expected: Vec<_> =
+            self.pages.keys().copied().chain(self.home.into_iter().flatten()).chain(rewritten).collect();
         expected.sort_unstable();
+        expected.dedup();
         assert_eq!(found, expected, "pages in the map, and pages that belong to somebody");
     }
 }
@@ -152,31 +171,59 @@ pub(crate) fn open(fs: Arc<dyn FileSystem>, options: Options) -> Result<(Store, 
 /// Runs a random workload and remembers what was promised.
 pub(crate) struct Workload {
     random: SmallRng,
-    /// The state after each acknowledged commit; the first is the state at the start.
+    /// The state after each commit that was appended; the first is the state at the start.
     pub(crate) states: Vec<Shelf>,
+    /// How many of these, but for the first, were acknowledged as durable.
+    acknowledged: usize,
+    /// The number of the last commit.
+    commit: CommitNumber,
     /// A commit that was under way when something failed: it may or may not count.
     pub(crate) in_doubt: Option<Shelf>,
     /// Pages written and not committed yet, with their seeds.
     loose: BTreeMap<PageId, u64>,
+    /// Whether each commit is made durable before the next.
+    is_careful: bool,
 }
 
 impl Workload {
     pub(crate) fn new(seed: u64, start: Shelf) -> Workload {
-        let (random, loose) = (SmallRng::seed_from_u64(seed), BTreeMap::new());
-        Workload { random, states: vec![start], in_doubt: None, loose }
+        Workload {
+            random: SmallRng::seed_from_u64(seed),
+            states: vec![start],
+            acknowledged: 0,
+            commit: CommitNumber(0),
+            in_doubt: None,
+            loose: BTreeMap::new(),
+            is_careful: false,
+        }
+    }
+
+    /// One that waits for each commit: then whatever is damaged, a commit behind it tells.
+    pub(crate) fn careful(seed: u64, start: Shelf) -> Workload {
+        Workload { is_careful: true, ..Workload::new(seed, start) }
     }
 
     pub(crate) fn shelf(&self) -> &Shelf {
         &self.states[self.states.len() - 1]
     }
 
-    /// Runs so many steps, or until something fails.
-    pub(crate) fn run(&mut self, store: &Store, steps: usize) -> Result<()> {
-        (0..steps).try_for_each(|_| self.step(store))
+    /// Whether a power loss may lead to this state: nothing acknowledged is missing, and nothing is there in part.
+    pub(crate) fn allows(&self, found: &Shelf) -> bool {
+        self.states[self.acknowledged..].contains(found) || self.in_doubt.as_ref() == Some(found)
     }
 
+    /// Runs so many steps, or until something fails.
+    pub(crate) fn run(&mut self, store: &Store, steps: usize) -> Result<()> {
+        (0..steps).try_for_each(|_| match self.random.random_range(0..100) {
+            0..90 => self.step(store),
+            90..94 => self.checkpoint(store),
+            _ => self.checkpoint_in_steps(store),
+        })
+    }
+
+    /// A step of those that may be taken while a checkpoint is under way.
     fn step(&mut self, store: &Store) -> Result<()> {
-        match self.random.random_range(0..100) {
+        match self.random.random_range(0..90) {
             0..45 => self.commit(store),
             45..70 => {
                 let seed = self.random.next_u64();
@@ -184,15 +231,20 @@ impl Workload {
                 self.loose.insert(page, seed);
                 Ok(())
             }
-            70..80 => {
+            70..78 => {
                 if let Some((page, _)) = self.loose.pop_first() {
                     store.free(page);
                 }
                 Ok(())
             }
-            80..90 => self.shelf().check_pages(store).map_err(Error::caller),
-            _ => self.checkpoint(store),
+            78..80 => store.sync_pages(),
+            _ => self.shelf().check_pages(store).map_err(Error::caller),
         }
+    }
+
+    /// A few steps, or none.
+    fn steps_meanwhile(&mut self, store: &Store) -> Result<()> {
+        (0..self.random.random_range(0..6)).try_for_each(|_| self.step(store))
     }
 
     /// A few changes of slots, pages put on the shelf and taken off, as one commit.
@@ -223,33 +275,79 @@ impl Workload {
         let mut free = Vec::new();
         records.iter().for_each(|record| after.apply(record, &mut free));
         self.in_doubt = Some(after.clone());
-        store.commit(&records, &pages)?;
+        self.commit = store.append(&records, &pages)?;
         self.in_doubt = None;
         self.states.push(after);
         free.into_iter().for_each(|page| store.free(page));
+        // Else a later commit makes it durable, or none.
+        if self.is_careful || self.random.random_bool(0.6) {
+            store.make_durable(self.commit)?;
+            self.acknowledged = self.states.len() - 1;
+        }
         Ok(())
     }
 
+    /// A checkpoint step by step: others write, commit and free before its cut, after it, and while it is written; some
+    /// checkpoints are given up.
+    fn checkpoint_in_steps(&mut self, store: &Store) -> Result<()> {
+        let prepared = store.prepare_checkpoint()?;
+        self.steps_meanwhile(store)?;
+        if self.random.random_bool(0.1) {
+            return Ok(());
+        }
+        let checkpoint = prepared.cut()?;
+        assert!(checkpoint.commit() == store.last_commit());
+        let (shelf, choice, mut home) = self.begin_home();
+        self.steps_meanwhile(store)?;
+        if self.random.random_bool(0.1) {
+            return Ok(());
+        }
+        let is_given_up = self.random.random_bool(0.1);
+        let result = checkpoint.finish(|writer| {
+            self.steps_meanwhile(store)?;
+            let loose = self.loose.keys().copied();
+            let kept: Vec<_> = loose.filter(|page| page.0 % 3 == 0 && !shelf.rewritten.contains(page)).collect();
+            kept.iter().try_for_each(|page| writer.keep(*page))?;
+            let root = put_home(store, writer, &shelf, choice, kept, &mut home)?;
+            self.steps_meanwhile(store)?;
+            if is_given_up { Err(Error::caller("given up on purpose")) } else { Ok(root) }
+        });
+        match result {
+            Err(Error::Caller(why)) if why.to_string() == "given up on purpose" => Ok(()),
+            other => other.map(|()| self.moved(home)),
+        }
+    }
+
+    /// What a checkpoint of the state at this moment starts from.
+    fn begin_home(&mut self) -> (Shelf, u32, Option<Home>) {
+        let shelf = self.shelf().clone();
+        self.loose.retain(|page, _| shelf.outdated().all(|outdated| outdated != *page));
+        (shelf, self.random.random_range(0..8), None)
+    }
+
     pub(crate) fn checkpoint(&mut self, store: &Store) -> Result<()> {
-        let (shelf, choice, mut home) = (self.shelf().clone(), self.random.random_range(0..8), None);
-        store.checkpoint(|writer| put_home(store, writer, &shelf, choice, &mut home))?;
+        let (shelf, choice, mut home) = self.begin_home();
+        store.checkpoint(|writer| put_home(store, writer, &shelf, choice, Vec::new(), &mut home))?;
         self.moved(home);
         Ok(())
     }
 
     pub(crate) fn close(&mut self, store: &Store) -> Result<()> {
-        let (shelf, choice, mut home) = (self.shelf().clone(), self.random.random_range(0..8), None);
-        store.close(|writer| put_home(store, writer, &shelf, choice, &mut home))?;
+        let (shelf, choice, mut home) = self.begin_home();
+        store.close(|writer| put_home(store, writer, &shelf, choice, Vec::new(), &mut home))?;
         self.moved(home);
         Ok(())
     }
 
-    fn moved(&mut self, home: Option<[PageId; 2]>) {
-        if let Some(shelf) = self.states.last_mut().filter(|_| home.is_some()) {
-            shelf.home = home;
+    fn moved(&mut self, home: Option<Home>) {
+        if let (Some(shelf), Some((home, kept))) = (self.states.last_mut(), home) {
+            (shelf.home, shelf.rewritten) = (Some(home), kept);
         }
     }
 }
+
+/// Where a checkpoint put the state: root and slots, and what it kept beside them.
+type Home = ([PageId; 2], Vec<PageId>);
 
 /// Writes root and slots, each in one of the ways there are: as a new page or a new version of the old one, through the
 /// checkpoint or before it.
@@ -258,8 +356,10 @@ fn put_home(
     writer: &mut CheckpointWriter<'_>,
     shelf: &Shelf,
     choice: u32,
-    home: &mut Option<[PageId; 2]>,
+    kept: Vec<PageId>,
+    home: &mut Option<Home>,
 ) -> Result<PageId> {
+    shelf.outdated().for_each(|page| writer.free(page));
     let [old_root, old_slots] = [0, 1].map(|index| shelf.home.map(|home| home[index]));
     let slots = if choice & 1 == 0 {
         let slots = store.write_page(PageKind::TABLE_ROOT, &shelf.encode_slots())?;
@@ -281,8 +381,8 @@ fn put_home(
             None => writer.put(None, PageKind::CATALOG, b"a first version")?,
         }
     };
-    writer.put(Some(root), PageKind::CATALOG, &shelf.encode_root(slots))?;
-    *home = Some([root, slots]);
+    writer.put(Some(root), PageKind::CATALOG, &shelf.encode_root(slots, &kept))?;
+    *home = Some(([root, slots], kept));
     Ok(root)
 }
 
@@ -294,7 +394,7 @@ pub(crate) fn record(tag: RecordTag, object: u64, payload: Vec<u8>) -> Record {
 pub(crate) fn unclosed(seed: u64, steps: usize) -> (CrashingFileSystem, Workload) {
     let fs = CrashingFileSystem::new();
     let (store, _) = open(Arc::new(fs.clone()), Options::default()).unwrap();
-    let mut workload = Workload::new(seed, Shelf::default());
+    let mut workload = Workload::careful(seed, Shelf::default());
     workload.run(&store, steps).unwrap();
     (fs, workload)
 }

@@ -9,7 +9,7 @@ use sinter_storage::fs::{LockKind, LockOutcome, OpenMode};
 use sinter_storage::testing::CrashingFileSystem;
 use sinter_storage::{File, FileSystem};
 
-/// A [`CrashingFileSystem`] on which the syncs of files whose names contain a word can be held. Clones are the same disk.
+/// A [`CrashingFileSystem`] on which the syncs of one file can be held. Clones are the same disk.
 #[derive(Debug, Clone)]
 pub(crate) struct SlowDisk {
     pub(crate) disk: CrashingFileSystem,
@@ -24,7 +24,7 @@ struct Gate {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Syncs of files whose names contain this are held.
+    /// The file whose syncs are held.
     held: Option<&'static str>,
     waiting: usize,
     /// Syncs that were let through, by the file's name.
@@ -36,9 +36,9 @@ impl SlowDisk {
         SlowDisk { disk: CrashingFileSystem::new(), gate: Arc::default() }
     }
 
-    /// From now on syncs of files whose names contain `word` do not end, nor begin their work.
-    pub(crate) fn hold(&self, word: &'static str) {
-        self.gate.state.lock().unwrap().held = Some(word);
+    /// From now on syncs of this file do not end, nor begin their work.
+    pub(crate) fn hold(&self, name: &'static str) {
+        self.gate.state.lock().unwrap().held = Some(name);
     }
 
     /// Lets all go on.
@@ -108,14 +108,13 @@ impl File for SlowFile {
 
     fn sync(&self) -> io::Result<()> {
         let mut state = self.gate.state.lock().unwrap();
-        state.waiting += 1;
-        self.gate.changed.notify_all();
-        state = self
-            .gate
-            .changed
-            .wait_while(state, |state| state.held.is_some_and(|word| self.name.contains(word)))
-            .unwrap();
-        state.waiting -= 1;
+        if state.held == Some(&self.name) {
+            state.waiting += 1;
+            self.gate.changed.notify_all();
+            let held = |state: &mut State| state.held == Some(&self.name);
+            state = self.gate.changed.wait_while(state, held).unwrap();
+            state.waiting -= 1;
+        }
         state.done.push(self.name.clone());
         // What was written until now is made durable, and what comes later is not.
         self.file.sync()
