@@ -13,7 +13,7 @@ use sinter_storage::log::{
 };
 use sinter_storage::testing::CrashingFileSystem;
 use sinter_storage::{Error, Options, RecordTag, Store};
-use support::{closed, found, newest_log, open, record, unclosed};
+use support::{closed, found, log_bytes, newest_log, open, record, unclosed};
 
 /// Where in the log a commit's only value starts, from where the commit does.
 const VALUE_AT: usize = FRAME_HEADER_BYTES + RECORD_HEADER_BYTES;
@@ -41,7 +41,7 @@ impl Carrying {
         let (store, _) = open(Arc::new(fs.clone()), Options::default()).unwrap();
         (1..=3).for_each(|slot| commit(&store, slot, &[slot as u8; 100]));
         let (before, log) = (slots(&fs), newest_log(&fs));
-        let so_far = fs.bytes(&log);
+        let so_far = log_bytes(&fs, &log);
         let mut value = value(&so_far);
         // So that the frames in it are whole though the commit's last bytes are not.
         value.extend([0; 64]);
@@ -51,7 +51,7 @@ impl Carrying {
 
     /// The log with that commit torn in one way or another, the value mostly there.
     fn torn(&self) -> Vec<(&'static str, Vec<u8>)> {
-        let whole = self.fs.bytes(&self.log);
+        let whole = log_bytes(&self.fs, &self.log);
         let (start, end) = (self.start, whole.len());
         let with = |change: &dyn Fn(&mut Vec<u8>)| {
             let mut bytes = whole.clone();
@@ -118,7 +118,7 @@ fn a_frame_of_the_same_log_from_another_place() {
 fn a_log_of_another_database() {
     for seed in 0..10 {
         let (other, _) = unclosed(seed, 80);
-        let other = other.bytes(&newest_log(&other));
+        let other = log_bytes(&other, &newest_log(&other));
         Carrying::new(CrashingFileSystem::new(), |_| other.clone()).assert_dropped();
     }
 }
@@ -133,14 +133,14 @@ fn a_log_from_another_life_of_the_same_database() {
     (1..=9).for_each(|slot| commit(&store, slot, &[slot as u8; 100]));
     drop(store);
     let log = newest_log(&lived);
-    let lived = lived.bytes(&log);
+    let lived = log_bytes(&lived, &log);
     let restored = Carrying::new(backup, |log| {
         assert_eq!(log[..LOG_NONCE_AT], lived[..LOG_NONCE_AT], "the same log, but for the nonce");
         assert_ne!(log[..HEADER_BYTES], lived[..HEADER_BYTES]);
         lived[log.len() + VALUE_AT..].to_vec()
     });
     assert_eq!(restored.log, log);
-    let (from, bytes) = (restored.start + VALUE_AT, restored.fs.bytes(&log));
+    let (from, bytes) = (restored.start + VALUE_AT, log_bytes(&restored.fs, &log));
     assert_eq!(bytes[from..lived.len()], lived[from..], "each byte in its old place");
     restored.assert_dropped();
 }
@@ -149,16 +149,16 @@ fn a_log_from_another_life_of_the_same_database() {
 #[test]
 fn a_later_commit_behind_it_is_still_found() {
     let (other, _) = unclosed(1, 80);
-    let other = other.bytes(&newest_log(&other));
+    let other = log_bytes(&other, &newest_log(&other));
     let fs = CrashingFileSystem::new();
     let (store, _) = open(Arc::new(fs.clone()), Options::default()).unwrap();
     commit(&store, 1, b"whole");
     let log = newest_log(&fs);
-    let start = fs.bytes(&log).len();
+    let start = log_bytes(&fs, &log).len();
     commit(&store, 2, &other);
     commit(&store, 3, b"promised");
     drop(store);
-    let mut bytes = fs.bytes(&log);
+    let mut bytes = log_bytes(&fs, &log);
     bytes[start] ^= 1;
     fs.put(&log, bytes);
     let error = found(&fs).unwrap_err();

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sinter_storage::fs::{LockKind, LockOutcome, OpenMode};
 use sinter_storage::testing::{CrashingFileSystem, Fault};
 use sinter_storage::{File, FileSystem, Options, Result};
-use support::{PATH, Shelf, Workload, closed, found, newest_log, open, unclosed};
+use support::{PATH, Shelf, Workload, closed, found, log_bytes, newest_log, open, unclosed};
 
 /// A disk that fails one call. Unlike those of [`CrashingFileSystem`], calls that only read are counted and fail too.
 #[derive(Debug, Clone)]
@@ -107,7 +107,7 @@ fn databases() -> Vec<(&'static str, CrashingFileSystem)> {
     let (closed, _) = closed(5, 60);
     // One that was left with several logs, and commits in the last of them.
     let lives = (0..).map(|seed| unclosed(seed, 100).0);
-    let mut logs = lives.filter(|fs| fs.files().len() > 2 && fs.bytes(&newest_log(fs)).len() > 10_000);
+    let mut logs = lives.filter(|fs| fs.files().len() > 2 && log_bytes(fs, &newest_log(fs)).len() > 10_000);
     let unclosed = logs.next().expect("seeds do not end");
     let with = |path: &Path, change: &dyn Fn(&mut Vec<u8>)| {
         let fs = unclosed.copy();
@@ -117,11 +117,12 @@ fn databases() -> Vec<(&'static str, CrashingFileSystem)> {
         fs
     };
     let log = newest_log(&unclosed);
+    let end = log_bytes(&unclosed, &log).len();
     let number: u64 = log.extension().unwrap().to_str().unwrap().parse().unwrap();
     let next_log = log.with_extension((number + 1).to_string());
     vec![
         ("closed", closed),
-        ("a torn tail", with(&log, &|bytes| bytes.truncate(bytes.len() - 1))),
+        ("a torn tail", with(&log, &|bytes| bytes.truncate(end - 1))),
         ("one header copy rotten", with(Path::new(PATH), &|bytes| bytes[60] ^= 1)),
         ("the other header copy rotten", with(Path::new(PATH), &|bytes| bytes[4096 + 60] ^= 1)),
         ("the creation of a log cut short", with(&next_log, &|bytes| bytes.extend(b"Sint"))),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use sinter_storage::testing::{Call, CrashingFileSystem, Fault};
 use sinter_storage::{CheckpointWriter, Error, Options, PageId, PageKind, Record, RecordTag, Result, Store};
 use support::slow_disk::SlowDisk;
-use support::{PATH, open, record};
+use support::{PATH, log_bytes, open, record};
 
 fn slot(slot: u64) -> [Record; 1] {
     [record(RecordTag::ROWS_INSERTED, slot, vec![slot as u8; 100])]
@@ -140,7 +140,7 @@ fn a_tail_may_go_over_into_the_next_log() {
     let (store, _) = open(Arc::new(fs.clone()), Options::default()).unwrap();
     store.commit(&slot(1), &[]).unwrap();
     let prepared = store.prepare_checkpoint().unwrap();
-    let whole = fs.bytes(Path::new("shop.sinter-log.0")).len();
+    let whole = log_bytes(&fs, Path::new("shop.sinter-log.0")).len();
     store.append(&slot(2), &[]).unwrap();
     store.append(&slot(3), &[]).unwrap();
     let checkpoint = prepared.cut().unwrap();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sinter_storage::testing::CrashingFileSystem;
 use sinter_storage::{Error, Options};
-use support::{PATH, Shelf, Workload, closed, found, newest_log, open, unclosed};
+use support::{PATH, Shelf, Workload, closed, found, log_bytes, newest_log, open, unclosed};
 
 fn with_flipped(fs: &CrashingFileSystem, path: &Path, at: usize) -> CrashingFileSystem {
     let copy = fs.copy();
@@ -21,7 +21,7 @@ fn with_flipped(fs: &CrashingFileSystem, path: &Path, at: usize) -> CrashingFile
 fn with_a_long_log() -> (CrashingFileSystem, Workload, PathBuf) {
     let lives = (0..).map(|seed| unclosed(seed, 60));
     let mut logs = lives.map(|(fs, workload)| (newest_log(&fs), fs, workload));
-    let (log, fs, workload) = logs.find(|(log, fs, _)| fs.bytes(log).len() > 30_000).expect("seeds do not end");
+    let (log, fs, workload) = logs.find(|(log, fs, _)| log_bytes(fs, log).len() > 30_000).expect("seeds do not end");
     (fs, workload, log)
 }
 
@@ -69,7 +69,7 @@ fn in_the_file() {
 #[test]
 fn in_the_log() {
     let (fs, workload, log) = with_a_long_log();
-    let bytes = fs.bytes(&log).len();
+    let bytes = log_bytes(&fs, &log).len();
     let before_last = &workload.states[workload.states.len() - 2];
     let (mut named, mut tail) = (0, 0);
     for at in (0..bytes).step_by((bytes / 1000).max(1)).chain(0..64) {
@@ -90,10 +90,46 @@ fn in_the_log() {
     assert!(named > tail);
 }
 
+/// Behind the log are zeros. Whatever else is found there is told, and costs nothing.
+#[test]
+fn behind_the_log() {
+    let (fs, workload, log) = with_a_long_log();
+    let (start, end) = (log_bytes(&fs, &log).len(), fs.bytes(&log).len());
+    assert!(end - start > 1000 && fs.bytes(&log)[start..].iter().all(|byte| *byte == 0));
+    assert_eq!(found(&fs.copy()).unwrap().1, [""; 0]);
+    for at in (start..end).step_by((end - start) / 100).chain([start, end - 1]) {
+        let (shelf, notes) = found(&with_flipped(&fs, &log, at)).unwrap();
+        assert!(shelf == *workload.shelf(), "byte {at}: a wrong answer");
+        assert!(notes[0].contains("were dropped"), "{notes:?}");
+    }
+}
+
+/// Zeros that stand where commits were promised are not taken for the end of the log.
+#[test]
+fn zeros_in_the_log() {
+    let (fs, _, log) = with_a_long_log();
+    let bytes = log_bytes(&fs, &log);
+    let frame_bytes = |at: usize| 24 + u32::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
+    let starts: Vec<usize> =
+        std::iter::successors(Some(64), |at| Some(at + frame_bytes(*at)).filter(|next| *next < bytes.len())).collect();
+    assert!(starts.len() > 10);
+    for (index, start) in starts[..starts.len() - 1].iter().enumerate() {
+        let last = starts.len() - 1 - index % 3;
+        for end in [starts[index + 1], starts[last.max(index + 1)]] {
+            let damaged = fs.copy();
+            let mut bytes = fs.bytes(&log);
+            bytes[*start..end].fill(0);
+            damaged.put(&log, bytes);
+            let error = found(&damaged).unwrap_err();
+            assert!(matches!(error, Error::DamagedLog { offset, .. } if offset == *start as u64), "{error}");
+        }
+    }
+}
+
 #[test]
 fn a_log_cut_anywhere_gives_a_prefix_of_the_commits() {
     let (fs, workload, log) = with_a_long_log();
-    let whole = fs.bytes(&log);
+    let whole = log_bytes(&fs, &log);
     let mut last_index = 0;
     for length in (64..whole.len()).step_by(101) {
         let cut = fs.copy();

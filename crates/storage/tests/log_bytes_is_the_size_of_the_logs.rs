@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use sinter_storage::testing::CrashingFileSystem;
 use sinter_storage::{Options, Store};
-use support::{PATH, Shelf, Workload, open};
+use support::{PATH, Shelf, Workload, log_bytes, open};
 
+/// Without the zeros that are kept behind them.
 fn bytes_of_logs(fs: &CrashingFileSystem) -> u64 {
     let logs = fs.files().into_iter().filter(|path| path != Path::new(PATH));
-    logs.map(|path| fs.bytes(&path).len() as u64).sum()
+    logs.map(|path| log_bytes(fs, &path).len() as u64).sum()
 }
 
 #[test]

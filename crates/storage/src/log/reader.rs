@@ -42,7 +42,7 @@ pub(crate) struct LogReader {
 pub(crate) enum Stop {
     /// A whole commit.
     Commit(Transaction),
-    /// The log ends, right after a whole commit.
+    /// The log ends, right after a whole commit; what follows, if anything, is zeros.
     End,
     /// What follows the last whole commit is none; why.
     Torn(String),
@@ -121,7 +121,7 @@ impl LogReader {
         let commit = CommitNumber(self.commit.0.saturating_add(1));
         let (mut offset, mut previous) = (self.offset, self.previous);
         let (mut bytes, mut records, mut payload) = (Vec::new(), Vec::new(), Vec::new());
-        if offset == self.length {
+        if self.is_zero_from(offset)? {
             return Ok(Stop::End);
         }
         let mut total_bytes = 0;
@@ -199,6 +199,21 @@ impl LogReader {
             start += (bytes - FRAME_HEADER_BYTES + 1) as u64;
         }
         Ok(None)
+    }
+
+    /// Whether nothing but zeros follows, up to the end of the file. The first bytes of a frame say no.
+    fn is_zero_from(&self, mut offset: u64) -> Result<bool> {
+        let mut buffer = vec![0; FRAME_HEADER_BYTES];
+        while offset < self.length {
+            let bytes = buffer.len().min((self.length - offset) as usize);
+            self.read(offset, &mut buffer[..bytes])?;
+            if buffer[..bytes].iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            offset += bytes as u64;
+            buffer.resize(SEARCH_WINDOW_BYTES.min((self.length - offset) as usize), 0);
+        }
+        Ok(true)
     }
 
     /// Reads and checks one frame by itself.

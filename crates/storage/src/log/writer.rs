@@ -1,4 +1,8 @@
 //! Appending commits to a log.
+//!
+//! A sync of a file that has grown, or whose blocks are new, costs most file systems a commit of their own journal; one
+//! of bytes that were there before does not. So where each commit is synced the file is kept longer than the log, by zeros.
+//! They are written: with a hole, each of its blocks would be new once more.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,6 +14,15 @@ use super::header::{HEADER_BYTES, LogHeader};
 use crate::fs::{File, FileSystem, OpenMode};
 use crate::ids::{CheckpointNumber, CommitNumber};
 
+/// The zeros behind the log are as many as its bytes, so that writing them is rare and small logs stay small...
+const ZEROS_BYTES_MIN: u64 = 64 << 10;
+/// ... and at most so many, since the commit that comes to their end writes the next ones.
+const ZEROS_BYTES_MAX: u64 = 4 << 20;
+/// A commit of more bytes than this takes so long to write that it does not matter what its sync costs.
+const SMALL_COMMIT_BYTES_MAX: u64 = ZEROS_BYTES_MIN;
+
+static ZEROS: [u8; ZEROS_BYTES_MIN as usize] = [0; ZEROS_BYTES_MIN as usize];
+
 /// The log that commits go to. Not shared: the journal's lock guards it. Its [`LogFile`] is: syncing needs no lock.
 #[derive(Debug)]
 pub(crate) struct LogWriter {
@@ -18,6 +31,10 @@ pub(crate) struct LogWriter {
     header_checksum: u32,
     offset: u64,
     previous: u32,
+    /// Up to where the file was filled with zeros, if that is behind the offset.
+    zeros_end: u64,
+    /// Whether there was no space for zeros.
+    is_disk_full: bool,
     /// Whether header and directory entry were synced before the first commit was appended.
     pub(crate) is_created_durably: bool,
 }
@@ -58,6 +75,8 @@ impl LogWriter {
             header_checksum,
             offset: HEADER_BYTES as u64,
             previous: header_checksum,
+            zeros_end: HEADER_BYTES as u64,
+            is_disk_full: false,
             is_created_durably: false,
         })
     }
@@ -70,7 +89,7 @@ impl LogWriter {
         &self.file
     }
 
-    /// Bytes in the log.
+    /// Bytes in the log, without the zeros behind it.
     pub(crate) fn bytes(&self) -> u64 {
         self.offset
     }
@@ -88,12 +107,39 @@ impl LogWriter {
         let synced = if all_before_is_durable && self.is_created_durably { IS_SYNCED } else { 0 };
         let Err(error) = self.append_frames(commit, records, IS_FIRST | synced) else { return Ok(()) };
         (self.offset, self.previous) = (offset, previous);
-        match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded if self.file.file.set_length(offset).is_ok() => {
-                Err(AppendError::Undone(error))
-            }
-            _ => Err(AppendError::Unknown(error)),
+        if is_disk_full(&error) && self.cut().is_ok() {
+            return Err(AppendError::Undone(error));
         }
+        Err(AppendError::Unknown(error))
+    }
+
+    /// Writes zeros behind the log, where a commit of so many bytes has come to the end of those that were there, and is
+    /// small. A full disk is no failure: the log does without.
+    pub(crate) fn write_zeros(&mut self, commit_bytes: u64) -> io::Result<()> {
+        if self.offset < self.zeros_end || self.is_disk_full || commit_bytes > SMALL_COMMIT_BYTES_MAX {
+            return Ok(());
+        }
+        let end = self.offset + self.offset.clamp(ZEROS_BYTES_MIN, ZEROS_BYTES_MAX);
+        let mut at = self.offset;
+        while at < end {
+            let zeros = &ZEROS[..ZEROS.len().min((end - at) as usize)];
+            match self.file.file.write_at(at, &[zeros]) {
+                Err(error) if is_disk_full(&error) => {
+                    self.is_disk_full = true;
+                    return self.cut();
+                }
+                written => written?,
+            }
+            at += zeros.len() as u64;
+        }
+        self.zeros_end = end;
+        Ok(())
+    }
+
+    /// Cuts off what is behind the log.
+    fn cut(&mut self) -> io::Result<()> {
+        self.zeros_end = self.offset;
+        self.file.file.set_length(self.offset)
     }
 
     fn append_frames(&mut self, commit: CommitNumber, records: &[RecordRef<'_>], mut flags: u32) -> io::Result<()> {
@@ -125,4 +171,8 @@ impl LogWriter {
         self.previous = frame.checksum;
         Ok(())
     }
+}
+
+fn is_disk_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

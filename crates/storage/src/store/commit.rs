@@ -173,11 +173,16 @@ impl Store {
             });
             let all: Vec<RecordRef<'_>> = references.chain(upper).collect();
             let log = self.log_writer(journal)?;
+            let bytes_before = log.bytes();
             let all_before_is_durable = self.durable_commit() == self.last_commit();
             log.append(commit, &all, all_before_is_durable).map_err(|error| match error {
                 AppendError::Undone(error) => failed(&log.file().path, "writing to the log")(error),
                 AppendError::Unknown(error) => self.poison(&log.file().path, "writing to the log", error),
             })?;
+            if self.synchronous() == Synchronous::Full {
+                let written = log.write_zeros(log.bytes() - bytes_before);
+                written.map_err(|error| self.poison(&log.file().path, "letting the log grow", error))?;
+            }
         }
         let mut table = self.pages_mut();
         pages.iter().for_each(|page| table.adopt(*page, &*self.data));

@@ -95,6 +95,11 @@ impl Store {
             self.sync_directory()?;
             writer.is_created_durably = true;
         }
+        if self.synchronous() == Synchronous::Full {
+            // Only now, so that a log whose header is torn is short. The sync is the first commit's if it does not wait.
+            writer.write_zeros(0).map_err(|error| self.poison(&path, "letting the log grow", error))?;
+            writer.file().sync().map_err(|error| self.poison(&path, "syncing a new log", error))?;
+        }
         Ok(writer)
     }
 

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use rand::rngs::SmallRng;
 use rand::{Rng, RngCore, SeedableRng};
+use sinter_storage::log::{FRAME_HEADER_BYTES, HEADER_BYTES};
 use sinter_storage::testing::CrashingFileSystem;
 use sinter_storage::{
     CheckpointWriter, CommitNumber, Error, FileSystem, ObjectId, Options, PageId, PageKind, Record, RecordTag,
@@ -421,4 +422,17 @@ pub(crate) fn found(fs: &CrashingFileSystem) -> Result<(Shelf, Vec<String>), Err
 pub(crate) fn newest_log(fs: &CrashingFileSystem) -> PathBuf {
     let number = |path: &PathBuf| path.extension().and_then(|n| n.to_str()?.parse::<u64>().ok());
     fs.files().into_iter().filter(|path| number(path).is_some()).max_by_key(number).expect("there is a log")
+}
+
+/// A log without the zeros that are kept behind it.
+pub(crate) fn log_bytes(fs: &CrashingFileSystem, log: &Path) -> Vec<u8> {
+    let mut bytes = fs.bytes(log);
+    let mut end = HEADER_BYTES.min(bytes.len());
+    while let Some(length) =
+        bytes.get(end..end + FRAME_HEADER_BYTES).filter(|frame| frame.iter().any(|byte| *byte != 0))
+    {
+        end += FRAME_HEADER_BYTES + u32::from_le_bytes(*length.first_chunk().expect("four bytes")) as usize;
+    }
+    bytes.truncate(end);
+    bytes
 }
