@@ -108,9 +108,20 @@ impl LogReader {
         self.offset
     }
 
-    /// Bytes after the last whole commit.
-    pub(crate) fn bytes_left(&self) -> u64 {
-        self.length - self.offset
+    /// Bytes after the last whole commit, without the zeros behind them.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(crate) fn tail_bytes(&self) -> Result<u64> {
+        let mut buffer = vec![0; SEARCH_WINDOW_BYTES.min((self.length - self.offset) as usize)];
+        let (mut offset, mut end) = (self.offset, self.offset);
+        while offset < self.length {
+            let bytes = buffer.len().min((self.length - offset) as usize);
+            self.read(offset, &mut buffer[..bytes])?;
+            end = buffer[..bytes].iter().rposition(|byte| *byte != 0).map_or(end, |at| offset + at as u64 + 1);
+            offset += bytes as u64;
+        }
+        Ok(end - self.offset)
     }
 
     /// The next commit, if there is a whole one. After anything else, the reader stays where it is.

@@ -19,7 +19,6 @@
 //! One checkpoint at a time: the next one waits in step 1. One that is given up half way, before step 5, leaves the
 //! places that it took free, the pages that it kept as they were, and the logs as they are.
 
-use std::mem;
 use std::sync::{MutexGuard, PoisonError};
 
 use super::journal::Journal;
@@ -123,7 +122,7 @@ impl<'a> Checkpoint<'a> {
         number: CheckpointNumber,
     ) -> Checkpoint<'a> {
         let mut table = store.pages_mut();
-        let before_cut = mem::replace(&mut table.epoch, number);
+        let before_cut = std::mem::replace(&mut table.epoch, number);
         table.since_cut = Some(SinceCut::default());
         let commit = store.last_commit();
         let writer = CheckpointWriter {
@@ -157,9 +156,11 @@ impl<'a> Checkpoint<'a> {
     pub fn finish(mut self, write: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<PageId>) -> Result<()> {
         let store = self.store;
         let Some(writer) = &mut self.writer else { return Ok(()) };
+        // Step 3; the rest follows.
         if store.synchronous() != Synchronous::Off {
             store.sync_logs_to(self.commit)?;
         }
+
         let header = store.write_checkpoint(writer, Purpose::GoOn, write)?;
         let fallback = writer.header.checkpoint;
         self.publish(&mut store.journal(), header);
@@ -176,6 +177,8 @@ impl<'a> Checkpoint<'a> {
         let Some(writer) = &mut self.writer else { return Ok(()) };
         let header = self.store.write_checkpoint(writer, Purpose::Close, write)?;
         self.publish(journal, header);
+        // The file holds all commits now, whatever became of the log.
+        self.store.log_sync.advance(self.commit.0);
         Ok(())
     }
 
@@ -342,8 +345,6 @@ impl Store {
 
     fn publish_under(&self, journal: &mut Journal, header: Header, writer: CheckpointWriter<'_>) {
         let fallback = writer.header.checkpoint;
-        // The checkpoint holds these commits, whatever becomes of the logs before it.
-        self.log_sync.advance(header.commit.0);
         journal.header = header;
         journal.header_copy = older_copy(writer.header_copy);
         journal.older_logs = journal.older_logs.split_off(&fallback);

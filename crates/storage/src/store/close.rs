@@ -13,7 +13,8 @@ use crate::options::Synchronous;
 impl Store {
     /// Writes a last checkpoint, if anything changed since the one before, removes the logs, cuts the file to what is
     /// used, and lets others in. Pages that no commit named and `write` does not keep are gone. Whatever `synchronous`
-    /// says, all is durable on return.
+    /// says, all is durable on return. Commits wait meanwhile; so `write` must not commit, nor ask for
+    /// [`Store::log_bytes`] or [`Store::stats`].
     ///
     /// # Errors
     /// As [`Store::checkpoint`]. The store is then still open, or poisoned; dropping it loses nothing that was

@@ -148,14 +148,17 @@ impl Store {
     /// durable then. To be called by the leader of `log_sync` only.
     fn sync_logs(&self) -> Result<u64> {
         self.check_poison()?;
-        let (logs, commit) = {
-            let mut journal = self.journal();
-            let mut logs = std::mem::take(&mut journal.unsynced_logs);
-            logs.extend(journal.writer.as_ref().map(|log| log.file().clone()));
-            (logs, self.last_commit())
+        let (older, newest, commit) = {
+            let journal = self.journal();
+            let newest = journal.writer.as_ref().map(|log| log.file().clone());
+            (journal.unsynced_logs.clone(), newest, self.last_commit())
         };
-        for log in logs {
+        for log in older.iter().chain(&newest) {
             log.sync().map_err(|error| self.poison(&log.path, "syncing the log", error))?;
+        }
+        if let Some(last) = older.last() {
+            // Not before: who finds it empty takes all logs but the newest for durable.
+            self.journal().unsynced_logs.retain(|log| log.number > last.number);
         }
         Ok(commit.0)
     }

@@ -261,7 +261,7 @@ fn replay_references(
         let what = format!("{why}; yet commit {promised}, written after this was durable, is whole");
         return Err(damaged(&reader, what));
     }
-    let (log, bytes) = (reader.path.display(), reader.bytes_left());
+    let (log, bytes) = (reader.path.display(), reader.tail_bytes()?);
     let and_later = if next.is_some() { ", and all of the next log with them" } else { "" };
     notes.push(format!(
         "{log}: {bytes} bytes after commit {commit} are no whole commit and were dropped{and_later} ({why})"

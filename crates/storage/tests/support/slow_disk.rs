@@ -4,10 +4,14 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use sinter_storage::fs::{LockKind, LockOutcome, OpenMode};
 use sinter_storage::testing::CrashingFileSystem;
 use sinter_storage::{File, FileSystem};
+
+/// How long a test waits for what must come, and holds what it has forgotten to release.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A [`CrashingFileSystem`] on which the syncs of one file can be held. Clones are the same disk.
 #[derive(Debug, Clone)]
@@ -50,7 +54,8 @@ impl SlowDisk {
     /// Returns when so many syncs are held.
     pub(crate) fn wait_for_held(&self, count: usize) {
         let state = self.gate.state.lock().unwrap();
-        drop(self.gate.changed.wait_while(state, |state| state.waiting < count).unwrap());
+        let waited = self.gate.changed.wait_timeout_while(state, PATIENCE, |state| state.waiting < count).unwrap();
+        assert!(!waited.1.timed_out(), "nobody syncs that file");
     }
 
     /// The names of the files that were synced since the last call, in order.
@@ -112,7 +117,7 @@ impl File for SlowFile {
             state.waiting += 1;
             self.gate.changed.notify_all();
             let held = |state: &mut State| state.held == Some(&self.name);
-            state = self.gate.changed.wait_while(state, held).unwrap();
+            state = self.gate.changed.wait_timeout_while(state, PATIENCE, held).unwrap().0;
             state.waiting -= 1;
         }
         state.done.push(self.name.clone());
