@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinter_storage::testing::CrashingFileSystem;
-use sinter_storage::{CheckpointWriter, Error, Options, PageKind};
-use support::{PATH, Shelf, Workload, found, open, unclosed};
+use sinter_storage::{CheckpointWriter, Error, Options, PageKind, RecordTag};
+use support::{PATH, Shelf, Workload, found, open, record, unclosed};
 
 const COPIES: [usize; 2] = [0, 4096];
 
@@ -110,6 +110,29 @@ fn a_page_that_was_kept_before_it_was_committed() {
         let (store, _) = open(Arc::new(rotten), Options::default()).unwrap();
         assert_eq!(*store.pin(page).unwrap(), *b"moved");
         store.check(&mut |error| panic!("{error}")).unwrap();
+    }
+}
+
+/// What was appended to the old log between the preparation of a checkpoint and its cut, and not waited for: once the
+/// checkpoint has ended, a power loss and a rotten header together do not take it away.
+#[test]
+fn the_log_before_the_cut_is_durable_when_the_checkpoint_is() {
+    let fs = CrashingFileSystem::new();
+    let (store, _) = open(Arc::new(fs.clone()), Options::default()).unwrap();
+    let append = |slot| store.append(&[record(RecordTag::ROWS_INSERTED, slot, vec![7; 100])], &[]).unwrap();
+    append(1);
+    let prepared = store.prepare_checkpoint().unwrap();
+    append(2);
+    let checkpoint = prepared.cut().unwrap();
+    checkpoint.finish(|writer| writer.put(None, PageKind::CATALOG, b"root")).unwrap();
+    assert_eq!(store.durable_commit().0, 2);
+    for seed in 0..20 {
+        let rotten = fs.restart(seed);
+        let mut bytes = rotten.bytes(Path::new(PATH));
+        bytes[4096 + 60] ^= 0xFF;
+        rotten.put(Path::new(PATH), bytes);
+        let (_, recovery) = open(Arc::new(rotten), Options::default()).unwrap();
+        assert_eq!((recovery.checkpoint.0, recovery.transactions.count()), (0, 2));
     }
 }
 

@@ -77,6 +77,22 @@ fn nobody_waits_for_the_preparation() {
     assert_eq!(recovered_after_power_losses(&disk.disk), [(2, vec![])]);
 }
 
+/// What is appended while the preparation syncs is not durable, and the new log's header must not say that it is.
+#[test]
+fn what_comes_during_the_preparation_may_be_lost() {
+    let (disk, store) = slow();
+    store.append(&slot(2), &[]).unwrap();
+    disk.hold_done("shop.sinter-log.0");
+    std::thread::scope(|scope| {
+        scope.spawn(|| drop(store.prepare_checkpoint().unwrap()));
+        disk.wait_for_held(1);
+        store.append(&slot(3), &[]).unwrap();
+        disk.release();
+    });
+    let found = recovered_after_power_losses(&disk.disk);
+    assert_eq!(found, [(0, vec![1, 2]), (0, vec![1, 2, 3])]);
+}
+
 #[test]
 fn nobody_waits_for_the_pages_and_the_syncs_of_the_file() {
     let (disk, store) = slow();

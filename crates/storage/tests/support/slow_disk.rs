@@ -28,11 +28,18 @@ struct Gate {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The file whose syncs are held.
-    held: Option<&'static str>,
+    /// The file whose syncs are held, and whether before or after they have done their work.
+    held: Option<(&'static str, Work)>,
     waiting: usize,
     /// Syncs that were let through, by the file's name.
     done: Vec<String>,
+}
+
+/// Whether a sync that is held has made anything durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    ToDo,
+    Done,
 }
 
 impl SlowDisk {
@@ -42,7 +49,12 @@ impl SlowDisk {
 
     /// From now on syncs of this file do not end, nor begin their work.
     pub(crate) fn hold(&self, name: &'static str) {
-        self.gate.state.lock().unwrap().held = Some(name);
+        self.gate.state.lock().unwrap().held = Some((name, Work::ToDo));
+    }
+
+    /// From now on syncs of this file do their work, but do not end.
+    pub(crate) fn hold_done(&self, name: &'static str) {
+        self.gate.state.lock().unwrap().held = Some((name, Work::Done));
     }
 
     /// Lets all go on.
@@ -102,6 +114,19 @@ struct SlowFile {
     gate: Arc<Gate>,
 }
 
+impl SlowFile {
+    fn wait_while_held(&self, work: Work) {
+        let is_held = |state: &mut State| state.held == Some((&self.name, work));
+        let mut state = self.gate.state.lock().unwrap();
+        if is_held(&mut state) {
+            state.waiting += 1;
+            self.gate.changed.notify_all();
+            state = self.gate.changed.wait_timeout_while(state, PATIENCE, is_held).unwrap().0;
+            state.waiting -= 1;
+        }
+    }
+}
+
 impl File for SlowFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.file.read_at(offset, buffer)
@@ -112,17 +137,11 @@ impl File for SlowFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let mut state = self.gate.state.lock().unwrap();
-        if state.held == Some(&self.name) {
-            state.waiting += 1;
-            self.gate.changed.notify_all();
-            let held = |state: &mut State| state.held == Some(&self.name);
-            state = self.gate.changed.wait_timeout_while(state, PATIENCE, held).unwrap().0;
-            state.waiting -= 1;
-        }
-        state.done.push(self.name.clone());
-        // What was written until now is made durable, and what comes later is not.
-        self.file.sync()
+        self.wait_while_held(Work::ToDo);
+        let synced = self.file.sync();
+        self.wait_while_held(Work::Done);
+        self.gate.state.lock().unwrap().done.push(self.name.clone());
+        synced
     }
 
     fn length(&self) -> io::Result<u64> {
