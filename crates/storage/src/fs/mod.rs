@@ -5,6 +5,7 @@
 //! | [`RealFileSystem`] | databases on disk |
 //! | [`HeapFileSystem`] | `:memory:`, and tests |
 //! | [`testing::CrashingFileSystem`](crate::testing::CrashingFileSystem) | crashes, torn writes, failed syncs, from a seed |
+//! | [`testing::FaultyFileSystem`](crate::testing::FaultyFileSystem) | on top of another: errors, full disks, wrong reads |
 //!
 //! What we assume of a disk: a write that returned is seen by later reads; after [`File::sync`] returned, the file's
 //! bytes and length survive a power loss; after [`FileSystem::sync_directory`] returned, so do creations, removals and

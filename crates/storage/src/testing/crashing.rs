@@ -6,7 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::disk::{Call, Change, Disk, NameChange};
+use super::call::Call;
+use super::disk::{Change, Disk, NameChange};
 use super::random::Random;
 use crate::fs::{File, FileSystem, LockKind, LockOutcome, OpenMode};
 
@@ -22,7 +23,8 @@ pub enum Fault {
 
 /// A disk in memory. Clones are the same disk. Locks are always granted.
 ///
-/// Calls that change something are counted from 0; see [`Call`].
+/// Calls that change something or make it durable are counted from 0. For reads that go wrong, full disks, and faults on
+/// some files only, put a [`FaultyFileSystem`](super::FaultyFileSystem) on top.
 #[derive(Debug, Clone, Default)]
 pub struct CrashingFileSystem {
     machine: Arc<Mutex<Machine>>,
@@ -92,6 +94,15 @@ impl CrashingFileSystem {
         machine.disk.inodes[inode].sync();
         machine.disk.change_name(NameChange::Put(path.to_path_buf(), inode));
         machine.disk.sync_names();
+    }
+
+    /// What a failed sync of the file does: what was not durable never will be. Programs still see it, unless it is
+    /// `evicted` from memory too.
+    pub(super) fn lose_unsynced(&self, path: &Path, evicted: bool) {
+        let mut machine = self.machine();
+        let disk = &mut machine.disk;
+        let Some(inode) = disk.names.get(path).and_then(|inode| disk.inodes.get_mut(*inode)) else { return };
+        if evicted { inode.evict_unsynced() } else { inode.forget_unsynced() }
     }
 
     fn machine(&self) -> MutexGuard<'_, Machine> {

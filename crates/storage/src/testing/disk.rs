@@ -1,28 +1,10 @@
 //! What a disk remembers: the bytes as programs see them, the bytes that would survive now, and what lies between.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use super::random::Random;
-
-/// A call that changes something, or makes a change durable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Call {
-    /// [`File::write_at`](crate::File::write_at).
-    Write,
-    /// [`File::set_length`](crate::File::set_length).
-    SetLength,
-    /// [`File::sync`](crate::File::sync).
-    Sync,
-    /// [`FileSystem::open`](crate::FileSystem::open) of a file that was not there.
-    Create,
-    /// [`FileSystem::remove`](crate::FileSystem::remove).
-    Remove,
-    /// [`FileSystem::rename`](crate::FileSystem::rename).
-    Rename,
-    /// [`FileSystem::sync_directory`](crate::FileSystem::sync_directory).
-    SyncDirectory,
-}
 
 /// Sectors are written whole by most disks; a torn write keeps some of them, or ends anywhere.
 const SECTOR_BYTES: usize = 512;
@@ -72,6 +54,12 @@ impl Inode {
         self.unsynced.clear();
     }
 
+    /// The same, and what was not durable is no longer in memory either: programs see the bytes from before.
+    pub(super) fn evict_unsynced(&mut self) {
+        self.unsynced.clear();
+        self.now.clone_from(&self.durable);
+    }
+
     /// The bytes after a power loss: some of the unsynced changes, whole or torn, in their order or without.
     fn survivor(&self, random: &mut Random) -> Vec<u8> {
         let mut bytes = self.durable.clone();
@@ -113,16 +101,20 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
 /// Applies a write up to some byte, or some of its sectors.
 fn tear(bytes: &mut Vec<u8>, change: &Change, random: &mut Random) {
     let Change::Write { offset, bytes: written } = change else { return };
+    for part in torn(written.len(), random) {
+        let offset = offset + part.start as u64;
+        apply(bytes, &Change::Write { offset, bytes: written[part].to_vec() });
+    }
+}
+
+/// Which parts of a write of so many bytes a torn one does.
+pub(super) fn torn(bytes: usize, random: &mut Random) -> Vec<Range<usize>> {
     if random.below(2) == 0 {
-        let kept = random.below(written.len() as u64 + 1) as usize;
-        return apply(bytes, &Change::Write { offset: *offset, bytes: written[..kept].to_vec() });
+        let start = 0..random.below(bytes as u64 + 1) as usize;
+        return vec![start];
     }
-    for (index, sector) in written.chunks(SECTOR_BYTES).enumerate() {
-        if random.below(2) == 0 {
-            let offset = offset + (index * SECTOR_BYTES) as u64;
-            apply(bytes, &Change::Write { offset, bytes: sector.to_vec() });
-        }
-    }
+    let sectors = (0..bytes).step_by(SECTOR_BYTES).map(|start| start..(start + SECTOR_BYTES).min(bytes));
+    sectors.filter(|_| random.below(2) == 0).collect()
 }
 
 impl Disk {

@@ -1,8 +1,22 @@
-//! For tests, of this room and of those above: a disk that crashes and fails on demand, the same way for the same seed.
+//! For tests, of this room and of those above: disks that crash, fail and fill up on demand, the same way for the same
+//! seed.
+//!
+//! | file system | what it does |
+//! |---|---|
+//! | [`CrashingFileSystem`] | a disk in memory: a power loss keeps, loses, tears and reorders what was not synced |
+//! | [`FaultyFileSystem`] | on top of any other: errors, full disks, failed syncs, wrong reads, at the n-th call |
+//!
+//! All that a disk can do is had by putting the second onto the first: [`FaultyFileSystem::on_disk`].
 
+mod call;
 mod crashing;
 mod disk;
+mod disk_space;
+mod fault_plan;
+mod faulty;
 mod random;
 
+pub use call::Call;
 pub use crashing::{CrashingFileSystem, Fault};
-pub use disk::Call;
+pub use fault_plan::{DiskFault, Injection, Trigger};
+pub use faulty::FaultyFileSystem;
