@@ -6,6 +6,7 @@
 //! | [`HeapFileSystem`] | `:memory:`, and tests |
 //! | [`testing::CrashingFileSystem`](crate::testing::CrashingFileSystem) | crashes, torn writes, failed syncs, from a seed |
 //! | [`testing::FaultyFileSystem`](crate::testing::FaultyFileSystem) | on top of another: errors, full disks, wrong reads |
+//! | [`testing::ThrottledFileSystem`](crate::testing::ThrottledFileSystem) | on top of another: slow disks, for benchmarks |
 //!
 //! What we assume of a disk: a write that returned is seen by later reads; after [`File::sync`] returned, the file's
 //! bytes and length survive a power loss; after [`FileSystem::sync_directory`] returned, so do creations, removals and
