@@ -36,7 +36,7 @@ pub(crate) struct Shelf {
     pub(crate) home: Option<[PageId; 2]>,
     /// Pages that the last checkpoint kept though no commit had named them, as upper rooms do with what they rewrite. One
     /// may do so later.
-    rewritten: Vec<PageId>,
+    pub(crate) rewritten: Vec<PageId>,
 }
 
 impl PartialEq for Shelf {
@@ -204,6 +204,17 @@ impl Workload {
         Workload { is_careful: true, ..Workload::new(seed, start) }
     }
 
+    /// After the end of the process, with the state that was found then. What was not acknowledged before it may still be
+    /// taken back.
+    pub(crate) fn reopened(mut self, seed: u64, found: Shelf) -> Workload {
+        let mut states = self.states.split_off(self.acknowledged);
+        if *states.last().expect("there is a state") == found {
+            states.pop();
+        }
+        states.push(found);
+        Workload { states, ..Workload::new(seed, Shelf::default()) }
+    }
+
     pub(crate) fn shelf(&self) -> &Shelf {
         &self.states[self.states.len() - 1]
     }
@@ -211,6 +222,16 @@ impl Workload {
     /// Whether a power loss may lead to this state: nothing acknowledged is missing, and nothing is there in part.
     pub(crate) fn allows(&self, found: &Shelf) -> bool {
         self.states[self.acknowledged..].contains(found) || self.in_doubt.as_ref() == Some(found)
+    }
+
+    /// Everything so far was made durable.
+    pub(crate) fn acknowledge_all(&mut self) {
+        self.acknowledged = self.states.len() - 1;
+    }
+
+    /// Whether the end of the process may lead to this state: it takes nothing back.
+    pub(crate) fn ends_with(&self, found: &Shelf) -> bool {
+        self.shelf() == found || self.in_doubt.as_ref() == Some(found)
     }
 
     /// Runs so many steps, or until something fails.
@@ -337,6 +358,7 @@ impl Workload {
         let (shelf, choice, mut home) = self.begin_home();
         store.close(|writer| put_home(store, writer, &shelf, choice, Vec::new(), &mut home))?;
         self.moved(home);
+        self.acknowledge_all();
         Ok(())
     }
 
