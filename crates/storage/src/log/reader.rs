@@ -35,6 +35,8 @@ pub(crate) struct LogReader {
     offset: u64,
     previous: u32,
     commit: CommitNumber,
+    /// Where the last frame starts that says that everything before it is durable; 0 where none does.
+    pub(crate) durable: u64,
 }
 
 /// What comes next in a log.
@@ -61,6 +63,10 @@ impl LogReader {
         let mut bytes = [0; HEADER_BYTES];
         let whole = length.min(HEADER_BYTES as u64) as usize;
         file.read_at(0, &mut bytes[..whole]).map_err(failed(path, "reading a log"))?;
+        // A byte that is missing may be zero: the checksum is right then, and yet there is no log.
+        if whole < HEADER_BYTES {
+            return Ok(None);
+        }
         let (header, header_checksum) = match LogHeader::decode(&bytes, path, database, number) {
             Ok(decoded) => decoded,
             Err(Error::DamagedLog { .. }) if length <= HEADER_BYTES as u64 => return Ok(None),
@@ -75,6 +81,7 @@ impl LogReader {
             offset: HEADER_BYTES as u64,
             previous: header_checksum,
             commit: header.start_commit,
+            durable: 0,
         }))
     }
 
@@ -100,7 +107,8 @@ impl LogReader {
 
     /// The file, to be synced.
     pub(crate) fn file(&self) -> LogFile {
-        LogFile { path: self.path.clone(), number: self.header.number, file: Arc::clone(&self.file) }
+        let (path, number, file) = (self.path.clone(), self.header.number, Arc::clone(&self.file));
+        LogFile { path, number, file, durable: self.durable }
     }
 
     /// Where the last whole commit ends.
@@ -135,7 +143,7 @@ impl LogReader {
         if self.is_zero_from(offset)? {
             return Ok(Stop::End);
         }
-        let mut total_bytes = 0;
+        let (mut total_bytes, mut durable) = (0, self.durable);
         for index in 0.. {
             let frame = match self.read_frame(offset, &mut payload)? {
                 Ok(frame) => frame,
@@ -144,6 +152,9 @@ impl LogReader {
             total_bytes += u64::from(frame.length);
             if let Some(why) = not_the_next(&frame, previous, commit, index == 0, total_bytes) {
                 return Ok(Stop::Torn(why));
+            }
+            if frame.flags & IS_SYNCED != 0 {
+                durable = offset;
             }
             bytes.extend_from_slice(&payload);
             if let Err(why) = take_records(&mut bytes, &mut records) {
@@ -158,7 +169,7 @@ impl LogReader {
         if !bytes.is_empty() {
             return Ok(Stop::Torn(format!("commit {commit} ends within a record")));
         }
-        (self.offset, self.previous, self.commit) = (offset, previous, commit);
+        (self.offset, self.previous, self.commit, self.durable) = (offset, previous, commit, durable);
         Ok(Stop::Commit(Transaction { commit, records }))
     }
 

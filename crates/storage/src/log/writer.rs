@@ -21,6 +21,9 @@ const ZEROS_BYTES_MAX: u64 = 4 << 20;
 /// A commit of more bytes than this takes so long to write that it does not matter what its sync costs.
 const SMALL_COMMIT_BYTES_MAX: u64 = ZEROS_BYTES_MIN;
 
+/// How much of a log is held at once to be written again.
+const REWRITE_BYTES: u64 = 1 << 20;
+
 static ZEROS: [u8; ZEROS_BYTES_MIN as usize] = [0; ZEROS_BYTES_MIN as usize];
 
 /// The log that commits go to. Not shared: the journal's lock guards it. Its [`LogFile`] is: syncing needs no lock.
@@ -45,12 +48,27 @@ pub(crate) struct LogFile {
     pub(crate) path: PathBuf,
     pub(crate) number: CheckpointNumber,
     pub(crate) file: Arc<dyn File>,
+    /// What is before this place was durable when the log was found by an open; 0 for one that was created since.
+    pub(crate) durable: u64,
 }
 
 impl LogFile {
     /// Makes everything durable that was appended before the call.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync()
+    }
+
+    /// Writes again to the same file what is in it from `self.durable` up to `end`.
+    pub(crate) fn rewrite(&self, file: &dyn File, end: u64) -> io::Result<()> {
+        let mut buffer = vec![0; REWRITE_BYTES.min(end.saturating_sub(self.durable)) as usize];
+        let mut at = self.durable;
+        while at < end {
+            let part = &mut buffer[..REWRITE_BYTES.min(end - at) as usize];
+            file.read_at(at, part)?;
+            file.write_at(at, &[part])?;
+            at += part.len() as u64;
+        }
+        Ok(())
     }
 }
 
@@ -71,7 +89,7 @@ impl LogWriter {
         let (bytes, header_checksum) = header.encode();
         file.write_at(0, &[&bytes])?;
         Ok(LogWriter {
-            file: LogFile { path: path.to_path_buf(), number: header.number, file },
+            file: LogFile { path: path.to_path_buf(), number: header.number, file, durable: 0 },
             header_checksum,
             offset: HEADER_BYTES as u64,
             previous: header_checksum,

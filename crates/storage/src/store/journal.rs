@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::Store;
 use crate::error::{Result, failed};
+use crate::fs::OpenMode;
 use crate::header::{COPIES, Header};
 use crate::ids::{CheckpointNumber, CommitNumber, UNIT_BYTES};
 use crate::log::{self, LogFile, LogHeader, LogWriter};
@@ -64,14 +65,24 @@ impl Store {
 
     /// What a process before this one wrote and did not sync, since it died, is read all the same, from the operating
     /// system's memory. Commits on top of it are durable only if it is.
+    ///
+    /// A sync alone would not do: where one has failed before, the system may take what it has in memory for written. So
+    /// what may not be durable is written again: the header, and the logs from the last frame on that says that all
+    /// before it is. The pages that they name were synced before they were named.
     fn sync_what_was_found(&self, journal: &mut Journal) -> Result<()> {
         if self.synchronous() == Synchronous::Off || journal.unsynced_logs.is_empty() {
             return Ok(());
         }
-        self.sync_data()?;
-        for log in journal.unsynced_logs.drain(..) {
-            log.sync().map_err(|error| self.poison(&log.path, "syncing the log", error))?;
+        for log in &journal.unsynced_logs {
+            let end = journal.older_logs.get(&log.number).copied().unwrap_or(0);
+            let rewritten = self.fs.open(&log.path, OpenMode::Write).and_then(|file| {
+                log.rewrite(&*file, end)?;
+                file.sync()
+            });
+            rewritten.map_err(|error| self.poison(&log.path, "syncing the log", error))?;
         }
+        self.write_header(journal.header_copy, &journal.header)?;
+        journal.unsynced_logs.clear();
         Ok(())
     }
 

@@ -124,6 +124,7 @@ pub(super) fn recover(
         reader.start_after(commit);
         let (end, is_whole) = replay_references(reader.clone(), &readers[index + 1..], &mut table, notes)?;
         commit = end.commit();
+        reader.durable = end.durable;
         older_logs.insert(reader.header.number, end.offset());
         logs.push((reader, commit));
         if !is_whole {
