@@ -85,8 +85,14 @@ impl Store {
     /// free twice.
     ///
     /// This is not logged: after a crash, replaying the record by which the page became superfluous must free it again.
+    ///
+    /// In a poisoned store it does nothing: a commit whose fate nobody knows may name the page, and nobody else may get
+    /// its place.
     pub fn free(&self, page: PageId) {
         let mut table = self.pages_mut();
+        if self.poisoned().is_some() {
+            return;
+        }
         match table.fresh.remove(&page) {
             Some(fresh) => table.release(fresh.entry.extent(), &*self.data),
             None => table.replace(page, PageEntry::ABSENT, &*self.data),
@@ -147,6 +153,8 @@ impl Store {
         let end = pages.space.end();
         let step = (end / GROWTH_DIVISOR).clamp(GROWTH_UNITS_MIN, GROWTH_UNITS_MAX).max(units);
         self.data.set_length((end + step) * UNIT_BYTES as u64).map_err(failed(&self.path, "letting the file grow"))?;
+        // Counts as a write: a checkpoint's header may say how long the file is only once that is durable.
+        self.data_writes.fetch_add(1, Ordering::AcqRel);
         pages.space.extend_to(end + step);
         pages
             .space
