@@ -58,13 +58,13 @@ impl Store {
         Checkpoint::cut(self, turn, journal, number).finish_and_close(journal, write)?;
         journal.writer = None;
         self.write_header(older_copy(journal.header_copy), &journal.header)?;
-        // Both copies name the same checkpoint: what is behind its last page serves nobody.
-        let bytes = journal.header.file_units * UNIT_BYTES as u64;
-        self.data.set_length(bytes).map_err(failed(&self.path, "cutting the file"))?;
         self.remove_logs_before(CheckpointNumber(u64::MAX));
         self.sync_directory()?;
         journal.unsynced_logs.clear();
         journal.older_logs.clear();
-        Ok(())
+        // Both copies name the same checkpoint: what is behind its last page serves nobody. Last, so that whoever goes on
+        // when this fails, or tries to close again, finds everything else done.
+        let bytes = journal.header.file_units * UNIT_BYTES as u64;
+        self.data.set_length(bytes).map_err(failed(&self.path, "cutting the file"))
     }
 }
