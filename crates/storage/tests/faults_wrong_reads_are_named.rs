@@ -9,11 +9,12 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use sinter_storage::testing::{Call, CrashingFileSystem, DiskFault, FaultyFileSystem, Trigger};
 use sinter_storage::{Error, Options, PageKind, RecordTag};
-use support::{Shelf, Workload, closed, found, log_bytes, newest_log, open, payload, record, unclosed};
+use support::{PATH, Shelf, Workload, closed, found, log_bytes, newest_log, open, payload, record, unclosed};
 
 /// What the caller saw.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -166,7 +167,13 @@ fn the_messages_name_the_thing_and_the_place() {
         copy.plan(trigger.of(Call::Read), fault);
         open(Arc::new(copy), Options::default())
     };
-    let header = reopened(Trigger::next().ending_with(".sinter"), DiskFault::FlippedBytes).unwrap().1.notes;
+    let once = reopened(Trigger::next().ending_with(".sinter"), DiskFault::FlippedBytes).unwrap().1.notes;
+    assert!(once.is_empty(), "read again, it was well: {once:?}");
+    let rotten = disk.copy();
+    let mut bytes = rotten.bytes(Path::new(PATH));
+    bytes[60] ^= 1;
+    rotten.put(Path::new(PATH), bytes);
+    let header = open(Arc::new(rotten), Options::default()).unwrap().1.notes;
     assert!(header[0].starts_with("the header copy at byte 0 is not whole (checksum "), "{header:?}");
     assert!(header[0].ends_with("; the other one is used"), "{header:?}");
     let log = reopened(Trigger::next().containing("-log."), DiskFault::FlippedBytes).unwrap_err().to_string();

@@ -46,6 +46,7 @@ impl Store {
         let writer = match journal.writer.take() {
             Some(writer) => writer,
             None => {
+                self.overwrite_rejected_header()?;
                 self.sync_what_was_found(journal)?;
                 let (database, number) = (journal.header.database, journal.next_log);
                 let writer = self.create_log(database, number, self.last_commit())?;

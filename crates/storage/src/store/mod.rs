@@ -37,6 +37,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockRea
 
 use crate::error::{Error, Result};
 use crate::fs::{File, FileSystem, LockGuard};
+use crate::header::Header;
 use crate::ids::CommitNumber;
 use crate::options::Synchronous;
 use crate::pool::Pool;
@@ -59,7 +60,7 @@ enum Mode {
 ///
 /// Thread-safe: any number of threads may pin, write pages, commit and free at once; commits are put in order by a
 /// mutex, which nobody holds while syncing but the first commit and the close. Locks are taken in the order checkpoint's
-/// turn, journal, pages, pool; a leader of `log_sync` takes the last three, and is waited for by nobody who holds one.
+/// turn, journal, rejected header, pages, pool; a leader of `log_sync` takes the journal's and the last two, and is waited for by nobody who holds one.
 ///
 /// Dropping a store without [`Store::close`] is what a crash is: the next open replays the log.
 pub struct Store {
@@ -70,6 +71,8 @@ pub struct Store {
     pages: RwLock<PageTable>,
     pool: Pool,
     journal: Mutex<Journal>,
+    /// The header copy that the open passed over, if it did, and what is to be written in its place before all else.
+    rejected_header: Mutex<Option<(usize, Header)>>,
     /// Held by the one checkpoint that there is at a time.
     checkpoint_turn: Mutex<()>,
     /// The last commit, readable without the journal's lock; written under it.

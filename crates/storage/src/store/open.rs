@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
-use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use uuid::Uuid;
 
+use super::checkpoint::older_copy;
 use super::group_sync::GroupSync;
 use super::journal::Journal;
 use super::page_table::PageTable;
@@ -42,9 +43,11 @@ impl Store {
             create(&*fs, &*data, path)?;
         }
         let candidates = usable_headers(&*data, path, &mut notes)?;
-        let recovered = recover_from_any(&fs, &data, path, candidates, options.read_only, &mut notes)?;
+        let whole_copies = candidates.len();
+        let (recovered, rejected) = recover_from_any(&fs, &data, path, candidates, options.read_only, &mut notes)?;
         let Recovered { header, header_copy, table, logs, next_log, commit, older_logs } = recovered;
         let root = header.catalog_root;
+        let rejected_header = Some((older_copy(header_copy), header.clone()));
         let checkpoint = header.checkpoint;
         let journal = Journal {
             writer: None,
@@ -58,7 +61,24 @@ impl Store {
         let store = Store::assemble(fs, path, mode, data, table, journal, options, Some(lock));
         store.set_last_commit(commit);
         store.log_sync.advance(commit.0);
+        if mode == Mode::Durable && (rejected > 0 || whole_copies < COPIES) {
+            *store.rejected_header.lock().unwrap_or_else(PoisonError::into_inner) = rejected_header;
+        }
         Ok((store, Recovery { root, checkpoint, commit, transactions: Transactions::new(logs), notes }))
+    }
+
+    /// Puts the header in use into the place of the copy that an open passed over, durably, if it did. Who reads that one
+    /// well the next time would believe it again, while what it names is free. To be called before anything is allocated
+    /// or committed; on error the store is poisoned.
+    pub(super) fn overwrite_rejected_header(&self) -> Result<()> {
+        let mut rejected = self.rejected_header.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((copy, header)) = &*rejected {
+            self.check_poison()?;
+            self.write_header(*copy, header)?;
+            self.sync_data_always()?;
+            *rejected = None;
+        }
+        Ok(())
     }
 
     /// A database in memory: no log, no checkpoints, nothing to recover.
@@ -100,6 +120,7 @@ impl Store {
             pages: RwLock::new(table),
             pool: Pool::new(options.pool_bytes_max),
             journal: Mutex::new(journal),
+            rejected_header: Mutex::new(None),
             checkpoint_turn: Mutex::new(()),
             last_commit: AtomicU64::new(0),
             log_sync: GroupSync::new(0),
@@ -209,8 +230,14 @@ fn create(fs: &dyn FileSystem, data: &dyn File, path: &Path) -> Result<()> {
 
 /// The header copies that can be used, the best first.
 fn usable_headers(data: &dyn File, path: &Path, notes: &mut Vec<String>) -> Result<Vec<(usize, Header)>> {
-    let bytes = header_bytes(data, path)?;
-    let copies = [Header::decode(&bytes[0]), Header::decode(&bytes[1])];
+    let mut bytes = header_bytes(data, path)?;
+    let decode = |bytes: &[[u8; UNIT_BYTES]; COPIES]| [Header::decode(&bytes[0]), Header::decode(&bytes[1])];
+    let mut copies = decode(&bytes);
+    if copies.iter().any(Result::is_err) {
+        // It may have been the read.
+        bytes = header_bytes(data, path)?;
+        copies = decode(&bytes);
+    }
     let path = || path.to_path_buf();
     for copy in &copies {
         match *copy {
@@ -260,7 +287,8 @@ fn foreign(bytes: &[u8]) -> String {
     }
 }
 
-/// Recovers from the newest header, or from the one before if the newest one's page map is damaged.
+/// Recovers from the newest header, or from the one before if the newest one's page map is damaged, also when it is read
+/// again. Returns how many headers were rejected, too.
 fn recover_from_any(
     fs: &Arc<dyn FileSystem>,
     data: &Arc<dyn File>,
@@ -268,18 +296,22 @@ fn recover_from_any(
     candidates: Vec<(usize, Header)>,
     read_only: bool,
     notes: &mut Vec<String>,
-) -> Result<Recovered> {
+) -> Result<(Recovered, usize)> {
     let mut first_error = None;
     for (index, (copy, header)) in candidates.iter().enumerate() {
         let older = candidates.get(index + 1).map(|(_, header)| header);
-        let mut new_notes = Vec::new();
-        match recover(&**fs, &**data, path, (*copy, header), older, read_only, &mut new_notes) {
-            Ok(recovered) => {
+        let try_it = || {
+            let mut notes = Vec::new();
+            recover(&**fs, &**data, path, (*copy, header), older, read_only, &mut notes).map(|found| (found, notes))
+        };
+        let is_unusable = |error: &Error| matches!(error, Error::DamagedPage { .. } | Error::Truncated { .. });
+        match try_it().or_else(|error| if is_unusable(&error) { try_it() } else { Err(error) }) {
+            Ok((recovered, mut new_notes)) => {
                 notes.append(&mut new_notes);
-                return Ok(recovered);
+                return Ok((recovered, index));
             }
             // A damaged log is no reason to go back: the older header needs the same log, and would hide what is lost.
-            Err(error @ (Error::DamagedPage { .. } | Error::Truncated { .. })) => {
+            Err(error) if is_unusable(&error) => {
                 notes.push(format!("checkpoint {} cannot be used: {error}", header.checkpoint));
                 first_error.get_or_insert(error);
             }

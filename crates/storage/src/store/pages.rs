@@ -146,6 +146,7 @@ impl Store {
 
     /// Takes free units, and lets the file grow where there are none.
     fn allocate(&self, units: u64) -> Result<Extent> {
+        self.overwrite_rejected_header()?;
         let mut pages = self.pages_mut();
         if let Some(extent) = pages.space.allocate(units) {
             return Ok(extent);
