@@ -207,7 +207,9 @@ fn a_workload_that_is_given_a_little_space_at_a_time() {
             }
             full += 1;
             assert!(round < 2000, "{context}: no end");
-            fs.set_bytes_free(Some(fs.bytes_free().unwrap_or(0) + 1000 + 777 * (round % 23)));
+            // More and more: commits that fit fill the logs, and the checkpoint that would empty them needs its space at once.
+            let more = (1000 + 777 * (round % 23)) * (1 + round / 40);
+            fs.set_bytes_free(Some(fs.bytes_free().unwrap_or(0) + more));
         }
         assert!(fs.injected().iter().all(|injection| injection.fault == DiskFault::NoSpace));
         for (call, count) in fs.injected_by_call() {
