@@ -13,6 +13,7 @@ whose rows come as tuples, Arrow, pandas or Polars.
 
 from sinterdb._sinterdb import (
     CancelledError,
+    ConflictError,
     DamagedError,
     DatabaseError,
     DataError,
@@ -50,6 +51,7 @@ from sinterdb.dbapi import (
 )
 from sinterdb.interval import Interval
 from sinterdb.relation import Relation
+from sinterdb.transaction import Transaction, Transactions
 
 __all__ = [
     "BINARY",
@@ -60,6 +62,7 @@ __all__ = [
     "Batch",
     "Binary",
     "CancelledError",
+    "ConflictError",
     "Connection",
     "Cursor",
     "DamagedError",
@@ -81,6 +84,8 @@ __all__ = [
     "TimeFromTicks",
     "Timestamp",
     "TimestampFromTicks",
+    "Transaction",
+    "Transactions",
     "UnavailableError",
     "Warning",
     "__version__",

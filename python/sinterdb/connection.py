@@ -8,13 +8,16 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from types import FrameType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sinterdb import _sinterdb, frames
 from sinterdb._sinterdb import Frame, Outcome, ProgrammingError
 from sinterdb.cursor import Cursor
 from sinterdb.naming import Naming
 from sinterdb.relation import Relation
+
+if TYPE_CHECKING:
+    from sinterdb.transaction import Transactions
 
 _DEFAULT_SCHEMA = "public"
 """Where names without a schema are looked for, and registered frames stand."""
@@ -71,8 +74,8 @@ def _bytes(size: int | str) -> int:
 class Connection:
     """A connection to a database. Made by `connect`.
 
-    Threads may share it: each statement sees its own snapshot. Every statement commits by itself. A context manager:
-    leaving it closes the connection.
+    Threads may share it: each statement sees its own snapshot. Every statement commits by itself, outside of
+    `transaction` and of BEGIN and COMMIT. A context manager: leaving it closes the connection.
     """
 
     Warning = _sinterdb.Warning
@@ -228,14 +231,37 @@ class Connection:
 
     # The end
 
+    # Transactions
+
+    def transaction(self, *, read_only: bool = False, retry: int = 0) -> Transactions:
+        """Return a context manager, and decorator, for statements that happen together or not at all.
+
+        `read_only` sees one state and cannot conflict; `retry` says how often a decorated function is run again where
+        it conflicts with other transactions.
+        """
+        # It is a connection itself.
+        from sinterdb.transaction import Transactions
+
+        return Transactions(self, read_only=read_only, retry=retry)
+
+    def _another(self) -> _sinterdb.Connection:
+        """Return another connection to the same database."""
+        return self._raw.another()
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is under way on this connection, begun by BEGIN."""
+        return self._raw.in_transaction()
+
     def commit(self) -> None:
-        """Do nothing: every statement has committed by itself."""
-        if self.closed:
-            raise ProgrammingError("the connection is closed")
+        """End the transaction that BEGIN began; outside of one every statement has committed by itself."""
+        if self._raw.in_transaction():
+            self._raw.commit()
 
     def rollback(self) -> None:
-        """Refuse: every statement has committed by itself."""
-        raise _sinterdb.NotSupportedError("there is nothing to roll back: every statement commits by itself")
+        """Take back the transaction that BEGIN began; outside of one there is nothing to take back."""
+        if self._raw.in_transaction():
+            self._raw.roll_back()
 
     @property
     def closed(self) -> bool:

@@ -82,6 +82,36 @@ impl Connection {
         Ok(Connection { session: Mutex::new(Some(session)) })
     }
 
+    /// Another connection to the same database.
+    fn another(&self, py: Python<'_>) -> PyResult<Connection> {
+        let Session { shared, .. } = self.session()?;
+        let open = move || {
+            let connection = shared.database.connect();
+            Ok(Session { interrupt: connection.interrupt(), connection, shared })
+        };
+        Ok(Connection { session: Mutex::new(Some(run(py, || (), open)?)) })
+    }
+
+    /// Begins a transaction, which lasts until `commit` or `roll_back`.
+    fn begin(&self, py: Python<'_>, read_only: bool) -> PyResult<()> {
+        self.with(py, move |connection| connection.begin(read_only))
+    }
+
+    /// Ends the transaction: all of it is durable and visible then.
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |connection| connection.commit())
+    }
+
+    /// Ends the transaction as if it had never begun.
+    fn roll_back(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |connection| connection.roll_back())
+    }
+
+    /// Whether a transaction is under way.
+    fn in_transaction(&self) -> PyResult<bool> {
+        Ok(self.session()?.connection.in_transaction())
+    }
+
     /// The statements of a script, without their semicolons.
     fn statements(&self, py: Python<'_>, sql: String) -> PyResult<Vec<String>> {
         let statements = self.with(py, move |connection| connection.statements(&sql))?;

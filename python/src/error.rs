@@ -12,6 +12,7 @@
 //!     ProgrammingError         Error::Sql
 //!     OperationalError
 //!       CancelledError         Error::Cancelled
+//!       ConflictError          Error::Conflict
 //!       UnavailableError       Error::Unavailable
 //!       IoError                Error::Io
 //!       DamagedError           Error::Damaged
@@ -38,6 +39,12 @@ create_exception!(sinterdb, OperationalError, DatabaseError, "The surroundings f
 create_exception!(sinterdb, CancelledError, OperationalError, "The statement was interrupted.");
 create_exception!(
     sinterdb,
+    ConflictError,
+    OperationalError,
+    "Another transaction committed first; nothing was changed. Remedy: run the transaction again."
+);
+create_exception!(
+    sinterdb,
     UnavailableError,
     OperationalError,
     "The database is open elsewhere, read-only, or newer than this library. Remedy: in the message."
@@ -52,6 +59,7 @@ pub(crate) fn raise(error: sinterdb::Error) -> PyErr {
         sinterdb::Error::Sql(_) => ProgrammingError::new_err(message),
         sinterdb::Error::Data(_) => DataError::new_err(message),
         sinterdb::Error::Cancelled => CancelledError::new_err(message),
+        sinterdb::Error::Conflict(_) => ConflictError::new_err(message),
         sinterdb::Error::Unavailable(_) => UnavailableError::new_err(message),
         sinterdb::Error::Io(_) => IoError::new_err(message),
         sinterdb::Error::Damaged(_) => DamagedError::new_err(message),

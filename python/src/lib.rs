@@ -32,8 +32,8 @@ mod _sinterdb {
     use crate::connection::Connection;
     #[pymodule_export]
     use crate::error::{
-        CancelledError, DamagedError, DataError, DatabaseError, Error, IntegrityError, InterfaceError, InternalError,
-        IoError, NotSupportedError, OperationalError, ProgrammingError, UnavailableError, Warning,
+        CancelledError, ConflictError, DamagedError, DataError, DatabaseError, Error, IntegrityError, InterfaceError,
+        InternalError, IoError, NotSupportedError, OperationalError, ProgrammingError, UnavailableError, Warning,
     };
     #[pymodule_export]
     use crate::frame::Frame;

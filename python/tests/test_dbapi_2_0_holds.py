@@ -155,11 +155,19 @@ def test_context_managers_close() -> None:
     assert db.closed
 
 
-def test_commit_has_nothing_to_do_and_rollback_says_so(db: sinterdb.Connection) -> None:
+def test_commit_and_rollback_end_what_begin_began(db: sinterdb.Connection) -> None:
     db.execute("CREATE TABLE t (a INTEGER)")
+    # Outside of a transaction every statement has committed by itself.
+    db.execute("INSERT INTO t VALUES (1)")
+    db.rollback()
     db.commit()
-    with pytest.raises(sinterdb.NotSupportedError):
-        db.rollback()
+    for end, rows in ((db.rollback, 1), (db.commit, 2)):
+        db.execute("BEGIN")
+        assert db.in_transaction
+        db.execute("INSERT INTO t VALUES (2)")
+        end()
+        assert not db.in_transaction
+        assert db.sql("SELECT count(*) FROM t").fetchall() == [(rows,)]
 
 
 def test_constructors(db: sinterdb.Connection) -> None:

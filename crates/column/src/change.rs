@@ -1,62 +1,61 @@
-//! A change to one table: built against its current state, made durable together with others, then shown.
+//! What one statement does to a table: from one value to the next. Nothing is logged, nothing is visible.
 
 use crate::loader::Loader;
-use crate::record::deleted;
-use crate::table::{GroupEntry, TableState};
-use crate::{ColumnTable, Result};
+use crate::{ColumnTable, Draft, Result};
 use arrow::array::RecordBatch;
-use sinter_storage::{CommitNumber, PageId, Record, Store};
 use std::sync::Arc;
 
-/// Deletes and inserts on their way into a table. Nothing of it is visible before [`Change::commit`]; dropping it
-/// gives back what it wrote.
+/// Deletes and inserts on their way into a table. Dropping it gives back what it wrote.
+#[derive(Debug)]
 pub struct Change {
-    table: Arc<ColumnTable>,
-    state: TableState,
-    loader: Option<Loader>,
+    before: Arc<ColumnTable>,
+    now: ColumnTable,
+    /// Rows from this id on belong to the transaction alone, so their delta batches may be merged.
+    own_row_id: u64,
     threads: usize,
-    records: Vec<Record>,
-    pages: Vec<PageId>,
-    added: Vec<GroupEntry>,
-    rows_deleted: u64,
-    rows_inserted: u64,
-    committed: bool,
+    loader: Option<Loader>,
+    deleted: Vec<u64>,
+}
+
+/// What a finished [`Change`] made of its table.
+#[derive(Clone, Debug)]
+pub struct Changed {
+    /// The table after the statement.
+    pub table: Arc<ColumnTable>,
+    /// The ids of the rows that were alive before it and are deleted; increasing.
+    pub deleted: Vec<u64>,
 }
 
 impl Change {
-    /// A change against what the table holds now. The caller keeps other writers away until it is committed.
+    /// A change of `table`, pressing on so many threads.
     pub fn new(table: &Arc<ColumnTable>, threads: usize) -> Change {
-        Change {
-            table: Arc::clone(table),
-            state: (*table.state()).clone(),
-            loader: None,
-            threads,
-            records: Vec::new(),
-            pages: Vec::new(),
-            added: Vec::new(),
-            rows_deleted: 0,
-            rows_inserted: 0,
-            committed: false,
-        }
+        Change::of(table, table.next_row_id(), threads)
     }
 
-    /// The table that changes.
+    /// A change of what a transaction sees; [`Draft::take`] takes what comes of it.
+    pub fn on(draft: &Draft, threads: usize) -> Change {
+        Change::of(draft.now(), draft.base().next_row_id(), threads)
+    }
+
+    fn of(table: &Arc<ColumnTable>, own_row_id: u64, threads: usize) -> Change {
+        let (before, now) = (Arc::clone(table), (**table).clone());
+        Change { before, now, own_row_id, threads, loader: None, deleted: Vec::new() }
+    }
+
+    /// The table before the change.
     pub fn table(&self) -> &Arc<ColumnTable> {
-        &self.table
+        &self.before
     }
 
-    /// Deletes rows by id; ids may come in any order and more than once.
+    /// Deletes rows by id; ids may come in any order and more than once. Rows that this change inserts are not among
+    /// those it can delete.
     ///
     /// # Errors
     /// None in practice.
     pub fn delete(&mut self, mut row_ids: Vec<u64>) -> Result<()> {
         row_ids.sort_unstable();
         row_ids.dedup();
-        let count = self.state.delete(&row_ids);
-        if count > 0 {
-            self.rows_deleted += count;
-            self.records.extend(deleted(self.table.id(), &row_ids)?);
-        }
+        self.deleted.append(&mut self.now.delete(&row_ids));
         Ok(())
     }
 
@@ -65,66 +64,39 @@ impl Change {
     /// # Errors
     /// [`crate::Error::Data`]; the change is then to be dropped.
     pub fn insert(&mut self, batch: &RecordBatch) -> Result<()> {
-        let (table, first, threads) = (&self.table, self.state.next_row_id, self.threads);
-        self.loader.get_or_insert_with(|| Loader::new(table, first, threads)).push(batch)
+        let (table, threads) = (&self.now, self.threads);
+        self.loader.get_or_insert_with(|| Loader::new(table, threads)).push(batch)
     }
 
     /// Rows that were deleted.
     pub fn rows_deleted(&self) -> u64 {
-        self.rows_deleted
+        self.deleted.len() as u64
     }
 
     /// Rows that were inserted.
     pub fn rows_inserted(&self) -> u64 {
-        self.rows_inserted + self.loader.as_ref().map_or(0, Loader::rows)
+        self.loader.as_ref().map_or(0, Loader::rows)
     }
 
-    /// Presses what is left to press; after this only [`Change::commit`] remains.
-    fn finish(&mut self) -> Result<()> {
-        if let Some(loader) = self.loader.take() {
-            let loaded = loader.finish()?;
-            self.rows_inserted += loaded.rows;
-            self.records.extend(loaded.records);
-            self.pages.extend(loaded.pages);
-            for group in loaded.groups {
-                self.state.next_row_id = group.end_row_id();
-                let entry = GroupEntry { group: Arc::new(group), deleted: None };
-                self.added.push(entry.clone());
-                self.state.groups.push(entry);
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes changes to several tables durable as one, with records of other rooms before them, and shows them.
+    /// Presses what is left to press. A change of nothing gives back the table that it got.
     ///
     /// # Errors
-    /// Whatever writing can raise; then none of the changes happened.
-    pub fn commit(store: &Store, mut before: Vec<Record>, mut changes: Vec<Change>) -> Result<Option<CommitNumber>> {
-        let mut pages = Vec::new();
-        for change in &mut changes {
-            change.finish()?;
-            before.append(&mut change.records);
-            pages.append(&mut change.pages);
+    /// Those of encoding and writing.
+    pub fn finish(mut self) -> Result<Changed> {
+        let groups = self.loader.take().map_or(Ok(Vec::new()), Loader::finish)?;
+        if groups.is_empty() && self.deleted.is_empty() {
+            return Ok(Changed { table: self.before, deleted: self.deleted });
         }
-        if before.is_empty() {
-            return Ok(None);
-        }
-        let number = store.commit(&before, &pages)?;
-        for change in &mut changes {
-            change.committed = true;
-            change.table.publish(std::mem::take(&mut change.state));
-        }
-        Ok(Some(number))
-    }
-}
-
-impl Drop for Change {
-    fn drop(&mut self) {
-        if !self.committed {
-            for page in self.added.iter().flat_map(|entry| entry.group.pages()) {
-                page.release();
+        if !groups.is_empty() {
+            groups.into_iter().for_each(|group| self.now.push(group.into()));
+            let border = self.own_row_id;
+            let own = self.now.groups().partition_point(|entry| entry.group.first_row_id() < border);
+            while let Some(rewrite) = self.now.settling_from(own, self.threads)? {
+                let Some(settled) = rewrite.apply_to(&self.now) else { break };
+                self.now = settled;
             }
         }
+        self.deleted.sort_unstable();
+        Ok(Changed { table: Arc::new(self.now), deleted: self.deleted })
     }
 }

@@ -1,98 +1,121 @@
 //! Segments gathered into chunks: the unit of reading and read-ahead.
 //!
-//! Zukowski et al. (ICDE 2006), section 3: chunks of 1 to 8 MB, column-wise (DSM). We differ at the small end: what is
-//! left when a load finishes goes into shared chunks, so that a small table takes one page and not one per column.
+//! Zukowski et al. (ICDE 2006), section 3: chunks of 1 to 8 MB, column-wise (DSM) or with all columns of the same rows
+//! (PAX). We differ at the small end: what is left when a load finishes goes into shared chunks, so that a small table
+//! takes one page and not one per column.
 
-use crate::Result;
 use crate::group::{RowGroup, Segment, SegmentPlace};
 use crate::page::StoredPage;
+use crate::schema::Layout;
+use crate::{Result, TableSchema};
 use sinter_codec::BlockStats;
 use sinter_exec::RowIds;
 use sinter_storage::page::PAYLOAD_BYTES_MAX;
-use sinter_storage::{PageId, PageKind, Store};
+use sinter_storage::{PageKind, Store};
 use std::sync::Arc;
 
 /// A chunk is written once it holds so many bytes.
 const CHUNK_BYTES_MIN: usize = 1 << 20;
 
+/// A chunk with all columns takes no more when it would pass so many bytes, though a row group may go on in another.
+const PAX_CHUNK_BYTES_MAX: usize = 8 << 20;
+
 /// Where the segment `slot` of the load will be: known when its chunk is written.
+#[derive(Debug)]
 struct Waiting {
     slot: usize,
     offset: u32,
     bytes: u32,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct OpenChunk {
     bytes: Vec<u8>,
     waiting: Vec<Waiting>,
 }
 
-/// Gathers the segments of a load, column by column, into chunks.
+/// Gathers the segments of a load into chunks.
+#[derive(Debug)]
 pub(crate) struct ChunkWriter {
     store: Arc<Store>,
-    columns: Vec<OpenChunk>,
+    layout: Layout,
+    /// One per column, or one for all.
+    open: Vec<OpenChunk>,
     groups: Vec<(usize, RowIds, Vec<Option<BlockStats>>)>,
     placed: Vec<Option<SegmentPlace>>,
-    pages: Vec<Arc<StoredPage>>,
 }
 
 /// A segment's bytes with its statistics.
 pub(crate) type Pressed = (Vec<u8>, Option<BlockStats>);
 
 impl ChunkWriter {
-    pub(crate) fn new(store: Arc<Store>, columns: usize) -> ChunkWriter {
+    pub(crate) fn new(store: Arc<Store>, schema: &TableSchema) -> ChunkWriter {
+        let layout = schema.layout();
+        let open = match layout {
+            Layout::Dsm => schema.columns.len(),
+            Layout::Pax => 1,
+        };
         ChunkWriter {
             store,
-            columns: (0..columns).map(|_| OpenChunk::default()).collect(),
+            layout,
+            open: (0..open).map(|_| OpenChunk::default()).collect(),
             groups: Vec::new(),
             placed: Vec::new(),
-            pages: Vec::new(),
         }
     }
 
     /// Takes the segments of one row group, none of which is larger than a page.
     pub(crate) fn push(&mut self, rows: usize, row_ids: RowIds, segments: Vec<Pressed>) -> Result<()> {
+        let bytes_max = match self.layout {
+            Layout::Dsm => PAYLOAD_BYTES_MAX,
+            Layout::Pax => PAX_CHUNK_BYTES_MAX,
+        };
         let mut stats = Vec::with_capacity(segments.len());
         for (column, (bytes, segment_stats)) in segments.into_iter().enumerate() {
             let slot = self.placed.len();
             self.placed.push(None);
             stats.push(segment_stats);
+            let index = if self.layout == Layout::Dsm { column } else { 0 };
             // A page has an end; segments lie in one page each.
-            if self.columns[column].bytes.len() + bytes.len() > PAYLOAD_BYTES_MAX {
-                let chunk = std::mem::take(&mut self.columns[column]);
-                self.write(chunk)?;
+            if !self.open[index].bytes.is_empty() && self.open[index].bytes.len() + bytes.len() > bytes_max {
+                self.write_open(index)?;
             }
-            let chunk = &mut self.columns[column];
+            let chunk = &mut self.open[index];
             chunk.waiting.push(Waiting { slot, offset: chunk.bytes.len() as u32, bytes: bytes.len() as u32 });
             if chunk.bytes.is_empty() {
                 chunk.bytes = bytes;
             } else {
                 chunk.bytes.extend_from_slice(&bytes);
             }
-            if chunk.bytes.len() >= CHUNK_BYTES_MIN {
-                let chunk = std::mem::take(chunk);
-                self.write(chunk)?;
+            if self.layout == Layout::Dsm && chunk.bytes.len() >= CHUNK_BYTES_MIN {
+                self.write_open(index)?;
             }
+        }
+        if self.layout == Layout::Pax && self.open[0].bytes.len() >= CHUNK_BYTES_MIN {
+            self.write_open(0)?;
         }
         self.groups.push((rows, row_ids, stats));
         Ok(())
     }
 
+    fn write_open(&mut self, index: usize) -> Result<()> {
+        let chunk = std::mem::take(&mut self.open[index]);
+        self.write(chunk)
+    }
+
     fn write(&mut self, chunk: OpenChunk) -> Result<()> {
         let id = self.store.write_page(PageKind::CHUNK, &chunk.bytes)?;
-        let page = StoredPage::new(Arc::clone(&self.store), id);
+        let page = StoredPage::new(&self.store, id);
         for Waiting { slot, offset, bytes } in chunk.waiting {
-            self.placed[slot] = Some(SegmentPlace::Stored { page: Arc::clone(&page), offset, bytes });
+            self.placed[slot] = Some(SegmentPlace::Stored { page: page.clone(), offset, bytes });
         }
-        self.pages.push(page);
         Ok(())
     }
 
-    /// Writes what is left and returns the groups, with the pages they are in.
-    pub(crate) fn finish(mut self) -> Result<(Vec<RowGroup>, Vec<PageId>)> {
+    /// Writes what is left and returns the groups.
+    pub(crate) fn finish(mut self) -> Result<Vec<RowGroup>> {
         let mut shared = OpenChunk::default();
-        for chunk in std::mem::take(&mut self.columns) {
+        for chunk in std::mem::take(&mut self.open) {
             let shift = shared.bytes.len() as u32;
             shared.bytes.extend_from_slice(&chunk.bytes);
             shared
@@ -105,25 +128,12 @@ impl ChunkWriter {
         if !shared.waiting.is_empty() {
             self.write(shared)?;
         }
-        let mut places = std::mem::take(&mut self.placed).into_iter().flatten();
-        let groups = std::mem::take(&mut self.groups)
-            .into_iter()
-            .map(|(rows, row_ids, stats)| RowGroup {
-                rows,
-                row_ids,
-                segments: stats.into_iter().zip(&mut places).map(|(stats, place)| Segment { place, stats }).collect(),
-            })
-            .collect();
-        let pages = std::mem::take(&mut self.pages).iter().map(|page| page.id()).collect();
-        Ok((groups, pages))
-    }
-}
-
-impl Drop for ChunkWriter {
-    /// A load that was given up gives its pages back.
-    fn drop(&mut self) {
-        for page in &self.pages {
-            page.release();
-        }
+        let mut places = self.placed.into_iter().flatten();
+        let group = |(rows, row_ids, stats): (usize, RowIds, Vec<Option<BlockStats>>)| RowGroup {
+            rows,
+            row_ids,
+            segments: stats.into_iter().zip(&mut places).map(|(stats, place)| Segment { place, stats }).collect(),
+        };
+        Ok(self.groups.into_iter().map(group).collect())
     }
 }

@@ -4,9 +4,17 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A row breaks a rule of the table. Remedy: change the data.
+    /// A row, or an alteration, breaks a rule of the table. Remedy: change the data.
     #[error("{0}")]
     Data(String),
+    /// Somebody else's commit came first. Remedy: run the transaction again.
+    #[error("{what}; run the transaction again")]
+    Conflict {
+        /// Name of the table.
+        table: String,
+        /// What the other transaction did, table included.
+        what: String,
+    },
     /// The table's own bytes are damaged or were written by a newer version.
     #[error("table '{table}': {what}")]
     Damaged {

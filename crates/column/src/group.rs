@@ -1,12 +1,10 @@
 //! A row group: up to 131,072 rows, fewer where rows are large, one segment per column.
 
 use crate::page::StoredPage;
-use crate::wire::{Reader, Writer};
 use crate::{Error, Result};
-use sinter_codec::{Bitmap, Block, BlockStats, Choice, ROW_GROUP_LEN, Values, ValuesBuf, encode};
+use sinter_codec::{Block, BlockStats};
 use sinter_exec::{Pinned, RowIds};
-use sinter_storage::PageId;
-use std::sync::Arc;
+use std::ops::Range;
 
 /// One column of one row group.
 #[derive(Clone, Debug)]
@@ -23,13 +21,13 @@ pub enum SegmentPlace {
     /// In a chunk of the file, from this offset, so many bytes.
     Stored {
         /// The chunk.
-        page: Arc<StoredPage>,
+        page: StoredPage,
         /// First byte in the chunk's payload.
         offset: u32,
         /// Length in bytes.
         bytes: u32,
     },
-    /// In memory: a delta batch.
+    /// In memory: of a delta batch, or one value that stands for all rows of a column that was added later.
     Held(Pinned),
 }
 
@@ -75,7 +73,7 @@ pub struct RowGroup {
 impl RowGroup {
     /// True for delta batches: rows that no chunk holds yet.
     pub fn is_fresh(&self) -> bool {
-        self.segments.iter().any(|segment| matches!(segment.place, SegmentPlace::Held(_)))
+        self.pages().next().is_none()
     }
 
     /// The id of the first row.
@@ -113,6 +111,25 @@ impl RowGroup {
         }
     }
 
+    /// Where the rows with ids in this range stand.
+    pub fn positions_in(&self, ids: &Range<u64>) -> Range<usize> {
+        let position = |id: u64| match &self.row_ids {
+            RowIds::From(first) => id.saturating_sub(*first).min(self.rows as u64) as usize,
+            RowIds::Listed(ids) => ids.partition_point(|&here| here < id),
+        };
+        let start = position(ids.start);
+        start..position(ids.end).max(start)
+    }
+
+    /// The same rows under ids that are larger by `shift`.
+    pub(crate) fn shifted(&self, shift: u64) -> RowGroup {
+        let row_ids = match &self.row_ids {
+            RowIds::From(first) => RowIds::From(first + shift),
+            RowIds::Listed(ids) => RowIds::Listed(ids.iter().map(|id| id + shift).collect()),
+        };
+        RowGroup { rows: self.rows, row_ids, segments: self.segments.clone() }
+    }
+
     /// The bytes of all its rows in plain form. Where statistics do not tell, the blocks do.
     ///
     /// # Errors
@@ -129,105 +146,11 @@ impl RowGroup {
     }
 
     /// The chunks its segments are in.
-    pub fn pages(&self) -> impl Iterator<Item = &Arc<StoredPage>> {
+    pub fn pages(&self) -> impl Iterator<Item = &StoredPage> {
         self.segments.iter().filter_map(|segment| match &segment.place {
             SegmentPlace::Stored { page, .. } => Some(page),
             SegmentPlace::Held(_) => None,
         })
-    }
-
-    /// Writes the group of stored segments (docs/format/table.md).
-    pub(crate) fn write(&self, deleted: Option<&Bitmap>, out: &mut Writer) -> Result<()> {
-        out.count(self.rows);
-        match &self.row_ids {
-            RowIds::From(first) => {
-                out.u8(0);
-                out.u64(*first);
-            }
-            RowIds::Listed(ids) => {
-                out.u8(1);
-                out.bytes(&encode_row_ids(ids)?);
-            }
-        }
-        match deleted {
-            None => out.u8(0),
-            Some(deleted) => {
-                out.u8(1);
-                let positions: Vec<u32> = deleted.ones().map(|position| position as u32).collect();
-                let mut block = Vec::new();
-                encode(Values::U32(&positions), None, &Choice::Auto, &mut block).map_err(damaged)?;
-                out.bytes(&block);
-            }
-        }
-        out.count(self.segments.len());
-        for segment in &self.segments {
-            let SegmentPlace::Stored { page, offset, bytes } = &segment.place else {
-                return Err(Error::Damaged {
-                    table: "row group".to_owned(),
-                    what: "a delta batch was about to be written as a stored group".to_owned(),
-                });
-            };
-            out.u64(page.id().0);
-            out.u32(*offset);
-            out.u32(*bytes);
-            out.u8(u8::from(segment.stats.is_some()));
-            if let Some(stats) = &segment.stats {
-                out.stats(stats);
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads what [`RowGroup::write`] wrote, with the delete marks; `page` shares one handle per chunk.
-    pub(crate) fn read(
-        input: &mut Reader<'_>,
-        columns: usize,
-        page: &mut dyn FnMut(PageId) -> Arc<StoredPage>,
-    ) -> Result<(RowGroup, Option<Arc<Bitmap>>)> {
-        let rows = input.u32()? as usize;
-        if rows == 0 || rows > ROW_GROUP_LEN {
-            return Err(input.damaged(format!("row group of {rows} rows; there are 1 to {ROW_GROUP_LEN}")));
-        }
-        let row_ids = if input.flag()? {
-            let ids = decode_row_ids(input.bytes()?)?;
-            if ids.len() != rows {
-                return Err(input.damaged(format!("{} row ids for {rows} rows", ids.len())));
-            }
-            RowIds::Listed(ids.into())
-        } else {
-            RowIds::From(input.u64()?)
-        };
-        let deleted = if input.flag()? {
-            let block = input.bytes()?;
-            let mut positions = ValuesBuf::U32(Vec::new());
-            Block::open(block)
-                .and_then(|block| block.decode(0..block.value_count(), &mut positions))
-                .map_err(damaged)?;
-            let mut marks = Bitmap::new(rows, false);
-            if let ValuesBuf::U32(positions) = positions {
-                for position in positions {
-                    if position as usize >= rows {
-                        return Err(input.damaged(format!("row {position} of {rows} is marked as deleted")));
-                    }
-                    marks.set(position as usize, true);
-                }
-            }
-            Some(Arc::new(marks))
-        } else {
-            None
-        };
-        let count = input.count()?;
-        if count != columns {
-            return Err(input.damaged(format!("row group of {count} segments in a table of {columns} columns")));
-        }
-        let mut segments = Vec::with_capacity(count);
-        for _ in 0..count {
-            let page = page(PageId(input.u64()?));
-            let place = SegmentPlace::Stored { page, offset: input.u32()?, bytes: input.u32()? };
-            let stats = if input.flag()? { Some(input.stats()?) } else { None };
-            segments.push(Segment { place, stats });
-        }
-        Ok((RowGroup { rows, row_ids, segments }, deleted))
     }
 }
 
@@ -242,29 +165,4 @@ fn blocks_plain_bytes(segment: &[u8]) -> Result<u64> {
         rest = &rest[block.byte_len()..];
     }
     Ok(total)
-}
-
-/// Row ids as one block.
-pub(crate) fn encode_row_ids(ids: &[u64]) -> Result<Vec<u8>> {
-    let mut block = Vec::new();
-    encode(Values::U64(ids), None, &Choice::Auto, &mut block).map_err(damaged)?;
-    Ok(block)
-}
-
-/// Row ids out of a block; increasing, or the block is damaged.
-pub(crate) fn decode_row_ids(bytes: &[u8]) -> Result<Vec<u64>> {
-    let mut ids = ValuesBuf::U64(Vec::new());
-    let block = Block::open(bytes).map_err(damaged)?;
-    block.decode(0..block.value_count(), &mut ids).map_err(damaged)?;
-    match ids {
-        ValuesBuf::U64(ids) if ids.is_sorted_by(|a, b| a < b) => Ok(ids),
-        _ => Err(Error::Damaged {
-            table: "row ids".to_owned(),
-            what: "they are not increasing 64-bit numbers".to_owned(),
-        }),
-    }
-}
-
-fn damaged(error: sinter_codec::Error) -> Error {
-    Error::Exec(sinter_exec::Error::Damaged { place: "row ids".to_owned(), source: error })
 }

@@ -11,10 +11,9 @@ use arrow::array::{Array, ArrayRef};
 use arrow::compute::{cast, concat};
 use sinter_codec::{BlockStats, Choice, ROW_GROUP_LEN};
 use sinter_exec::{LogicalType, RowIds, edge};
-use sinter_storage::PageId;
 use sinter_storage::page::PAYLOAD_BYTES_MAX;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// A row group takes no more rows when they would pass so many bytes in plain form: 256 for each row of a full group.
 pub(crate) const GROUP_BYTES: u64 = 32 << 20;
@@ -29,6 +28,7 @@ pub(crate) fn weight(rows: u64, bytes: u64) -> u64 {
 }
 
 /// Gathers rows and presses full row groups as it goes, so memory stays at about one row group in plain form.
+#[derive(Debug)]
 pub(crate) struct GroupWriter {
     table: String,
     schema: Arc<TableSchema>,
@@ -49,14 +49,14 @@ pub(crate) struct Gathered {
 
 impl GroupWriter {
     pub(crate) fn new(table: &ColumnTable, threads: usize) -> GroupWriter {
-        let schema = table.schema();
+        let schema = Arc::clone(table.schema());
         GroupWriter {
             table: table.name().to_owned(),
             threads: threads.max(1),
             pending: vec![Vec::new(); schema.columns.len()],
             row_ids: Vec::new(),
             bytes: 0,
-            chunks: ChunkWriter::new(table.store(), schema.columns.len()),
+            chunks: ChunkWriter::new(Arc::clone(table.store()), &schema),
             schema,
         }
     }
@@ -151,8 +151,8 @@ impl GroupWriter {
         self.chunks.push(rows, row_ids, segments)
     }
 
-    /// The row groups pressed, with the pages they are in.
-    pub(crate) fn finish(self) -> Result<(Vec<RowGroup>, Vec<PageId>)> {
+    /// The row groups pressed.
+    pub(crate) fn finish(self) -> Result<Vec<RowGroup>> {
         self.chunks.finish()
     }
 }
@@ -182,31 +182,24 @@ pub(crate) fn concatenated(parts: &[ArrayRef]) -> Result<ArrayRef> {
 /// Encodes the columns of one row group, columns side by side on the threads.
 fn press_columns(schema: &TableSchema, columns: &[ArrayRef], threads: usize) -> Result<Vec<Pressed>> {
     let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<Result<Pressed>>>> = columns.iter().map(|_| Mutex::new(None)).collect();
     let work = || {
+        let mut done = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(array) = columns.get(index) else { break };
+            let Some(array) = columns.get(index) else { return done };
             let column = &schema.columns[index];
-            let pressed = press_column(array, &column.ty, &column.choice());
-            *results[index].lock().unwrap_or_else(PoisonError::into_inner) = Some(pressed);
+            done.push((index, press_column(array, &column.ty, &column.choice())));
         }
     };
+    let mut results: Vec<Option<Result<Pressed>>> = columns.iter().map(|_| None).collect();
     std::thread::scope(|scope| {
-        for _ in 1..threads.min(columns.len()) {
-            scope.spawn(work);
-        }
-        work();
+        let others: Vec<_> = (1..threads.min(columns.len())).map(|_| scope.spawn(work)).collect();
+        let mine = work();
+        let theirs = others.into_iter().filter_map(|thread| thread.join().ok()).flatten();
+        mine.into_iter().chain(theirs).for_each(|(index, result)| results[index] = Some(result));
     });
-    results
-        .into_iter()
-        .map(|result| {
-            result.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or_else(|| {
-                Err(sinter_exec::Error::Unsupported("pressing: a thread died before its column was done".to_owned())
-                    .into())
-            })
-        })
-        .collect()
+    let died = || sinter_exec::Error::Unsupported("pressing: a thread died before its column was done".to_owned());
+    results.into_iter().map(|result| result.unwrap_or_else(|| Err(died().into()))).collect()
 }
 
 /// Encodes one column as a segment. What a scheme makes too large for a page is kept plain.

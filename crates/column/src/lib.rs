@@ -1,27 +1,56 @@
 //! Column tables: row groups of compressed segments, fresh inserts beside them, deletes as marks.
 //!
-//! Start with [`ColumnTable`] and [`Change`]: its state is an immutable list of row groups behind one pointer, so a snapshot is a
-//! clone of that pointer and readers never wait. A change builds the next state, makes it durable through the log, and
-//! swaps the pointer. Zukowski et al. (ICDE 2006) call this a differential file; we differ in that fresh inserts have
-//! the same shape as pressed row groups (delta batches, encoded `raw`), so that scans know one kind of group only.
+//! A [`ColumnTable`] is a value: what a table holds at one moment, as a list of row groups that later values share.
+//! Nothing here is locked, and nothing waits. What leads from one value to the next:
+//!
+//! ```text
+//! Change::new(&table, threads) .insert(&batch) .delete(row_ids) .finish() -> Changed   a statement
+//! Draft::new(table) .take(changed) .alter(alteration)                                  a transaction, on one table
+//! draft.rebase(&current) -> Rebased { table, records, pages, .. }                      its commit, after others' commits
+//! table.settling(threads), table.pressing(threads) -> Rewrite                          the same rows, kept better
+//! rewrite.apply_to(&current) -> ColumnTable
+//! table.apply(&record)                                                                 recovery
+//! ```
+//!
+//! Which value is the current one, and in which order changes are made to it, is for the rooms above to say. Pages
+//! come back by themselves when no value points to them any more.
+//!
+//! Zukowski et al. (ICDE 2006) call this a differential file; we differ in that fresh inserts have the same shape as
+//! pressed row groups (delta batches, encoded `raw`), so that scans know one kind of group only.
 
+mod alteration;
 mod change;
 mod chunk;
+mod delta_batch;
+mod difference;
+mod draft;
 mod error;
 mod group;
+mod group_entry;
+mod group_wire;
 mod group_writer;
 mod loader;
 mod page;
+mod pressing;
+mod rebase;
 mod record;
+mod rewrite;
 mod root;
+mod rows;
 mod schema;
-mod snapshot;
+mod source;
 mod table;
 pub mod wire;
 
-pub use change::Change;
+pub use alteration::Alteration;
+pub use change::{Change, Changed};
+pub use difference::{Difference, differences};
+pub use draft::Draft;
 pub use error::{Error, Result};
 pub use group::{RowGroup, Segment, SegmentPlace};
-pub use schema::{ColumnSchema, TableSchema};
-pub use snapshot::Snapshot;
-pub use table::{ColumnTable, GroupEntry, TableState};
+pub use group_entry::GroupEntry;
+pub use rebase::Rebased;
+pub use rewrite::Rewrite;
+pub use rows::{RowSet, RowsSource};
+pub use schema::{Check, ColumnSchema, TableSchema};
+pub use table::ColumnTable;

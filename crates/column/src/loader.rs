@@ -1,11 +1,10 @@
 //! Batches on their way into a table: checked, numbered, pressed; the few rows that remain become a delta batch.
 
+use crate::delta_batch::delta_batch;
 use crate::group::RowGroup;
-use crate::group_writer::{Gathered, GroupWriter};
-use crate::record::{attached, fresh_group};
+use crate::group_writer::GroupWriter;
 use crate::{ColumnTable, Result, TableSchema};
 use arrow::array::RecordBatch;
-use sinter_storage::{ObjectId, PageId, Record};
 use std::sync::Arc;
 
 /// A remainder below this is kept as a delta batch: the next insert merges with it, and pressing so few rows saves
@@ -16,29 +15,20 @@ const PRESS_ROWS_MIN: usize = 256;
 const PRESS_BYTES_MIN: u64 = 1 << 20;
 
 /// Takes batches and presses full row groups as it goes, so memory stays at about one row group in plain form.
+#[derive(Debug)]
 pub(crate) struct Loader {
     schema: Arc<TableSchema>,
-    table_id: ObjectId,
     next_row_id: u64,
     rows: u64,
     writer: GroupWriter,
 }
 
-/// What a finished load will add to its table.
-pub(crate) struct Loaded {
-    /// Groups in chunks, then at most one delta batch.
-    pub(crate) groups: Vec<RowGroup>,
-    pub(crate) pages: Vec<PageId>,
-    pub(crate) records: Vec<Record>,
-    pub(crate) rows: u64,
-}
-
 impl Loader {
-    pub(crate) fn new(table: &ColumnTable, first_row_id: u64, threads: usize) -> Loader {
+    /// For rows that follow those of `table`.
+    pub(crate) fn new(table: &ColumnTable, threads: usize) -> Loader {
         Loader {
-            schema: table.schema(),
-            table_id: table.id(),
-            next_row_id: first_row_id,
+            schema: Arc::clone(table.schema()),
+            next_row_id: table.next_row_id(),
             rows: 0,
             writer: GroupWriter::new(table, threads),
         }
@@ -64,24 +54,16 @@ impl Loader {
         Ok(())
     }
 
-    /// Presses or keeps what is left.
-    pub(crate) fn finish(mut self) -> Result<Loaded> {
-        let mut fresh = None;
+    /// Presses or keeps what is left: groups in chunks, then at most one delta batch.
+    pub(crate) fn finish(mut self) -> Result<Vec<RowGroup>> {
+        let mut last = None;
         if self.writer.rows() >= PRESS_ROWS_MIN || self.writer.bytes() > PRESS_BYTES_MIN {
             self.writer.press()?;
         } else if self.writer.rows() > 0 {
-            let Gathered { rows, row_ids, columns } = self.writer.take()?;
-            fresh = Some(fresh_group(self.table_id, &self.schema, rows, &row_ids, &columns)?);
+            last = Some(delta_batch(&self.schema, self.writer.take()?)?);
         }
-        let (groups, pages) = self.writer.finish()?;
-        let mut loaded = Loaded { groups, pages, records: Vec::new(), rows: self.rows };
-        if !loaded.groups.is_empty() {
-            loaded.records.push(attached(self.table_id, &loaded.groups)?);
-        }
-        if let Some((group, record)) = fresh {
-            loaded.groups.push(group);
-            loaded.records.push(record);
-        }
-        Ok(loaded)
+        let mut groups = self.writer.finish()?;
+        groups.extend(last);
+        Ok(groups)
     }
 }

@@ -1,33 +1,22 @@
-//! A stored page that lives as long as some table state or snapshot points into it.
+//! A stored page that lives as long as somebody points into it, and whose place comes back by itself.
 
 use sinter_exec::Pinned;
-use sinter_storage::{PageId, Store};
+use sinter_storage::{PageHandle, PageId, Store};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A page of the file, shared by the segments in it. Once the table has let go of it ([`StoredPage::release`]), the
-/// last snapshot that drops it gives the place back.
-#[derive(Debug)]
-pub struct StoredPage {
-    store: Arc<Store>,
-    id: PageId,
-    released: AtomicBool,
-}
+/// A page of the file, shared by the segments in it, held as long as one of them is.
+#[derive(Clone, Debug)]
+pub struct StoredPage(Arc<PageHandle>);
 
 impl StoredPage {
-    /// A page that the table owns.
-    pub(crate) fn new(store: Arc<Store>, id: PageId) -> Arc<StoredPage> {
-        Arc::new(StoredPage { store, id, released: AtomicBool::new(false) })
+    /// A hold on the page.
+    pub(crate) fn new(store: &Arc<Store>, id: PageId) -> StoredPage {
+        StoredPage(store.handle(id))
     }
 
     /// Its number.
     pub fn id(&self) -> PageId {
-        self.id
-    }
-
-    /// The table needs it no longer.
-    pub(crate) fn release(&self) {
-        self.released.store(true, Ordering::Release);
+        self.0.page()
     }
 
     /// Its payload, verified.
@@ -38,14 +27,6 @@ impl StoredPage {
                 &self.0
             }
         }
-        Ok(Pinned::new(Arc::new(Bytes(self.store.pin(self.id)?))))
-    }
-}
-
-impl Drop for StoredPage {
-    fn drop(&mut self) {
-        if self.released.load(Ordering::Acquire) {
-            self.store.free(self.id);
-        }
+        Ok(Pinned::new(Arc::new(Bytes(self.0.store().pin(self.id())?))))
     }
 }

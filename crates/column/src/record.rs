@@ -1,77 +1,49 @@
 //! What a table writes to the log: after-images by row id (docs/format/table.md).
+//!
+//! Ids come first, so that a record of rows that a table has already is passed over before anything else of it is
+//! looked at: the table may have been altered since.
 
-use crate::group::{RowGroup, Segment, SegmentPlace, decode_row_ids, encode_row_ids};
-use crate::group_writer::press_column;
+use crate::group::{RowGroup, Segment, SegmentPlace};
+use crate::group_wire::{
+    check_columns, decode_row_ids, encode_row_ids, read_group, read_row_ids, write_group, write_row_ids,
+};
 use crate::wire::{Reader, Writer};
-use crate::{Error, Result, TableSchema};
-use arrow::array::ArrayRef;
-use sinter_codec::{Block, Choice, ROW_GROUP_LEN};
-use sinter_exec::{Pinned, RowIds};
+use crate::{ColumnTable, Error, Result};
+use sinter_codec::{Block, ROW_GROUP_LEN};
+use sinter_exec::Pinned;
 use sinter_storage::{ObjectId, Record, RecordTag};
+use std::sync::Arc;
 
-/// A delta batch of these rows, and the record that brings it back.
-pub(crate) fn fresh_group(
-    table: ObjectId,
-    schema: &TableSchema,
-    rows: usize,
-    row_ids: &RowIds,
-    columns: &[ArrayRef],
-) -> Result<(RowGroup, Record)> {
-    let payload = fresh_payload(schema, rows, row_ids, columns)?;
-    let record = Record { tag: RecordTag::ROWS_INSERTED, object: table, payload: payload.clone() };
-    Ok((read_fresh_group(schema, payload)?, record))
-}
-
-/// The payload of a `rows inserted` record.
-pub(crate) fn fresh_payload(
-    schema: &TableSchema,
-    rows: usize,
-    row_ids: &RowIds,
-    columns: &[ArrayRef],
-) -> Result<Vec<u8>> {
+/// The record of a delta batch.
+pub(crate) fn inserted(table: ObjectId, group: &RowGroup) -> Result<Record> {
     let mut out = Writer::default();
-    out.count(rows);
-    match row_ids {
-        RowIds::From(first) => {
-            out.u8(0);
-            out.u64(*first);
-        }
-        RowIds::Listed(ids) => {
-            out.u8(1);
-            out.bytes(&encode_row_ids(ids)?);
-        }
+    out.count(group.rows);
+    write_row_ids(&group.row_ids, &mut out)?;
+    out.count(group.segments.len());
+    for segment in &group.segments {
+        out.bytes(&segment.pin()?);
     }
-    out.count(columns.len());
-    for (column, array) in schema.columns.iter().zip(columns) {
-        let (bytes, _) = press_column(array, &column.ty, &Choice::Raw)?;
-        out.bytes(&bytes);
-    }
-    Ok(out.into_bytes())
+    Ok(Record { tag: RecordTag::ROWS_INSERTED, object: table, payload: out.into_bytes() })
 }
 
-/// The delta batch of a `rows inserted` record. It keeps the payload and points into it.
-pub(crate) fn read_fresh_group(schema: &TableSchema, payload: Vec<u8>) -> Result<RowGroup> {
-    let pinned = Pinned::from_vec(payload);
+/// The delta batch of such a record; `None` where the table has it already. It keeps the payload and points into it.
+pub(crate) fn read_inserted(table: &ColumnTable, payload: &[u8]) -> Result<Option<RowGroup>> {
+    let pinned = Pinned::from_vec(payload.to_vec());
     let mut input = Reader::new("record of inserted rows", &pinned);
     let rows = input.u32()? as usize;
     if rows == 0 || rows > ROW_GROUP_LEN {
         return Err(input.damaged(format!("{rows} rows; there are 1 to {ROW_GROUP_LEN}")));
     }
-    let row_ids = if input.flag()? {
-        let ids = decode_row_ids(input.bytes()?)?;
-        if ids.len() != rows {
-            return Err(input.damaged(format!("{} row ids for {rows} rows", ids.len())));
-        }
-        RowIds::Listed(ids.into())
-    } else {
-        RowIds::From(input.u64()?)
-    };
-    let count = input.count()?;
-    if count != schema.columns.len() {
-        return Err(input.damaged(format!("{count} columns for a table of {}", schema.columns.len())));
+    let row_ids = read_row_ids(rows, &mut input)?;
+    let mut group = RowGroup { rows, row_ids, segments: Vec::new() };
+    if group.first_row_id() < table.next_row_id() {
+        return Ok(None);
     }
-    let mut segments = Vec::with_capacity(count);
-    for column in &schema.columns {
+    let (count, columns) = (input.count()?, &table.schema().columns);
+    if count != columns.len() {
+        return Err(input.damaged(format!("{count} columns for a table of {}", columns.len())));
+    }
+    for column in columns {
         let bytes = input.bytes()?;
         let start = bytes.as_ptr() as usize - pinned.as_ptr() as usize;
         let place = pinned.slice(start..start + bytes.len()).ok_or_else(|| input.damaged("segment out of bounds"))?;
@@ -84,20 +56,36 @@ pub(crate) fn read_fresh_group(schema: &TableSchema, payload: Vec<u8>) -> Result
         }
         let stats = column.ty.physical().map(|_| block.stats().clone());
         drop(block);
-        segments.push(Segment { place: SegmentPlace::Held(place), stats });
+        group.segments.push(Segment { place: SegmentPlace::Held(place), stats });
     }
     input.end()?;
-    Ok(RowGroup { rows, row_ids, segments })
+    Ok(Some(group))
 }
 
 /// The record of row groups whose chunks are in the file already.
-pub(crate) fn attached(table: ObjectId, groups: &[RowGroup]) -> Result<Record> {
+pub(crate) fn attached(table: ObjectId, groups: &[Arc<RowGroup>]) -> Result<Record> {
     let mut out = Writer::default();
     out.count(groups.len());
     for group in groups {
-        group.write(None, &mut out)?;
+        write_group(group, None, &mut out)?;
     }
     Ok(Record { tag: RecordTag::ROW_GROUPS_ATTACHED, object: table, payload: out.into_bytes() })
+}
+
+/// The groups of such a record that the table does not have yet.
+pub(crate) fn read_attached(table: &ColumnTable, payload: &[u8]) -> Result<Vec<RowGroup>> {
+    let mut input = Reader::new(table.name(), payload);
+    let (mut groups, mut next_row_id) = (Vec::new(), table.next_row_id());
+    for _ in 0..input.count()? {
+        let (group, _) = read_group(&mut input, table.store())?;
+        if group.first_row_id() >= next_row_id {
+            check_columns(&group, table.schema().columns.len(), &input)?;
+            next_row_id = group.end_row_id();
+            groups.push(group);
+        }
+    }
+    input.end()?;
+    Ok(groups)
 }
 
 /// The records of deleted rows, ids increasing: a block holds only so many, so there may be several.

@@ -23,23 +23,89 @@ pub struct ColumnSchema {
     pub default: Option<String>,
 }
 
-/// All columns of a table, and its options.
+/// A condition that every row keeps to: true or NULL for each.
 #[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// `CONSTRAINT name`, if it has one.
+    pub name: Option<String>,
+    /// The condition, as SQL text.
+    pub sql: String,
+}
+
+/// All columns of a table, its options and its rules.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableSchema {
     /// In table order.
     pub columns: Vec<ColumnSchema>,
     /// Options that no column owns, as written: `layout`, `order_by` and whatever later versions add.
     pub options: Vec<(String, String)>,
+    /// How many alterations led to it.
+    pub version: u32,
+    /// `CHECK (...)`. Kept here, held to by the rooms above.
+    pub checks: Vec<Check>,
 }
+
+/// Which segments share chunks: `WITH (layout = '...')`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Those of one column, of one row group after the other: the default.
+    Dsm,
+    /// Those of the same rows.
+    Pax,
+}
+
+/// The first byte of a schema: its own version. What [`TableSchema::read_v1`] reads had none.
+const SCHEMA_VERSION: u8 = 2;
 
 impl ColumnSchema {
     /// The scheme to press with.
     pub fn choice(&self) -> Choice {
         self.compression.clone().map_or(Choice::Auto, Choice::Forced)
     }
+
+    pub(crate) fn write(&self, out: &mut Writer) {
+        out.text(&self.name);
+        out.u8(u8::from(self.nullable));
+        out.logical_type(&self.ty);
+        out.optional_text(self.compression.as_deref());
+        out.optional_text(self.default.as_deref());
+    }
+
+    pub(crate) fn read(input: &mut Reader<'_>) -> Result<ColumnSchema> {
+        Ok(ColumnSchema {
+            name: input.text()?,
+            nullable: input.flag()?,
+            ty: input.logical_type()?,
+            compression: input.optional_text()?,
+            default: input.optional_text()?,
+        })
+    }
+}
+
+impl Check {
+    pub(crate) fn write(&self, out: &mut Writer) {
+        out.optional_text(self.name.as_deref());
+        out.text(&self.sql);
+    }
+
+    pub(crate) fn read(input: &mut Reader<'_>) -> Result<Check> {
+        Ok(Check { name: input.optional_text()?, sql: input.text()? })
+    }
 }
 
 impl TableSchema {
+    /// These columns, without rules and options.
+    pub fn new(columns: Vec<ColumnSchema>) -> TableSchema {
+        TableSchema { version: 0, columns, checks: Vec::new(), options: Vec::new() }
+    }
+
+    /// Positions of the columns by which rows are sorted when they are loaded, `order_by = 'a, b'`; none without.
+    pub fn order_by(&self) -> Vec<usize> {
+        let wanted = self.options.iter().find(|(name, _)| name == "order_by");
+        let names = wanted.into_iter().flat_map(|(_, columns)| columns.split(','));
+        names.filter_map(|name| self.index_of(name.trim())).collect()
+    }
+
     /// The schema in which the table's rows leave the engine: text as `Utf8View`.
     pub fn arrow(&self) -> SchemaRef {
         let fields =
@@ -47,17 +113,36 @@ impl TableSchema {
         Arc::new(Schema::new(fields.collect::<Vec<_>>()))
     }
 
+    /// True for the same schema, by its address or by all that is in it, version included.
+    pub fn is_same(self: &Arc<Self>, other: &Arc<TableSchema>) -> bool {
+        Arc::ptr_eq(self, other) || self == other
+    }
+
     /// Position of a column.
     pub fn index_of(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        match self.option("layout") {
+            Some("pax") => Layout::Pax,
+            _ => Layout::Dsm,
+        }
+    }
+
+    fn option(&self, name: &str) -> Option<&str> {
+        self.options.iter().find(|option| option.0 == name).map(|option| option.1.as_str())
     }
 
     /// Whether a table of this schema can be kept: to be asked before one is made, because what [`TableSchema::write`]
     /// writes of others [`TableSchema::read`] refuses.
     ///
     /// # Errors
-    /// [`Error::Data`] naming the column.
+    /// [`Error::Data`] naming the column or the option.
     pub fn validate(&self) -> Result<()> {
+        if let Some(layout) = self.option("layout").filter(|layout| !["dsm", "pax"].contains(layout)) {
+            return Err(Error::Data(format!("layout '{layout}' is unknown; there are 'dsm' and 'pax'")));
+        }
         match self.columns.iter().find(|column| column.ty.depth() > LogicalType::DEPTH_MAX) {
             None => Ok(()),
             Some(column) => Err(Error::Data(format!(
@@ -99,19 +184,17 @@ impl TableSchema {
 
     /// Writes the schema (docs/format/table.md).
     pub fn write(&self, out: &mut Writer) {
+        out.u8(SCHEMA_VERSION);
         out.count(self.columns.len());
-        for column in &self.columns {
-            out.text(&column.name);
-            out.u8(u8::from(column.nullable));
-            out.logical_type(&column.ty);
-            out.optional_text(column.compression.as_deref());
-            out.optional_text(column.default.as_deref());
-        }
+        self.columns.iter().for_each(|column| column.write(out));
         out.count(self.options.len());
         for (name, value) in &self.options {
             out.text(name);
             out.text(value);
         }
+        out.u32(self.version);
+        out.count(self.checks.len());
+        self.checks.iter().for_each(|check| check.write(out));
     }
 
     /// Reads what [`TableSchema::write`] wrote.
@@ -119,29 +202,39 @@ impl TableSchema {
     /// # Errors
     /// [`Error::Damaged`].
     pub fn read(input: &mut Reader<'_>) -> Result<TableSchema> {
-        let count = input.count()?;
-        let mut columns = Vec::with_capacity(count.min(1024));
-        for _ in 0..count {
-            columns.push(ColumnSchema {
-                name: input.text()?,
-                nullable: input.flag()?,
-                ty: input.logical_type()?,
-                compression: input.optional_text()?,
-                default: input.optional_text()?,
-            });
+        let version = input.u8()?;
+        if version != SCHEMA_VERSION {
+            return Err(input.damaged(format!(
+                "schema of version {version}; this SinterDB reads {SCHEMA_VERSION} here, a newer one wrote it"
+            )));
         }
-        let count = input.count()?;
-        let mut options = Vec::with_capacity(count.min(1024));
-        for _ in 0..count {
-            options.push((input.text()?, input.text()?));
+        let mut schema = TableSchema::read_v1(input)?;
+        schema.version = input.u32()?;
+        for _ in 0..input.count()? {
+            schema.checks.push(Check::read(input)?);
         }
-        Ok(TableSchema { columns, options })
+        Ok(schema)
+    }
+
+    /// Reads a schema of before tables could be altered. It has no version byte: who embeds it knows by its own.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn read_v1(input: &mut Reader<'_>) -> Result<TableSchema> {
+        let mut schema = TableSchema::default();
+        for _ in 0..input.count()? {
+            schema.columns.push(ColumnSchema::read(input)?);
+        }
+        for _ in 0..input.count()? {
+            schema.options.push((input.text()?, input.text()?));
+        }
+        Ok(schema)
     }
 }
 
 /// True where a segment of `ty` can be made from values of `given`: the same type, names and zones of nested members
 /// apart.
-fn accepts(ty: &LogicalType, given: &LogicalType) -> bool {
+pub(crate) fn accepts(ty: &LogicalType, given: &LogicalType) -> bool {
     match (ty, given) {
         (LogicalType::List(a), LogicalType::List(b)) => accepts(&a.ty, &b.ty),
         (LogicalType::Struct(a), LogicalType::Struct(b)) => {

@@ -1,17 +1,17 @@
 //! docs/format/table.md says what the code writes: its tables name the tags, and the bytes of its examples are written
 //! here anew.
 
-use arrow::array::{ArrayRef, Int32Array, RecordBatch};
+mod support;
+
+use arrow::array::Int32Array;
 use sinter_codec::{BlockStats, Scalar};
 use sinter_column::wire::{Reader, Writer};
-use sinter_column::{Change, ColumnSchema, ColumnTable, TableSchema};
+use sinter_column::{Alteration, Check, ColumnSchema, ColumnTable, TableSchema};
 use sinter_exec::{Field, LogicalType, TimeUnit};
 use sinter_storage::testing::CrashingFileSystem;
-use sinter_storage::{ObjectId, Options, Record, RecordTag, Store};
-use std::path::Path;
+use sinter_storage::{ObjectId, PageKind, Record, RecordTag};
 use std::sync::Arc;
-
-const PATH: &str = "shop.sinter";
+use support::{Shop, batch, column, open};
 
 fn page(name: &str) -> String {
     let path = format!("{}/../../docs/format/{name}.md", env!("CARGO_MANIFEST_DIR"));
@@ -121,13 +121,6 @@ fn every_type_has_its_row() {
 
 #[test]
 fn schema() {
-    let column = |name: &str, ty: LogicalType| ColumnSchema {
-        name: name.to_owned(),
-        ty,
-        nullable: true,
-        compression: None,
-        default: None,
-    };
     let schema = TableSchema {
         columns: vec![
             ColumnSchema { nullable: false, ..column("id", LogicalType::Int64) },
@@ -138,6 +131,8 @@ fn schema() {
             },
         ],
         options: vec![("layout".to_owned(), "dsm".to_owned())],
+        version: 3,
+        checks: vec![Check { name: Some("c".to_owned()), sql: "id > 0".to_owned() }],
     };
     let bytes = written(|out| schema.write(out));
     assert_eq!(hex(&example("table", "A schema")), hex(&bytes));
@@ -172,48 +167,29 @@ fn statistics() {
 }
 
 /// Table 1 of a database on a disk in memory: one column `a INTEGER`.
-fn one_column(disk: &CrashingFileSystem, scheme: &str) -> (Arc<Store>, Arc<ColumnTable>) {
-    let (store, _) = Store::open(Arc::new(disk.clone()), Path::new(PATH), Options::default()).unwrap();
-    let column = ColumnSchema {
-        name: "a".to_owned(),
-        ty: LogicalType::Int32,
-        nullable: true,
-        compression: Some(scheme.to_owned()),
-        default: None,
-    };
-    let schema = TableSchema { columns: vec![column], options: Vec::new() };
-    let store = Arc::new(store);
-    let table = ColumnTable::create(ObjectId(1), "t", Arc::new(schema), Arc::clone(&store));
-    (store, Arc::new(table))
+fn one_column(disk: &CrashingFileSystem, scheme: &str) -> Shop {
+    let column = ColumnSchema { compression: Some(scheme.to_owned()), ..column("a", LogicalType::Int32) };
+    Shop::new(open(disk).0, support::schema(vec![column]))
 }
 
-fn insert(store: &Store, table: &Arc<ColumnTable>, values: impl IntoIterator<Item = Option<i32>>) {
+fn insert(shop: &mut Shop, values: impl IntoIterator<Item = Option<i32>>) {
     let values: Int32Array = values.into_iter().collect();
-    let mut change = Change::new(table, 1);
-    change.insert(&RecordBatch::try_from_iter([("a", Arc::new(values) as ArrayRef)]).unwrap()).unwrap();
-    Change::commit(store, Vec::new(), vec![change]).unwrap();
-}
-
-fn delete(store: &Store, table: &Arc<ColumnTable>, row_ids: Vec<u64>) {
-    let mut change = Change::new(table, 1);
-    change.delete(row_ids).unwrap();
-    Change::commit(store, Vec::new(), vec![change]).unwrap();
+    shop.insert(&batch("a", Arc::new(values))).unwrap();
 }
 
 /// The records that the log holds, as the next opening finds them.
 fn records(disk: &CrashingFileSystem) -> Vec<Record> {
-    let (_, recovery) = Store::open(Arc::new(disk.clone()), Path::new(PATH), Options::default()).unwrap();
-    recovery.transactions.flat_map(|transaction| transaction.unwrap().records).collect()
+    open(disk).1
 }
 
 #[test]
 fn log_records() {
     let disk = CrashingFileSystem::new();
-    let (store, table) = one_column(&disk, "constant");
-    insert(&store, &table, [Some(5), None, Some(7)]);
-    delete(&store, &table, vec![1]);
-    insert(&store, &table, [Some(7); 1024]);
-    drop((store, table));
+    let mut shop = one_column(&disk, "constant");
+    insert(&mut shop, [Some(5), None, Some(7)]);
+    shop.delete(vec![1]);
+    insert(&mut shop, [Some(7); 1024]);
+    drop(shop);
     let records = records(&disk);
     let expected = [
         (RecordTag::ROWS_INSERTED, "Log record 18: rows inserted"),
@@ -231,10 +207,98 @@ fn log_records() {
 #[test]
 fn table_root() {
     let disk = CrashingFileSystem::new();
-    let (store, table) = one_column(&disk, "raw");
-    insert(&store, &table, [Some(5), None, Some(7)]);
-    table.press(1).unwrap();
-    delete(&store, &table, vec![1]);
-    table.press(1).unwrap();
-    assert_eq!(hex(&example("table", "The table root")), hex(&table.root_bytes().unwrap()));
+    let mut shop = one_column(&disk, "raw");
+    insert(&mut shop, [Some(5), None, Some(7)]);
+    shop.press();
+    shop.delete(vec![1]);
+    insert(&mut shop, [Some(9)]);
+    assert_eq!(hex(&example("table", "The table root")), hex(&shop.table.root_bytes().unwrap()));
+}
+
+/// A root and a schema as version 0.1 wrote them.
+#[test]
+fn the_first_version_is_read() {
+    let disk = CrashingFileSystem::new();
+    let mut shop = one_column(&disk, "raw");
+    insert(&mut shop, [Some(5), None, Some(7)]);
+    shop.press();
+    shop.delete(vec![1]);
+    let mut root = bytes_of(
+        "01 03 00 00 00 00 00 00 00 01 00 00 00 03 00 00 00 00 00 00 00 00 00 00 00 00 01 20 00 00 00 b1 08 6d 00 20 00 00 \
+         00 01 00 00 00 01 00 00 00 02 01 01 08 01 00 00 00 04 00 00 00 01 00 00 00 01 00 00 00 01 00 00 00 00 00 00 00 \
+         00 00 00 00 2e 00 00 00 01 03 00 00 00 01 00 00 00 0d 01 05 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 01 07 \
+         00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 0c 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 02 00 00 00 0c 00 \
+         00 00 00 00 00 00",
+    );
+    let load = |root: &[u8]| {
+        let page = shop.store.write_page(PageKind::TABLE_ROOT, root).unwrap();
+        ColumnTable::load(ObjectId(1), "t", Arc::clone(shop.table.schema()), Arc::clone(&shop.store), page)
+    };
+    let loaded = load(&root).unwrap();
+    assert_eq!(support::rows(&loaded), support::rows(&*shop.table));
+    assert_eq!(loaded.root_bytes().unwrap(), shop.table.root_bytes().unwrap());
+    root[0] = 3;
+    let error = load(&root).unwrap_err().to_string();
+    assert_eq!(error, "table 't': byte 1: table root of version 3; this SinterDB reads 1 to 2, a newer one wrote it");
+
+    let bytes = example("table", "A schema");
+    let schema = TableSchema::read(&mut Reader::new("schema", &bytes)).unwrap();
+    let first = TableSchema::read_v1(&mut Reader::new("schema", &bytes[1..])).unwrap();
+    assert_eq!(first, TableSchema { version: 0, checks: Vec::new(), ..schema });
+    let error = TableSchema::read(&mut Reader::new("schema", &[3])).unwrap_err().to_string();
+    assert_eq!(error, "table 'schema': byte 1: schema of version 3; this SinterDB reads 2 here, a newer one wrote it");
+}
+
+/// An inline segment is checked when the root is read, for no page's checksum covers it in memory.
+#[test]
+fn a_damaged_inline_segment_is_found_at_once() {
+    let disk = CrashingFileSystem::new();
+    let mut shop = one_column(&disk, "raw");
+    insert(&mut shop, [Some(5), None, Some(7)]);
+    let root = shop.table.root_bytes().unwrap();
+    for at in 0..root.len() {
+        for flip in [1, 0x80, 0xff] {
+            let mut root = root.clone();
+            root[at] ^= flip;
+            let page = shop.store.write_page(PageKind::TABLE_ROOT, &root).unwrap();
+            let schema = Arc::clone(shop.table.schema());
+            // Whatever it is: an error or a table, and no panic.
+            let _ = ColumnTable::load(ObjectId(1), "t", schema, Arc::clone(&shop.store), page);
+        }
+        let page = shop.store.write_page(PageKind::TABLE_ROOT, &root[..at]).unwrap();
+        let schema = Arc::clone(shop.table.schema());
+        ColumnTable::load(ObjectId(1), "t", schema, Arc::clone(&shop.store), page).unwrap_err();
+    }
+}
+
+#[test]
+fn alterations() {
+    let disk = CrashingFileSystem::new();
+    let mut shop = one_column(&disk, "raw");
+    let named = |name: &str| name.to_owned();
+    let check = Check { name: Some(named("p")), sql: named("c > 0") };
+    for alteration in [
+        Alteration::AddColumn { column: column("b", LogicalType::Utf8), fill: None },
+        Alteration::DropColumn { name: named("b") },
+        Alteration::RenameColumn { from: named("a"), to: named("c") },
+        Alteration::SetNullable { column: named("c"), nullable: false },
+        Alteration::SetDefault { column: named("c"), default: Some(named("7")) },
+        Alteration::AddCheck { check },
+        Alteration::DropCheck { name: named("p") },
+    ] {
+        shop.alter(alteration).unwrap();
+    }
+    drop(shop);
+    let rows = table("table", "| kind | alteration | after the kind | example |");
+    let records = records(&disk);
+    assert_eq!(rows.len(), records.len());
+    for (row, record) in rows.iter().zip(records) {
+        assert_eq!(record.tag, RecordTag::TABLE_ALTERED);
+        assert_eq!((&row[0], &row[3]), (&record.payload[4].to_string(), &hex(&record.payload)), "{}", row[1]);
+    }
+    assert!(page("table").contains(&format!(
+        "\n## Log record {}: {}\n",
+        RecordTag::TABLE_ALTERED.0,
+        RecordTag::TABLE_ALTERED
+    )));
 }

@@ -18,6 +18,7 @@ pub struct Config {
     synchronous: Synchronous,
     read_only: bool,
     create: bool,
+    background: bool,
     file_system: Arc<dyn FileSystem>,
 }
 
@@ -29,6 +30,7 @@ impl Default for Config {
             synchronous: Synchronous::Full,
             read_only: false,
             create: true,
+            background: true,
             file_system: Arc::new(RealFileSystem),
         }
     }
@@ -71,6 +73,14 @@ impl Config {
         self
     }
 
+    /// Whether pressing and checkpoints happen beside the statements. Without, they come at the end of the statement that
+    /// makes them due, so that a test is the same each time; not part of the interface.
+    #[doc(hidden)]
+    pub fn background(mut self, background: bool) -> Config {
+        self.background = background;
+        self
+    }
+
     /// Where files live. For tests of what a crash leaves; not part of the interface.
     #[doc(hidden)]
     pub fn file_system(mut self, file_system: Arc<dyn FileSystem>) -> Config {
@@ -88,6 +98,7 @@ impl Config {
             synchronous: self.synchronous,
             read_only: self.read_only,
             create: self.create,
+            background: self.background,
             file_system: Arc::clone(&self.file_system),
         }
     }

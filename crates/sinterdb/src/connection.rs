@@ -82,6 +82,35 @@ impl Connection {
         self.session.append(table, batches)
     }
 
+    /// Begins a transaction on this connection, as BEGIN does; [`crate::Database::begin`] gives one of its own.
+    ///
+    /// # Errors
+    /// [`crate::Error::Sql`] when one is under way already.
+    pub fn begin(&self, is_read_only: bool) -> Result<()> {
+        self.session.begin(is_read_only)
+    }
+
+    /// Ends the transaction: all of it is durable and visible then.
+    ///
+    /// # Errors
+    /// As [`crate::Transaction::commit`]; [`crate::Error::Sql`] when there is none.
+    pub fn commit(&self) -> Result<()> {
+        self.session.commit()
+    }
+
+    /// Ends the transaction as if it had never begun.
+    ///
+    /// # Errors
+    /// [`crate::Error::Sql`] when there is none.
+    pub fn roll_back(&self) -> Result<()> {
+        self.session.roll_back()
+    }
+
+    /// Whether a transaction is under way.
+    pub fn in_transaction(&self) -> bool {
+        self.session.in_transaction()
+    }
+
     /// Makes Arrow data visible under a name, to this connection's statements; a table of the catalog wins over it.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! A database: one file, or memory.
 
-use crate::{Config, Connection, Result};
+use crate::{Config, Connection, Error, Result, Transaction};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -48,6 +48,37 @@ impl Database {
     /// A new connection: settings and running queries of its own.
     pub fn connect(&self) -> Connection {
         Connection::new(self.inner.session())
+    }
+
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unavailable`] when the database is closed.
+    pub fn begin(&self) -> Result<Transaction> {
+        Transaction::begin(self.connect(), false)
+    }
+
+    /// Begins a transaction that only reads: one state from beginning to end. It never conflicts.
+    ///
+    /// # Errors
+    /// As [`Database::begin`].
+    pub fn begin_read_only(&self) -> Result<Transaction> {
+        Transaction::begin(self.connect(), true)
+    }
+
+    /// Runs `body` in a transaction and commits it; where it conflicts with another, begins anew, up to `retries` times.
+    ///
+    /// # Errors
+    /// Those of `body`, and of the last commit. Nothing has happened then.
+    pub fn transaction<T>(&self, retries: usize, mut body: impl FnMut(&Transaction) -> Result<T>) -> Result<T> {
+        let mut left = retries;
+        loop {
+            let transaction = self.begin()?;
+            match body(&transaction).and_then(|value| transaction.commit().map(|()| value)) {
+                Err(Error::Conflict(_)) if left > 0 => left -= 1,
+                outcome => return outcome,
+            }
+        }
     }
 
     /// The file; `None` for a memory database.

@@ -19,9 +19,11 @@ mod config;
 mod connection;
 mod database;
 mod params;
+mod transaction;
 
 pub use arrow;
 pub use config::Config;
 pub use connection::Connection;
 pub use database::Database;
 pub use sinter_sql::{Batches, Error, Interrupt, Outcome, Progress, Query, Result, Statement, Synchronous, Value};
+pub use transaction::Transaction;

@@ -1,35 +1,46 @@
-//! Which tables there are.
+//! Which tables, views and schemas there are.
 //!
-//! A catalog is immutable; a change makes the next one. Its page and its log records are in docs/format/catalog.md.
+//! A catalog is a value: all of a database at one moment. A change makes the next one. Its page and its log records are
+//! in docs/format/catalog.md.
 
+use crate::transaction::conflict;
 use crate::{Error, Result};
 use sinter_column::wire::{Reader, Writer};
 use sinter_column::{ColumnTable, TableSchema};
 use sinter_storage::{ObjectId, PageId, Record, RecordTag, Store};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-/// The schema that names without one belong to.
+/// The schema that names without one belong to. It is always there.
 pub(crate) const DEFAULT_SCHEMA: &str = "public";
 
 /// The catalog page's own version, so that later steps can extend it.
 const CATALOG_VERSION: u8 = 1;
 
-/// The only kind of object so far, in catalog records.
-const KIND_TABLE: u8 = 1;
+/// Kinds of objects, in the catalog page and in catalog records.
+const KIND_TABLE_V1: u8 = 1;
+const KIND_VIEW: u8 = 2;
+const KIND_SCHEMA: u8 = 3;
+const KIND_TABLE: u8 = 4;
 
-/// A table's full name, as stored: lower case unless it was quoted.
+/// A table's or view's full name, as stored: lower case unless it was quoted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct TableName {
-    pub(crate) schema: String,
-    pub(crate) table: String,
+    pub(crate) schema: Arc<str>,
+    pub(crate) table: Arc<str>,
+}
+
+impl TableName {
+    pub(crate) fn new(schema: &str, table: &str) -> TableName {
+        TableName { schema: schema.into(), table: table.into() }
+    }
 }
 
 impl fmt::Display for TableName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.schema != DEFAULT_SCHEMA {
+        if &*self.schema != DEFAULT_SCHEMA {
             write!(f, "{}.", as_written(&self.schema))?;
         }
         f.write_str(&as_written(&self.table))
@@ -43,11 +54,25 @@ fn as_written(name: &str) -> Cow<'_, str> {
     if is_plain { Cow::Borrowed(name) } else { Cow::Owned(format!("\"{}\"", name.replace('"', "\"\""))) }
 }
 
-/// All tables at one moment.
+/// A query with a name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct View {
+    pub(crate) id: ObjectId,
+    /// A SELECT that names its columns.
+    pub(crate) sql: String,
+}
+
+/// Everything at one moment. Tables and views share their names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Catalog {
     pub(crate) tables: BTreeMap<TableName, Arc<ColumnTable>>,
+    pub(crate) views: BTreeMap<TableName, Arc<View>>,
+    /// Beside the default one.
+    pub(crate) schemas: BTreeMap<Arc<str>, ObjectId>,
+    /// Larger than the number of any object.
     pub(crate) next_object: u64,
+    /// Counts changes of names and definitions, so that catalogs of one descent can be compared at a glance.
+    pub(crate) edition: u64,
 }
 
 impl Catalog {
@@ -61,79 +86,146 @@ impl Catalog {
         self.tables.iter().find(|(_, table)| table.id() == id)
     }
 
-    /// A catalog with one more table, and the record that brings it back.
-    pub(crate) fn with_table(
-        &self,
-        name: TableName,
-        schema: TableSchema,
-        store: &Arc<Store>,
-    ) -> (Catalog, Arc<ColumnTable>, Record) {
-        let mut next = self.clone();
-        let id = ObjectId(next.next_object.max(1));
-        next.next_object = id.0 + 1;
-        let mut payload = Writer::default();
-        payload.u8(KIND_TABLE);
-        payload.text(&name.schema);
-        payload.text(&name.table);
-        schema.write(&mut payload);
-        let record = Record { tag: RecordTag::CATALOG_PUT, object: id, payload: payload.into_bytes() };
-        let table = Arc::new(ColumnTable::create(id, &name.to_string(), Arc::new(schema), Arc::clone(store)));
-        next.tables.insert(name, Arc::clone(&table));
-        (next, table, record)
+    /// The view with that number.
+    pub(crate) fn view_by_id(&self, id: ObjectId) -> Option<(&TableName, &Arc<View>)> {
+        self.views.iter().find(|(_, view)| view.id == id)
     }
 
-    /// A catalog without a table, and the record of that.
-    pub(crate) fn without_table(&self, name: &TableName) -> Option<(Catalog, Arc<ColumnTable>, Record)> {
-        let mut next = self.clone();
-        let table = next.tables.remove(name)?;
-        let record = Record { tag: RecordTag::CATALOG_DROP, object: table.id(), payload: Vec::new() };
-        Some((next, table, record))
+    /// Whether there is a schema of that name.
+    pub(crate) fn has_schema(&self, name: &str) -> bool {
+        name == DEFAULT_SCHEMA || self.schemas.contains_key(name)
+    }
+
+    /// The name of an object, for messages.
+    pub(crate) fn name_of(&self, id: ObjectId) -> Option<String> {
+        let table = self.table_by_id(id).map(|(name, _)| name.to_string());
+        let view = || self.view_by_id(id).map(|(name, _)| name.to_string());
+        let schema = || self.schemas.iter().find(|(_, schema)| **schema == id).map(|(name, _)| name.to_string());
+        table.or_else(view).or_else(schema)
+    }
+
+    /// What tables and views are called.
+    fn definitions(&self) -> BTreeMap<&TableName, ObjectId> {
+        let tables = self.tables.iter().map(|(name, table)| (name, table.id()));
+        tables.chain(self.views.iter().map(|(name, view)| (name, view.id))).collect()
+    }
+
+    /// Does to `next` what made `self` out of `base`, as far as names and definitions go, and adds the records of it.
+    /// `created` gives a table of which only `self` knows, as it was created.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where `next` has become another than `base` in one of these names.
+    pub(crate) fn redefine(
+        &self,
+        base: &Catalog,
+        next: &mut Catalog,
+        created: &dyn Fn(ObjectId) -> Option<Arc<ColumnTable>>,
+        records: &mut Vec<Record>,
+    ) -> Result<()> {
+        if self.edition == base.edition {
+            return Ok(());
+        }
+        for name in base.schemas.keys().chain(self.schemas.keys()) {
+            let (old, new) = (base.schemas.get(name), self.schemas.get(name));
+            if old != new && next.schemas.get(name) != old {
+                return Err(conflict(name, "was created or dropped"));
+            }
+        }
+        let (old, new, now) = (base.definitions(), self.definitions(), next.definitions());
+        let changed: BTreeSet<&TableName> =
+            old.keys().chain(new.keys()).filter(|name| old.get(*name) != new.get(*name)).copied().collect();
+        if let Some(name) = changed.iter().find(|name| now.get(*name) != old.get(*name)) {
+            return Err(conflict(&name.to_string(), "was created, dropped or renamed"));
+        }
+        let new_ids: BTreeSet<ObjectId> = new.values().copied().collect();
+        let gone = changed.iter().filter_map(|name| old.get(*name)).filter(|id| !new_ids.contains(*id));
+        for &id in gone {
+            records.push(Record { tag: RecordTag::CATALOG_DROP, object: id, payload: Vec::new() });
+        }
+        for (name, &id) in self.schemas.iter().filter(|(name, id)| base.schemas.get(*name) != Some(id)) {
+            records.push(put(id, KIND_SCHEMA, |out| out.text(name)));
+            next.schemas.insert(Arc::clone(name), id);
+            next.next_object = next.next_object.max(id.0 + 1);
+        }
+        let mut moved = BTreeMap::new();
+        for &name in &changed {
+            if let Some(table) = next.tables.remove(name) {
+                moved.insert(table.id(), table);
+            }
+            next.views.remove(name);
+        }
+        // A name that another object still has must be free before it is given anew: names may change places.
+        for (name, &id) in changed.iter().filter_map(|name| Some((*name, new.get(name)?))) {
+            if let (Some(table), Some(_)) = (moved.get(&id), old.get(name)) {
+                records.push(put_table(id, &TableName::new(&name.schema, &format!("\u{1}{id}")), table.schema()));
+            }
+        }
+        for (name, &id) in changed.iter().filter_map(|name| Some((*name, new.get(name)?))) {
+            if !next.has_schema(&name.schema) {
+                return Err(conflict(&name.schema, "was dropped"));
+            }
+            next.next_object = next.next_object.max(id.0 + 1);
+            if let Some(view) = self.views.get(name) {
+                records.push(put_view(name, view));
+                next.views.insert(name.clone(), Arc::clone(view));
+            } else if let Some(table) = moved.remove(&id).or_else(|| created(id)) {
+                records.push(put_table(id, name, table.schema()));
+                next.tables.insert(name.clone(), Arc::new(table.with_name(&name.to_string())));
+            }
+        }
+        for (name, &id) in base.schemas.iter().filter(|(name, _)| !self.schemas.contains_key(*name)) {
+            if next.definitions().keys().any(|known| known.schema == *name) {
+                return Err(conflict(name, "got a table or view"));
+            }
+            records.push(Record { tag: RecordTag::CATALOG_DROP, object: id, payload: Vec::new() });
+            next.schemas.remove(name);
+        }
+        next.edition += 1;
+        Ok(())
     }
 
     /// Applies a record of the log, to the catalog or to one of its tables. Applying twice changes nothing.
     pub(crate) fn apply(&mut self, record: &Record, store: &Arc<Store>) -> Result<()> {
         match record.tag {
             RecordTag::CATALOG_PUT => {
-                let known = self.table_by_id(record.object).map(|(name, table)| (name.clone(), table.schema()));
-                let mut input = Reader::new("catalog record", &record.payload);
-                let kind = input.u8()?;
-                if kind != KIND_TABLE {
-                    return Err(input
-                        .damaged(format!("object kind {kind} is unknown; a newer SinterDB wrote it"))
-                        .into());
-                }
-                let name = TableName { schema: input.text()?, table: input.text()? };
-                let schema = Arc::new(TableSchema::read(&mut input)?);
-                input.end()?;
-                if let Some((known_name, known_schema)) = known {
-                    return match known_name == name && known_schema == schema {
-                        true => Ok(()),
-                        false => Err(Error::Damaged(format!(
-                            "the log describes table '{known_name}' anew; a newer SinterDB altered it"
-                        ))),
-                    };
-                }
-                let table = ColumnTable::create(record.object, &name.to_string(), schema, Arc::clone(store));
                 self.next_object = self.next_object.max(record.object.0 + 1);
-                self.tables.insert(name, Arc::new(table));
+                let mut input = Reader::new("catalog record", &record.payload);
+                match read_entry(&mut input, record.object)? {
+                    Entry::Schema(name) => drop(self.schemas.insert(name, record.object)),
+                    Entry::View(name, view) => {
+                        self.views.retain(|_, known| known.id != record.object);
+                        self.views.insert(name, Arc::new(view));
+                    }
+                    Entry::Table(name, schema) => {
+                        let known = self.table_by_id(record.object).map(|(known, _)| known.clone());
+                        let table = match known.and_then(|known| self.tables.remove(&known)) {
+                            // It got another name; what else changed has records of its own.
+                            Some(known) => known.with_name(&name.to_string()),
+                            None => {
+                                let schema = Arc::new(schema);
+                                ColumnTable::create(record.object, &name.to_string(), schema, Arc::clone(store))
+                            }
+                        };
+                        self.tables.insert(name, Arc::new(table));
+                    }
+                }
+                Ok(input.end()?)
             }
             RecordTag::CATALOG_DROP => {
                 let found = self.table_by_id(record.object).map(|(name, _)| name.clone());
-                if let Some(table) = found.and_then(|name| self.tables.remove(&name)) {
-                    table.release();
-                }
+                found.map(|name| self.tables.remove(&name));
+                self.views.retain(|_, view| view.id != record.object);
+                self.schemas.retain(|_, id| *id != record.object);
+                Ok(())
             }
-            _ => match self.table_by_id(record.object) {
-                Some((_, table)) => table.apply(record)?,
-                None => {
-                    return Err(Error::Damaged(format!(
-                        "the log changes object {}, which the catalog does not know",
-                        record.object
-                    )));
-                }
+            _ => match self.tables.values_mut().find(|table| table.id() == record.object) {
+                Some(table) => Ok(Arc::make_mut(table).apply(record)?),
+                None => Err(Error::Damaged(format!(
+                    "the log changes object {}, which the catalog does not know",
+                    record.object
+                ))),
             },
         }
-        Ok(())
     }
 
     /// The catalog page; `root` names each table's root page.
@@ -141,14 +233,22 @@ impl Catalog {
         let mut out = Writer::default();
         out.u8(CATALOG_VERSION);
         out.u64(self.next_object);
-        out.count(self.tables.len());
+        out.count(self.schemas.len() + self.tables.len() + self.views.len());
+        for (name, id) in &self.schemas {
+            out.u8(KIND_SCHEMA);
+            out.u64(id.0);
+            out.text(name);
+        }
         for (name, table) in &self.tables {
             out.u8(KIND_TABLE);
             out.u64(table.id().0);
-            out.text(&name.schema);
-            out.text(&name.table);
-            table.schema().write(&mut out);
+            write_table(&mut out, name, table.schema());
             out.u64(root(table.id()).0);
+        }
+        for (name, view) in &self.views {
+            out.u8(KIND_VIEW);
+            out.u64(view.id.0);
+            write_view(&mut out, name, view);
         }
         out.into_bytes()
     }
@@ -167,20 +267,83 @@ impl Catalog {
         let mut roots = BTreeMap::new();
         for _ in 0..input.count()? {
             let kind = input.u8()?;
-            if kind != KIND_TABLE {
-                return Err(input.damaged(format!("object kind {kind} is unknown; a newer SinterDB wrote it")).into());
-            }
             let id = ObjectId(input.u64()?);
-            let name = TableName { schema: input.text()?, table: input.text()? };
-            let schema = Arc::new(TableSchema::read(&mut input)?);
-            let root = PageId(input.u64()?);
-            let table = ColumnTable::load(id, &name.to_string(), schema, Arc::clone(store), root)?;
-            roots.insert(id, root);
-            catalog.tables.insert(name, Arc::new(table));
+            match read_entry_of(&mut input, kind, id)? {
+                Entry::Schema(name) => drop(catalog.schemas.insert(name, id)),
+                Entry::View(name, view) => drop(catalog.views.insert(name, Arc::new(view))),
+                Entry::Table(name, schema) => {
+                    let root = PageId(input.u64()?);
+                    let schema = Arc::new(schema);
+                    let table = ColumnTable::load(id, &name.to_string(), schema, Arc::clone(store), root)?;
+                    roots.insert(id, root);
+                    catalog.tables.insert(name, Arc::new(table));
+                }
+            }
         }
         input.end()?;
+        // Before there was CREATE SCHEMA, a table brought its schema with it.
+        let implied: BTreeSet<Arc<str>> = catalog.tables.keys().map(|name| Arc::clone(&name.schema)).collect();
+        for name in implied {
+            if !catalog.has_schema(&name) {
+                catalog.schemas.insert(name, ObjectId(catalog.next_object.max(1)));
+                catalog.next_object = catalog.next_object.max(1) + 1;
+            }
+        }
         Ok((catalog, roots))
     }
+}
+
+/// One entry of the catalog page, or of a catalog record.
+enum Entry {
+    Table(TableName, TableSchema),
+    View(TableName, View),
+    Schema(Arc<str>),
+}
+
+fn read_entry(input: &mut Reader<'_>, id: ObjectId) -> Result<Entry> {
+    let kind = input.u8()?;
+    read_entry_of(input, kind, id)
+}
+
+fn read_entry_of(input: &mut Reader<'_>, kind: u8, id: ObjectId) -> Result<Entry> {
+    let name = |input: &mut Reader<'_>| -> Result<TableName> {
+        let schema = input.text()?;
+        Ok(TableName::new(&schema, &input.text()?))
+    };
+    Ok(match kind {
+        KIND_TABLE_V1 => Entry::Table(name(input)?, TableSchema::read_v1(input)?),
+        KIND_TABLE => Entry::Table(name(input)?, TableSchema::read(input)?),
+        KIND_VIEW => Entry::View(name(input)?, View { id, sql: input.text()? }),
+        KIND_SCHEMA => Entry::Schema(input.text()?.into()),
+        _ => return Err(input.damaged(format!("object kind {kind} is unknown; a newer SinterDB wrote it")).into()),
+    })
+}
+
+fn put(object: ObjectId, kind: u8, write: impl FnOnce(&mut Writer)) -> Record {
+    let mut payload = Writer::default();
+    payload.u8(kind);
+    write(&mut payload);
+    Record { tag: RecordTag::CATALOG_PUT, object, payload: payload.into_bytes() }
+}
+
+fn put_table(object: ObjectId, name: &TableName, schema: &TableSchema) -> Record {
+    put(object, KIND_TABLE, |out| write_table(out, name, schema))
+}
+
+fn put_view(name: &TableName, view: &View) -> Record {
+    put(view.id, KIND_VIEW, |out| write_view(out, name, view))
+}
+
+fn write_table(out: &mut Writer, name: &TableName, schema: &TableSchema) {
+    out.text(&name.schema);
+    out.text(&name.table);
+    schema.write(out);
+}
+
+fn write_view(out: &mut Writer, name: &TableName, view: &View) {
+    out.text(&name.schema);
+    out.text(&name.table);
+    out.text(&view.sql);
 }
 
 #[cfg(test)]
@@ -213,9 +376,11 @@ mod tests {
             default: None,
         };
         let columns = vec![column("a", LogicalType::Int32, false), column("b", LogicalType::Utf8, true)];
-        let name = TableName { schema: DEFAULT_SCHEMA.to_owned(), table: "t".to_owned() };
-        let schema = TableSchema { columns, options: Vec::new() };
-        let (catalog, _, record) = Catalog::default().with_table(name, schema, &Arc::new(Store::memory()));
+        let name = TableName::new(DEFAULT_SCHEMA, "t");
+        let schema = TableSchema::new(columns);
+        let record = put_table(ObjectId(1), &name, &schema);
+        let mut catalog = Catalog::default();
+        catalog.apply(&record, &Arc::new(Store::memory())).unwrap();
         assert_eq!(hex(&catalog.page_bytes(&|_| PageId(1))), example("The catalog page"));
         assert_eq!(hex(&record.payload), example("Log record 16: catalog put"));
     }
@@ -223,9 +388,8 @@ mod tests {
     #[test]
     fn bytes_behind_a_record_are_damage() {
         let store = Arc::new(Store::memory());
-        let name = TableName { schema: DEFAULT_SCHEMA.to_owned(), table: "t".to_owned() };
-        let schema = TableSchema { columns: Vec::new(), options: Vec::new() };
-        let (_, _, mut record) = Catalog::default().with_table(name, schema, &store);
+        let name = TableName::new(DEFAULT_SCHEMA, "t");
+        let mut record = put_table(ObjectId(1), &name, &TableSchema::new(Vec::new()));
         record.payload.push(0);
         let error = Catalog::default().apply(&record, &store).unwrap_err().to_string();
         assert!(error.contains("1 bytes follow"), "{error}");

@@ -1,15 +1,17 @@
-//! A database: the store, the catalog, and the one writer at a time.
+//! A database: the store, the timeline of its states, and what is done beside the statements.
 
-use crate::catalog::{Catalog, TableName};
+use crate::catalog::Catalog;
+use crate::keeper::Keeper;
+use crate::transaction::Transaction;
 use crate::{Error, Result, Session};
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use sinter_column::{Change, ColumnTable, TableSchema, TableState};
-use sinter_storage::{CheckpointWriter, FileSystem, ObjectId, Options, PageId, PageKind, Record, Store, Synchronous};
-use std::collections::{BTreeMap, HashSet};
+use sinter_column::{ColumnTable, Rewrite};
+use sinter_storage::{CheckpointWriter, FileSystem, ObjectId, Options, PageId, PageKind, Store, Synchronous, Timeline};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// A checkpoint is made once the log is this long: replaying more at an opening would be felt.
 const LOG_BYTES_MAX: u64 = 64 << 20;
@@ -33,6 +35,8 @@ pub struct DatabaseOptions {
     pub read_only: bool,
     /// A file that does not exist is created.
     pub create: bool,
+    /// Pressing and checkpoints happen beside the statements; else at the end of the commit that makes them due.
+    pub background: bool,
     /// Where files live; tests put one that dies on purpose.
     pub file_system: Arc<dyn FileSystem>,
 }
@@ -40,8 +44,12 @@ pub struct DatabaseOptions {
 /// An open database; everything that sessions share.
 pub struct Database {
     store: Arc<Store>,
-    catalog: RwLock<Arc<Catalog>>,
-    writer: Mutex<Writer>,
+    timeline: Arc<Timeline<Catalog>>,
+    next_object: AtomicU64,
+    checkpoints: Mutex<Checkpoints>,
+    /// Held by whoever merges and presses delta batches: two would undo each other's work.
+    settling: Mutex<()>,
+    keeper: Keeper,
     runtime: Option<tokio::runtime::Runtime>,
     options: DatabaseOptions,
     path: Option<PathBuf>,
@@ -52,14 +60,23 @@ pub struct Database {
     runtime_environment: Mutex<Arc<RuntimeEnv>>,
 }
 
-/// What only the writer needs: where checkpoints put each table, and what they held then.
+/// Where the last checkpoint put each table, and what they held then.
 #[derive(Default)]
-struct Writer {
+struct Checkpoints {
     roots: BTreeMap<ObjectId, PageId>,
-    checkpointed: BTreeMap<ObjectId, Arc<TableState>>,
+    /// Not held, so that what they were made of can go.
+    tables: BTreeMap<ObjectId, Weak<ColumnTable>>,
     catalog_page: Option<PageId>,
     /// Where the log was when a checkpoint failed; 0 when none did.
-    checkpoint_after_bytes: u64,
+    again_after_bytes: u64,
+}
+
+/// What an opening found.
+struct Opened {
+    store: Arc<Store>,
+    catalog: Catalog,
+    checkpoints: Checkpoints,
+    notes: Vec<String>,
 }
 
 impl Database {
@@ -75,87 +92,36 @@ impl Database {
             .enable_all()
             .build()
             .map_err(|error| Error::Io(format!("cannot start threads: {error}")))?;
-        let mut database = Database {
-            store: Arc::new(Store::memory()),
-            catalog: RwLock::default(),
-            writer: Mutex::default(),
+        let is_new = path.is_none_or(|path| !path.exists());
+        let Opened { store, catalog, checkpoints, notes } = match path {
+            Some(path) => open_file(path, is_new, &options)?,
+            None => Opened {
+                store: Arc::new(Store::memory()),
+                catalog: Catalog::default(),
+                checkpoints: Checkpoints::default(),
+                notes: Vec::new(),
+            },
+        };
+        let next_object = AtomicU64::new(catalog.next_object.max(1));
+        let database = Arc::new(Database {
+            timeline: Timeline::new(Arc::clone(&store), catalog),
+            store,
+            next_object,
+            checkpoints: Mutex::new(checkpoints),
+            settling: Mutex::default(),
+            keeper: Keeper::default(),
             runtime: Some(runtime),
             path: path.map(Path::to_path_buf),
-            is_new: true,
-            notes: Vec::new(),
-            // Until it is open: an opening that fails must not write a checkpoint of the nothing that it has read.
-            closed: AtomicBool::new(true),
+            is_new,
+            notes,
+            closed: AtomicBool::new(false),
             runtime_environment: Mutex::new(environment_of(options.memory_limit_bytes)?),
             options,
-        };
-        if let Some(path) = path {
-            database.open_file(path)?;
-        }
-        database.closed.store(false, Ordering::Release);
-        Ok(Arc::new(database))
-    }
-
-    fn open_file(&mut self, path: &Path) -> Result<()> {
-        self.is_new = !path.exists();
-        if self.is_new && (self.options.read_only || !self.options.create) {
-            return Err(Error::Unavailable(format!(
-                "there is no database '{}'; check the path, or open it for writing to create it",
-                path.display()
-            )));
-        }
-        let options = Options {
-            synchronous: self.options.synchronous,
-            pool_bytes_max: half(self.options.memory_limit_bytes),
-            read_only: self.options.read_only,
-        };
-        let (store, recovery) = Store::open(Arc::clone(&self.options.file_system), path, options)?;
-        self.store = Arc::new(store);
-        let mut catalog = Catalog::default();
-        let mut writer = Writer::default();
-        if let Some(root) = recovery.root {
-            (catalog, writer.roots) = Catalog::load(&self.store, root)?;
-            writer.catalog_page = Some(root);
-            writer.checkpointed = catalog.tables.values().map(|table| (table.id(), table.state())).collect();
-        }
-        let mut replayed = 0u64;
-        for transaction in recovery.transactions {
-            for record in &transaction?.records {
-                catalog.apply(record, &self.store)?;
-            }
-            replayed += 1;
-            if replayed.is_multiple_of(TRANSACTIONS_PER_SETTLING) {
-                for table in catalog.tables.values() {
-                    table.settle(self.options.threads, !self.options.read_only)?;
-                }
-            }
-        }
-        self.notes = recovery.notes;
-        if replayed > 0 {
-            self.notes.push(format!("{replayed} transactions were replayed from the log"));
-        }
-        if !self.options.read_only {
-            for table in catalog.tables.values() {
-                table.settle(self.options.threads, true)?;
-            }
-            self.free_unreachable_pages(&catalog, &writer);
-        }
-        self.catalog = RwLock::new(Arc::new(catalog));
-        self.writer = Mutex::new(writer);
-        Ok(())
-    }
-
-    /// A crash can leave pages that were let go of but not yet given back.
-    fn free_unreachable_pages(&self, catalog: &Catalog, writer: &Writer) {
-        let mut reachable: HashSet<PageId> = catalog.tables.values().flat_map(|table| table.pages()).collect();
-        reachable.extend(writer.roots.values());
-        reachable.extend(writer.catalog_page);
-        let mut lost = Vec::new();
-        self.store.for_each_page(&mut |info| {
-            if !reachable.contains(&info.page) {
-                lost.push(info.page);
-            }
         });
-        lost.into_iter().for_each(|page| self.store.free(page));
+        if database.options.background && !database.options.read_only {
+            database.keeper.start(Arc::downgrade(&database))?;
+        }
+        Ok(database)
     }
 
     /// A new session.
@@ -187,11 +153,19 @@ impl Database {
         &self.store
     }
 
+    pub(crate) fn timeline(&self) -> &Arc<Timeline<Catalog>> {
+        &self.timeline
+    }
+
     pub(crate) fn runtime(&self) -> Result<&tokio::runtime::Handle> {
         match &self.runtime {
-            Some(runtime) if !self.closed.load(Ordering::Acquire) => Ok(runtime.handle()),
+            Some(runtime) if !self.is_closed() => Ok(runtime.handle()),
             _ => Err(Error::Unavailable("the database is closed".to_owned())),
         }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
     }
 
     /// Divides a new limit between cached pages and queries; statements that already run keep what they have.
@@ -205,18 +179,126 @@ impl Database {
         Arc::clone(&self.runtime_environment.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The tables as of now.
+    /// Everything as of the last durable commit.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(&self.catalog.read().unwrap_or_else(PoisonError::into_inner))
+        self.timeline.visible()
     }
 
-    /// The right to change something. One holder at a time; what it reads stays current until it is dropped.
-    pub(crate) fn write(&self) -> Result<Write<'_>> {
+    /// A number that no object has or had.
+    pub(crate) fn next_object(&self) -> ObjectId {
+        ObjectId(self.next_object.fetch_add(1, Ordering::AcqRel))
+    }
+
+    /// Begins a transaction. An exclusive one cannot conflict: the commits of others wait for it.
+    pub(crate) fn begin(&self, is_read_only: bool, is_exclusive: bool) -> Result<Transaction> {
         self.runtime()?;
-        if self.options.read_only {
-            return Err(Error::Unavailable("the database was opened read-only; nothing can be changed".to_owned()));
+        let exclusive = is_exclusive.then(|| self.timeline.exclusive());
+        Ok(Transaction::new(self.catalog(), is_read_only || self.options.read_only, exclusive))
+    }
+
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        match self.options.read_only {
+            true => Err(Error::Unavailable("the database was opened read-only; nothing can be changed".to_owned())),
+            false => Ok(()),
         }
-        Ok(Write { database: self, writer: self.writer.lock().unwrap_or_else(PoisonError::into_inner) })
+    }
+
+    /// What follows a commit that changed these objects: delta batches stay few, and the log short.
+    pub(crate) fn after_commit(&self, objects: Vec<ObjectId>) {
+        // What was committed stays committed: a full disk here only means that things stay as they are.
+        if let Ok(_settling) = self.settling.try_lock() {
+            for &object in &objects {
+                let _ = self.rewrite(object, ColumnTable::merging);
+            }
+        }
+        if self.keeper.wake(&objects) {
+            return;
+        }
+        for object in objects {
+            let _ = self.settle(object);
+        }
+        let _ = self.checkpoint_where_due();
+    }
+
+    /// Merges a table's delta batches, and presses them where they make a row group.
+    pub(crate) fn settle(&self, object: ObjectId) -> Result<()> {
+        let _settling = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
+        self.rewrite(object, |table| table.settling(self.options.threads))
+    }
+
+    /// Presses all that is loose.
+    fn press(&self, object: ObjectId) -> Result<()> {
+        let _settling = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
+        self.rewrite(object, |table| table.pressing(self.options.threads))
+    }
+
+    /// Puts rows of a table into another form, as long as there is something to do and the rows are still where they were
+    /// when that was begun.
+    fn rewrite(
+        &self,
+        object: ObjectId,
+        next: impl Fn(&ColumnTable) -> sinter_column::Result<Option<Rewrite>>,
+    ) -> Result<()> {
+        loop {
+            let catalog = self.timeline.pending();
+            let Some((_, table)) = catalog.table_by_id(object) else { return Ok(()) };
+            let Some(rewrite) = next(table)? else { return Ok(()) };
+            let was_applied = self.timeline.rewrite(|pending| {
+                let (name, table) = pending.table_by_id(object)?;
+                let table = Arc::new(rewrite.apply_to(table)?);
+                let mut root = (**pending).clone();
+                root.tables.insert(name.clone(), table);
+                Some(root)
+            });
+            if !was_applied {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Makes a checkpoint where the log is long.
+    pub(crate) fn checkpoint_where_due(&self) -> Result<()> {
+        let Ok(mut checkpoints) = self.checkpoints.try_lock() else { return Ok(()) };
+        if self.store.replay_bytes() <= checkpoints.again_after_bytes + LOG_BYTES_MAX {
+            return Ok(());
+        }
+        // One that fails undoes nothing: the log keeps everything. It is tried again when the log has grown by as much
+        // once more.
+        let checkpointed = self.press_all().and_then(|()| self.checkpoint_under(&mut checkpoints));
+        checkpoints.again_after_bytes = if checkpointed.is_err() { self.store.replay_bytes() } else { 0 };
+        checkpointed
+    }
+
+    /// Writes everything that the log holds into the file, and begins a new log; commits go on meanwhile. In memory it
+    /// only presses what is not pressed yet.
+    pub(crate) fn checkpoint(&self) -> Result<()> {
+        self.runtime()?;
+        self.check_writable()?;
+        self.press_all()?;
+        self.checkpoint_under(&mut self.checkpoints())
+    }
+
+    fn checkpoints(&self) -> MutexGuard<'_, Checkpoints> {
+        self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn press_all(&self) -> Result<()> {
+        let objects: BTreeSet<ObjectId> = self.catalog().tables.values().map(|table| table.id()).collect();
+        objects.into_iter().try_for_each(|object| self.press(object))
+    }
+
+    fn checkpoint_under(&self, checkpoints: &mut Checkpoints) -> Result<()> {
+        if self.path.is_none() {
+            return Ok(());
+        }
+        let mut next = None;
+        self.timeline.checkpoint(|catalog, out| -> Result<PageId> {
+            let (page, written) = checkpoints.write(catalog, out)?;
+            next = Some(written);
+            Ok(page)
+        })?;
+        *checkpoints = next.unwrap_or_default();
+        Ok(())
     }
 
     /// Checkpoints and closes. A second call does nothing.
@@ -227,12 +309,119 @@ impl Database {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
+        self.keeper.stop();
         if self.path.is_none() || self.options.read_only {
             return Ok(());
         }
-        let mut write = Write { database: self, writer: self.writer.lock().unwrap_or_else(PoisonError::into_inner) };
-        write.write_tables(true)
+        let mut checkpoints = self.checkpoints();
+        self.press_all()?;
+        let mut next = None;
+        self.timeline.close(|catalog, out| -> Result<PageId> {
+            let (page, written) = checkpoints.write(catalog, out)?;
+            next = Some(written);
+            Ok(page)
+        })?;
+        *checkpoints = next.unwrap_or_default();
+        Ok(())
     }
+}
+
+impl Checkpoints {
+    /// Writes what changed since the last checkpoint; returns the catalog's page, and what the next one is to know.
+    fn write(&self, catalog: &Catalog, out: &mut CheckpointWriter<'_>) -> Result<(PageId, Checkpoints)> {
+        let mut next = Checkpoints::default();
+        for table in catalog.tables.values() {
+            let (id, root) = (table.id(), self.roots.get(&table.id()).copied());
+            let is_unchanged =
+                self.tables.get(&id).is_some_and(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(table)));
+            let root = match root {
+                Some(root) if is_unchanged => root,
+                _ => {
+                    for page in table.pages() {
+                        out.keep(page)?;
+                    }
+                    out.put(root, PageKind::TABLE_ROOT, &table.root_bytes()?)?
+                }
+            };
+            next.roots.insert(id, root);
+            next.tables.insert(id, Arc::downgrade(table));
+        }
+        for (id, root) in &self.roots {
+            if !next.roots.contains_key(id) {
+                out.free(*root);
+            }
+        }
+        let bytes = catalog.page_bytes(&|id| next.roots.get(&id).copied().unwrap_or_default());
+        let page = out.put(self.catalog_page, PageKind::CATALOG, &bytes)?;
+        next.catalog_page = Some(page);
+        Ok((page, next))
+    }
+}
+
+fn open_file(path: &Path, is_new: bool, options: &DatabaseOptions) -> Result<Opened> {
+    if is_new && (options.read_only || !options.create) {
+        return Err(Error::Unavailable(format!(
+            "there is no database '{}'; check the path, or open it for writing to create it",
+            path.display()
+        )));
+    }
+    let of_store = Options {
+        synchronous: options.synchronous,
+        pool_bytes_max: half(options.memory_limit_bytes),
+        read_only: options.read_only,
+    };
+    let (store, recovery) = Store::open(Arc::clone(&options.file_system), path, of_store)?;
+    let store = Arc::new(store);
+    let mut catalog = Catalog::default();
+    let mut checkpoints = Checkpoints::default();
+    if let Some(root) = recovery.root {
+        (catalog, checkpoints.roots) = Catalog::load(&store, root)?;
+        checkpoints.catalog_page = Some(root);
+        checkpoints.tables = catalog.tables.values().map(|table| (table.id(), Arc::downgrade(table))).collect();
+    }
+    let mut replayed = 0u64;
+    for transaction in recovery.transactions {
+        for record in &transaction?.records {
+            catalog.apply(record, &store)?;
+        }
+        replayed += 1;
+        if replayed.is_multiple_of(TRANSACTIONS_PER_SETTLING) {
+            settle_all(&mut catalog, options)?;
+        }
+    }
+    let mut notes = recovery.notes;
+    if replayed > 0 {
+        notes.push(format!("{replayed} transactions were replayed from the log"));
+    }
+    if !options.read_only {
+        settle_all(&mut catalog, options)?;
+        free_unreachable_pages(&store, &catalog, &checkpoints);
+    }
+    Ok(Opened { store, catalog, checkpoints, notes })
+}
+
+/// Keeps delta batches few; presses them where they make a row group and the file may be written.
+fn settle_all(catalog: &mut Catalog, options: &DatabaseOptions) -> Result<()> {
+    for table in catalog.tables.values_mut() {
+        while let Some(new) = table.settling(options.threads)?.and_then(|rewrite| rewrite.apply_to(table)) {
+            *table = Arc::new(new);
+        }
+    }
+    Ok(())
+}
+
+/// A crash can leave pages that were let go of but not yet given back.
+fn free_unreachable_pages(store: &Store, catalog: &Catalog, checkpoints: &Checkpoints) {
+    let mut reachable: HashSet<PageId> = catalog.tables.values().flat_map(|table| table.pages()).collect();
+    reachable.extend(checkpoints.roots.values());
+    reachable.extend(checkpoints.catalog_page);
+    let mut lost = Vec::new();
+    store.for_each_page(&mut |info| {
+        if !reachable.contains(&info.page) {
+            lost.push(info.page);
+        }
+    });
+    lost.into_iter().for_each(|page| store.free(page));
 }
 
 /// Half of the budget is for cached pages, half for queries.
@@ -258,148 +447,6 @@ impl Drop for Database {
 impl std::fmt::Debug for Database {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Database").field("path", &self.path).finish_non_exhaustive()
-    }
-}
-
-/// Tables that are about to go: the catalog without them, and the records of that.
-struct Dropping {
-    catalog: Catalog,
-    tables: Vec<Arc<ColumnTable>>,
-    records: Vec<Record>,
-}
-
-/// The one writer, for as long as it lives.
-pub(crate) struct Write<'a> {
-    database: &'a Database,
-    writer: MutexGuard<'a, Writer>,
-}
-
-impl Write<'_> {
-    /// Makes changes of rows durable and visible.
-    pub(crate) fn commit(&mut self, changes: Vec<Change>) -> Result<()> {
-        let tables: Vec<Arc<ColumnTable>> = changes.iter().map(|change| Arc::clone(change.table())).collect();
-        Change::commit(&self.database.store, Vec::new(), changes)?;
-        self.after_commit(&tables);
-        Ok(())
-    }
-
-    /// Creates a table, filled by `fill` in the same commit. One of that name gives way in that commit too.
-    pub(crate) fn create_table(
-        &mut self,
-        name: TableName,
-        schema: TableSchema,
-        fill: impl FnOnce(&Arc<ColumnTable>) -> Result<Vec<Change>>,
-    ) -> Result<()> {
-        let database = self.database;
-        let Dropping { catalog, tables, mut records } = self.dropping(std::slice::from_ref(&name));
-        let (next, table, record) = catalog.with_table(name, schema, &database.store);
-        records.push(record);
-        let changes = fill(&table)?;
-        Change::commit(&database.store, records, changes)?;
-        self.publish(next);
-        tables.iter().for_each(|dropped| dropped.release());
-        self.after_commit(&[table]);
-        Ok(())
-    }
-
-    /// Drops tables in one commit; names that no table has are passed over.
-    pub(crate) fn drop_tables(&mut self, names: &[TableName]) -> Result<()> {
-        let Dropping { catalog, tables, records } = self.dropping(names);
-        if records.is_empty() {
-            return Ok(());
-        }
-        self.database.store.commit(&records, &[])?;
-        self.publish(catalog);
-        tables.iter().for_each(|dropped| dropped.release());
-        self.after_commit(&[]);
-        Ok(())
-    }
-
-    fn dropping(&self, names: &[TableName]) -> Dropping {
-        let mut dropping =
-            Dropping { catalog: (*self.database.catalog()).clone(), tables: Vec::new(), records: Vec::new() };
-        for name in names {
-            if let Some((next, table, record)) = dropping.catalog.without_table(name) {
-                dropping.catalog = next;
-                dropping.tables.push(table);
-                dropping.records.push(record);
-            }
-        }
-        dropping
-    }
-
-    fn publish(&self, next: Catalog) {
-        *self.database.catalog.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
-    }
-
-    fn after_commit(&mut self, tables: &[Arc<ColumnTable>]) {
-        for table in tables {
-            // What was committed stays committed: a full disk here only means that delta batches stay as they are.
-            let _ = table.settle(self.database.options.threads, true);
-        }
-        if self.database.store.replay_bytes() > self.writer.checkpoint_after_bytes + LOG_BYTES_MAX {
-            // Nor does a checkpoint that fails undo it: the log keeps everything. It is tried again when the log has grown
-            // by as much once more.
-            let failed = self.checkpoint().is_err();
-            let log_bytes = self.database.store.replay_bytes();
-            self.writer.checkpoint_after_bytes = if failed { log_bytes } else { 0 };
-        }
-    }
-
-    /// Writes everything that the log holds into the file, and begins a new log. In memory it only presses what is not
-    /// pressed yet.
-    pub(crate) fn checkpoint(&mut self) -> Result<()> {
-        self.write_tables(false)
-    }
-
-    fn write_tables(&mut self, closing: bool) -> Result<()> {
-        let (database, writer) = (self.database, &mut *self.writer);
-        let catalog = database.catalog();
-        let mut changed = Vec::new();
-        for table in catalog.tables.values() {
-            table.press(database.options.threads)?;
-            let state = table.state();
-            if !writer.checkpointed.get(&table.id()).is_some_and(|old| Arc::ptr_eq(old, &state)) {
-                changed.push((table, state, table.root_bytes()?));
-            }
-        }
-        if database.path.is_none() {
-            return Ok(());
-        }
-        let mut roots = writer.roots.clone();
-        let mut catalog_page = writer.catalog_page;
-        let write = |out: &mut CheckpointWriter<'_>| {
-            for (table, _, bytes) in &changed {
-                for page in table.pages() {
-                    out.keep(page)?;
-                }
-                let root = out.put(roots.get(&table.id()).copied(), PageKind::TABLE_ROOT, bytes)?;
-                roots.insert(table.id(), root);
-            }
-            roots.retain(|id, root| {
-                let kept = catalog.tables.values().any(|table| table.id() == *id);
-                if !kept {
-                    out.free(*root);
-                }
-                kept
-            });
-            let bytes = catalog.page_bytes(&|id| roots.get(&id).copied().unwrap_or_default());
-            let page = out.put(catalog_page, PageKind::CATALOG, &bytes)?;
-            catalog_page = Some(page);
-            Ok(page)
-        };
-        if closing {
-            database.store.close(write)?;
-        } else {
-            database.store.checkpoint(write)?;
-        }
-        writer.roots = roots;
-        writer.catalog_page = catalog_page;
-        for (table, state, _) in changed {
-            writer.checkpointed.insert(table.id(), state);
-        }
-        writer.checkpointed.retain(|id, _| writer.roots.contains_key(id));
-        Ok(())
     }
 }
 

@@ -19,6 +19,10 @@ pub enum Error {
     /// The database is open elsewhere, read-only, closed, or newer than this library. Remedy: in the message.
     #[error("{0}")]
     Unavailable(String),
+    /// Another transaction committed first, and this one would not be serializable. Nothing was changed. Remedy: run it
+    /// again.
+    #[error("{0}")]
+    Conflict(String),
     /// The file system failed: disk full, permission, I/O. Remedy: mend it and retry.
     #[error("{0}")]
     Io(String),
@@ -52,6 +56,7 @@ impl From<sinter_column::Error> for Error {
     fn from(error: sinter_column::Error) -> Error {
         match error {
             sinter_column::Error::Data(message) => Error::Data(message),
+            sinter_column::Error::Conflict { .. } => Error::Conflict(error.to_string()),
             sinter_column::Error::Exec(inner) => inner.into(),
             sinter_column::Error::Storage(inner) => inner.into(),
             other => Error::Damaged(other.to_string()),
@@ -124,6 +129,7 @@ fn from_shared(error: &DataFusionError) -> Error {
             Error::Data(message) => Error::Data(message.clone()),
             Error::Unavailable(message) => Error::Unavailable(message.clone()),
             Error::Io(message) => Error::Io(message.clone()),
+            Error::Conflict(message) => Error::Conflict(message.clone()),
             Error::Damaged(message) => Error::Damaged(message.clone()),
             Error::Internal(message) => Error::Internal(message.clone()),
         };

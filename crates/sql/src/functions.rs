@@ -2,6 +2,7 @@
 
 use crate::Database;
 use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName};
+use crate::provider::StatementCatalog;
 use crate::statement::{find, parse_table_name};
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use async_trait::async_trait;
@@ -25,7 +26,7 @@ pub(crate) fn register(state: &mut SessionState, database: &Arc<Database>) {
     }
 }
 
-type Make = fn(&Database, &[String]) -> crate::Result<RecordBatch>;
+type Make = fn(&Database, &Catalog, &[String]) -> crate::Result<RecordBatch>;
 
 const FUNCTIONS: &[(&str, Make)] = &[("storage", storage), ("tables", tables), ("memory", memory), ("codecs", codecs)];
 
@@ -54,7 +55,11 @@ impl TableFunctionImpl for Function {
             }
         }
         let Some(database) = self.database.upgrade() else { return plan_err!("the database is closed") };
-        let batch = (self.make)(&database, &texts)?;
+        // The statement's own, so that a transaction sees its tables.
+        let seen = args.session().catalog_list();
+        let seen = (seen.as_ref() as &dyn std::any::Any).downcast_ref::<StatementCatalog>();
+        let catalog = seen.map_or_else(|| database.catalog(), |seen| Arc::clone(seen.tables()));
+        let batch = (self.make)(&database, &catalog, &texts)?;
         Ok(Arc::new(Rows(MemTable::try_new(batch.schema(), vec![vec![batch]])?)))
     }
 }
@@ -88,16 +93,12 @@ fn batch(columns: Vec<(&str, ArrayRef)>) -> crate::Result<RecordBatch> {
     Ok(RecordBatch::try_from_iter(columns)?)
 }
 
-fn tables(database: &Database, _arguments: &[String]) -> crate::Result<RecordBatch> {
-    let catalog = database.catalog();
+fn tables(_database: &Database, catalog: &Catalog, _arguments: &[String]) -> crate::Result<RecordBatch> {
     let names = catalog.tables.keys();
     batch(vec![
-        ("schema", Arc::new(names.clone().map(|name| Some(name.schema.as_str())).collect::<StringArray>())),
-        ("table", Arc::new(names.map(|name| Some(name.table.as_str())).collect::<StringArray>())),
-        (
-            "rows",
-            Arc::new(catalog.tables.values().map(|table| Some(table.state().live_rows())).collect::<UInt64Array>()),
-        ),
+        ("schema", Arc::new(names.clone().map(|name| Some(&*name.schema)).collect::<StringArray>())),
+        ("table", Arc::new(names.map(|name| Some(&*name.table)).collect::<StringArray>())),
+        ("rows", Arc::new(catalog.tables.values().map(|table| Some(table.live_rows())).collect::<UInt64Array>())),
         ("bytes", Arc::new(catalog.tables.values().map(|table| Some(table_bytes(table))).collect::<UInt64Array>())),
     ])
 }
@@ -107,9 +108,8 @@ fn table_bytes(table: &ColumnTable) -> u64 {
     stored + held
 }
 
-fn memory(database: &Database, _arguments: &[String]) -> crate::Result<RecordBatch> {
+fn memory(database: &Database, catalog: &Catalog, _arguments: &[String]) -> crate::Result<RecordBatch> {
     let mut rows: Vec<(String, u64)> = Vec::new();
-    let catalog = database.catalog();
     let in_memory = database.path().is_none();
     for (name, table) in &catalog.tables {
         let (stored, held) = table.segment_bytes();
@@ -124,7 +124,7 @@ fn memory(database: &Database, _arguments: &[String]) -> crate::Result<RecordBat
     ])
 }
 
-fn codecs(_database: &Database, _arguments: &[String]) -> crate::Result<RecordBatch> {
+fn codecs(_database: &Database, _catalog: &Catalog, _arguments: &[String]) -> crate::Result<RecordBatch> {
     let types = SCHEMES.iter().map(|entry| {
         let names: Vec<&str> =
             Physical::ALL.iter().filter(|physical| entry.holds(**physical)).map(|physical| physical.name()).collect();
@@ -184,12 +184,10 @@ impl ColumnStorage {
     }
 }
 
-fn storage(database: &Database, arguments: &[String]) -> crate::Result<RecordBatch> {
-    let catalog = database.catalog();
+fn storage(_database: &Database, catalog: &Catalog, arguments: &[String]) -> crate::Result<RecordBatch> {
     let mut columns = Vec::new();
-    for (name, table) in chosen(&catalog, arguments)? {
+    for (name, table) in chosen(catalog, arguments)? {
         let schema = table.schema();
-        let state = table.state();
         for (index, column) in schema.columns.iter().enumerate() {
             let mut storage = ColumnStorage {
                 table: name.clone(),
@@ -197,7 +195,7 @@ fn storage(database: &Database, arguments: &[String]) -> crate::Result<RecordBat
                 ty: column.ty.to_string(),
                 ..ColumnStorage::default()
             };
-            for entry in &state.groups {
+            for entry in table.groups() {
                 storage.add(&entry.group.segments[index].pin()?)?;
             }
             columns.push(storage);
@@ -238,7 +236,7 @@ fn chosen<'a>(catalog: &'a Catalog, arguments: &[String]) -> crate::Result<Vec<(
         [] => Ok(all.collect()),
         [wanted] => {
             let as_written = parse_table_name(wanted);
-            let as_stored = TableName { schema: DEFAULT_SCHEMA.to_owned(), table: wanted.clone() };
+            let as_stored = TableName::new(DEFAULT_SCHEMA, wanted);
             let found = as_written.as_ref().ok().and_then(|name| catalog.table(name)).or(catalog.table(&as_stored));
             match found {
                 Some(table) => Ok(vec![(wanted.clone(), table)]),

@@ -14,6 +14,7 @@ mod error;
 pub mod files;
 mod foreign;
 mod functions;
+mod keeper;
 mod lower;
 mod parse;
 mod physical;
@@ -21,6 +22,7 @@ mod progress;
 mod provider;
 mod session;
 mod statement;
+mod transaction;
 mod uuid;
 mod value;
 

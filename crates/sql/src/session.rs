@@ -7,6 +7,7 @@ use crate::lower::lower;
 use crate::parse::{Statement, column_names, parse};
 use crate::progress::{Notes, Progress};
 use crate::provider::StatementCatalog;
+use crate::transaction::{Reads, Transaction};
 use crate::{Database, Error, Result, Value, functions, statement};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -19,17 +20,29 @@ use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::Analyzer;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::sqlparser::ast;
+use sinter_column::TableSchema;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 /// Sinter's only catalog, as DataFusion calls a database.
 const CATALOG_NAME: &str = "sinter";
+
+/// A statement outside of a transaction that conflicts so often is run while the commits of others wait ...
+const TRIES_BEFORE_EXCLUSIVE: usize = 4;
+
+/// ... if it takes no longer than this; else the conflict is the user's to know of.
+const EXCLUSIVE_TIME_MAX: Duration = Duration::from_millis(40);
 
 /// Settings that last as long as the session.
 #[derive(Clone, Debug)]
@@ -45,6 +58,8 @@ pub struct Session {
     template: Mutex<SessionState>,
     pub(crate) settings: Mutex<Settings>,
     registered: RwLock<BTreeMap<String, Arc<dyn TableProvider>>>,
+    /// Between BEGIN and COMMIT; held by the statement that runs in it.
+    transaction: Mutex<Option<Transaction>>,
     interrupts: Arc<Interrupts>,
     progress: Arc<Mutex<Option<Progress>>>,
 }
@@ -133,6 +148,7 @@ impl Session {
             template: Mutex::new(state),
             settings: Mutex::new(settings),
             registered: RwLock::default(),
+            transaction: Mutex::default(),
             interrupts: Arc::default(),
             progress: Arc::default(),
         }
@@ -157,7 +173,119 @@ impl Session {
     /// [`Error`], with nothing half done.
     pub fn run(&self, statement: &Statement, params: &[Value]) -> Result<Outcome> {
         self.database.runtime()?;
-        statement::run(self, statement, params)
+        let outcome = statement::run(self, statement, params);
+        self.note(&outcome);
+        outcome
+    }
+
+    /// Begins a transaction, which lasts over statements until [`Session::commit`] or [`Session::roll_back`]. It is
+    /// serializable.
+    ///
+    /// # Errors
+    /// [`Error::Sql`] when one is under way already; [`Error::Unavailable`] when the database is closed.
+    pub fn begin(&self, is_read_only: bool) -> Result<()> {
+        let mut current = self.transaction();
+        if current.is_some() {
+            return Err(Error::Sql(
+                "a transaction is under way already; end it with COMMIT or ROLLBACK, or set a SAVEPOINT in it"
+                    .to_owned(),
+            ));
+        }
+        *current = Some(self.database.begin(is_read_only, false)?);
+        Ok(())
+    }
+
+    /// Ends the transaction: all of it is durable and visible then.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`]: run it again from its beginning. [`Error::Sql`] when there is none, or a statement of it failed.
+    /// Nothing of it has happened then.
+    pub fn commit(&self) -> Result<()> {
+        let transaction = self.transaction().take().ok_or_else(no_transaction)?;
+        transaction.commit(&self.database)
+    }
+
+    /// Ends the transaction as if it had never begun.
+    ///
+    /// # Errors
+    /// [`Error::Sql`] when there is none.
+    pub fn roll_back(&self) -> Result<()> {
+        self.transaction().take().map(drop).ok_or_else(no_transaction)
+    }
+
+    /// Between BEGIN and its end.
+    pub fn in_transaction(&self) -> bool {
+        self.transaction().is_some()
+    }
+
+    pub(crate) fn transaction(&self) -> MutexGuard<'_, Option<Transaction>> {
+        self.transaction.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the transaction, if one is under way, how its statement ended.
+    fn note<T>(&self, outcome: &Result<T>) {
+        if let (Err(error), Some(transaction)) = (outcome, self.transaction().as_mut()) {
+            transaction.note(error);
+        }
+    }
+
+    /// What a query reads: the transaction's state, or the last that is durable; and where it notes that it did.
+    ///
+    /// # Errors
+    /// [`Error::Sql`] in a transaction that can only go back.
+    pub(crate) fn readable(&self) -> Result<(Arc<Catalog>, Reads)> {
+        match self.transaction().as_ref() {
+            Some(transaction) => {
+                transaction.check_usable()?;
+                Ok((transaction.catalog(), transaction.reads()))
+            }
+            None => Ok((self.database.catalog(), Reads::default())),
+        }
+    }
+
+    /// Runs a statement that changes something: in the session's transaction, or in one of its own, which is run again
+    /// where it conflicts with others.
+    ///
+    /// # Errors
+    /// Those of `body` and of the commit; nothing of it has happened then.
+    pub(crate) fn change<T>(&self, mut body: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
+        self.database.check_writable()?;
+        if let Some(transaction) = self.transaction().as_mut() {
+            return transaction.statement(body);
+        }
+        let mut tries = 0;
+        let mut took = Duration::ZERO;
+        loop {
+            let begun = Instant::now();
+            let is_exclusive = tries == TRIES_BEFORE_EXCLUSIVE;
+            let mut transaction = self.database.begin(false, is_exclusive)?;
+            let value = body(&mut transaction)?;
+            match transaction.commit(&self.database) {
+                Ok(()) => return Ok(value),
+                Err(Error::Conflict(_)) if tries < TRIES_BEFORE_EXCLUSIVE && took <= EXCLUSIVE_TIME_MAX => {
+                    tries += 1;
+                    took = begun.elapsed();
+                    // What it conflicted with is to be seen by the next try.
+                    self.database.timeline().catch_up()?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// [`Session::change`] for what cannot be run twice.
+    ///
+    /// # Errors
+    /// As [`Session::change`].
+    pub(crate) fn change_once<T>(&self, body: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
+        self.database.check_writable()?;
+        if let Some(transaction) = self.transaction().as_mut() {
+            return transaction.statement(body);
+        }
+        let mut transaction = self.database.begin(false, false)?;
+        let value = body(&mut transaction)?;
+        transaction.commit(&self.database)?;
+        Ok(value)
     }
 
     /// Runs one statement once per row of parameters; an INSERT of one row of placeholders in one commit. Returns the
@@ -193,6 +321,7 @@ impl Session {
     pub fn append(&self, table: &str, batches: &mut dyn Iterator<Item = Result<RecordBatch>>) -> Result<u64> {
         let appended = statement::append(self, table, batches);
         self.report(None);
+        self.note(&appended);
         appended
     }
 
@@ -213,9 +342,10 @@ impl Session {
 
     /// (schema, table) of everything that statements can name, sorted.
     pub fn table_names(&self) -> Vec<(String, String)> {
-        let catalog = self.database.catalog();
+        let catalog = self.seen_now();
+        let known = catalog.tables.keys().chain(catalog.views.keys());
         let mut names: Vec<(String, String)> =
-            catalog.tables.keys().map(|name| (name.schema.clone(), name.table.clone())).collect();
+            known.map(|name| (name.schema.to_string(), name.table.to_string())).collect();
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner);
         names.extend(registered.keys().map(|name| (DEFAULT_SCHEMA.to_owned(), name.clone())));
         names.sort();
@@ -225,8 +355,8 @@ impl Session {
 
     /// The columns of a table, empty when there is none.
     pub fn column_names(&self, table: &str) -> Vec<String> {
-        let catalog = self.database.catalog();
-        let found = catalog.tables.iter().find(|(name, _)| name.to_string() == table || name.table == table);
+        let catalog = self.seen_now();
+        let found = catalog.tables.iter().find(|(name, _)| name.to_string() == table || &*name.table == table);
         match found {
             Some((_, table)) => table.schema().columns.iter().map(|column| column.name.clone()).collect(),
             None => {
@@ -235,6 +365,14 @@ impl Session {
                     table.schema().fields().iter().map(|field| field.name().clone()).collect()
                 })
             }
+        }
+    }
+
+    /// The catalog for completion: without waiting for a statement that runs.
+    fn seen_now(&self) -> Arc<Catalog> {
+        match self.transaction.try_lock().as_deref() {
+            Ok(Some(transaction)) => transaction.catalog(),
+            _ => self.database.catalog(),
         }
     }
 
@@ -264,8 +402,8 @@ impl Session {
         }
     }
 
-    /// What one statement plans against: the tables as of now, and nothing that others commit meanwhile.
-    pub(crate) fn statement_state(&self, catalog: Arc<Catalog>, notes: Notes) -> SessionState {
+    /// What one statement plans against: these tables, and nothing that others commit meanwhile.
+    pub(crate) fn statement_state(&self, catalog: Arc<Catalog>, reads: Reads, notes: Notes) -> SessionState {
         let mut template = self.template.lock().unwrap_or_else(PoisonError::into_inner);
         let environment = self.database.runtime_environment();
         if !Arc::ptr_eq(template.runtime_env(), &environment) {
@@ -275,7 +413,10 @@ impl Session {
         drop(template);
         let settings = self.settings();
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner).clone();
-        state.register_catalog_list(Arc::new(StatementCatalog::new(CATALOG_NAME, catalog, registered, notes)));
+        // Views are planned when they are named.
+        let planner = (!catalog.views.is_empty()).then(|| state.clone());
+        let catalog = StatementCatalog::new(CATALOG_NAME, catalog, registered, reads, notes, planner);
+        state.register_catalog_list(Arc::new(catalog));
         state.config_mut().options_mut().execution.target_partitions = settings.threads;
         state.mark_start_execution();
         if settings.engine_forced_off {
@@ -318,10 +459,33 @@ impl std::fmt::Debug for Session {
     }
 }
 
+pub(crate) fn no_transaction() -> Error {
+    Error::Sql("no transaction is under way; BEGIN starts one".to_owned())
+}
+
 /// A physical plan and the state that it was made with.
 pub(crate) struct Planned {
     pub(crate) physical: Arc<dyn ExecutionPlan>,
     pub(crate) state: SessionState,
+}
+
+impl Planned {
+    /// The same rows in the order that a table wants them to be loaded in, `WITH (order_by = 'a, b')`. `sources` says
+    /// where the table's columns are.
+    ///
+    /// # Errors
+    /// None of ours.
+    pub(crate) fn sorted_for(self, table: &TableSchema, sources: &[Option<usize>]) -> Result<Planned> {
+        let schema = self.physical.schema();
+        let wanted = table.order_by().into_iter().filter_map(|column| sources[column]);
+        let by = wanted.map(|source| {
+            let column = Column::new(schema.field(source).name(), source);
+            PhysicalSortExpr::new_default(Arc::new(column))
+        });
+        let Some(ordering) = LexOrdering::new(by.collect::<Vec<_>>()) else { return Ok(self) };
+        let rows = Arc::new(CoalescePartitionsExec::new(self.physical));
+        Ok(Planned { physical: Arc::new(SortExec::new(ordering, rows)), state: self.state })
+    }
 }
 
 /// Joins without keys turn few rows into very many before they ask for more, and only leaves let go of their thread now

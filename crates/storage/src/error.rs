@@ -43,6 +43,12 @@ pub enum Error {
         /// The database file.
         path: PathBuf,
     },
+    /// Whoever was to write a checkpoint gave it up; the reason is theirs to tell.
+    #[error("{}: the checkpoint was given up by who began it", path.display())]
+    GivenUp {
+        /// The database.
+        path: PathBuf,
+    },
     /// The store was closed.
     #[error("{}: the database is closed; open it again", path.display())]
     Closed {

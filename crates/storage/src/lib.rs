@@ -51,6 +51,7 @@ mod record;
 mod space;
 mod store;
 pub mod testing;
+mod timeline;
 
 pub use error::{Error, Result};
 pub use fs::{File, FileSystem, HeapFileSystem, RealFileSystem};
@@ -60,5 +61,7 @@ pub use page_kind::PageKind;
 pub use pin::Pinned;
 pub use record::{Record, RecordTag, Transaction};
 pub use store::{
-    Checkpoint, CheckpointWriter, PageCount, PageInfo, PreparedCheckpoint, Recovery, Stats, Store, Transactions,
+    Checkpoint, CheckpointWriter, PageCount, PageHandle, PageInfo, PreparedCheckpoint, Recovery, Stats, Store,
+    Transactions,
 };
+pub use timeline::{Built, Exclusive, Timeline};

@@ -6,6 +6,8 @@ mod engine;
 mod golden;
 mod kill;
 mod reopen;
+mod serializable;
 mod sql_scripts;
 mod statements;
 mod tpch;
+mod transactions;

@@ -83,6 +83,9 @@ impl Scripted {
 
     fn open_anew_when_due(&mut self) -> Result<(), Error> {
         self.statement_count += 1;
+        if self.open.as_ref().is_some_and(|(_, conn)| conn.in_transaction()) {
+            return Ok(());
+        }
         match self.setting.place {
             Place::ClosedFile if self.statement_count.is_multiple_of(STATEMENTS_PER_CLOSING) => {
                 if let Some((database, _)) = self.open.take() {
@@ -177,6 +180,8 @@ macro_rules! scripts {
 
 scripts! {
     aggregates
+    alter_table
+    checks
     create_drop
     delete_update
     errors
@@ -187,6 +192,9 @@ scripts! {
     joins_groups
     names_and_types
     nulls
+    schemas
     stale_traps
+    transactions
     types
+    views
 }

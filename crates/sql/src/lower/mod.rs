@@ -12,7 +12,7 @@ pub(crate) use expr::{argument_type, can_run_anywhere};
 pub(crate) use scalar::{from_datafusion, to_datafusion};
 
 use crate::foreign::ScalarFunction;
-use crate::provider::{ColumnTableProvider, PipelineTable};
+use crate::provider::{ColumnTableProvider, Noted, PipelineTable};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchemaRef, Result, TableReference};
 use datafusion::datasource::{provider_as_source, source_as_provider};
@@ -53,12 +53,13 @@ pub(crate) fn lower(plan: LogicalPlan) -> Result<LogicalPlan> {
 struct Lowered {
     pipeline: Pipeline,
     finish: Option<Vec<ScalarFunction>>,
+    noted: Noted,
 }
 
 /// A scan that runs `pipeline` and has the schema of the plan it replaces.
 fn scan_of(lowered: Lowered, in_table_order: bool, schema: &DFSchemaRef) -> Result<LogicalPlan> {
-    let Lowered { pipeline, finish } = lowered;
-    let table = PipelineTable::new(pipeline, finish, in_table_order, Arc::new(schema.as_arrow().clone()));
+    let Lowered { pipeline, finish, noted } = lowered;
+    let table = PipelineTable::new(pipeline, finish, in_table_order, Arc::new(schema.as_arrow().clone()), noted);
     Ok(LogicalPlan::TableScan(TableScan {
         table_name: TableReference::bare("pipeline"),
         source: provider_as_source(Arc::new(table)),
@@ -73,6 +74,7 @@ fn scan_of(lowered: Lowered, in_table_order: bool, schema: &DFSchemaRef) -> Resu
 /// A plan on its way to a pipeline: what each of its output columns is, over the scanned columns.
 struct Part {
     source: Arc<dyn TableSource>,
+    noted: Noted,
     columns: Vec<ScanColumn>,
     filter: Vec<Expr>,
     output: Vec<Expr>,
@@ -92,7 +94,7 @@ fn pipeline_of(plan: &LogicalPlan) -> Option<Lowered> {
         output: Output::Rows(part.output),
         limit: part.limit,
     };
-    Some(Lowered { pipeline, finish: None })
+    Some(Lowered { pipeline, finish: None, noted: part.noted })
 }
 
 /// An ungrouped aggregate, with whatever is computed from its row.
@@ -124,7 +126,7 @@ fn aggregate_of(plan: &LogicalPlan) -> Option<Lowered> {
                 output: Output::Aggregate(aggregates),
                 limit: None,
             };
-            Some(Lowered { pipeline, finish: None })
+            Some(Lowered { pipeline, finish: None, noted: part.noted })
         }
         _ => None,
     }
@@ -173,7 +175,7 @@ fn scan_part(scan: &TableScan) -> Option<Part> {
     let mut columns: Vec<ScanColumn> = projection.iter().map(|&index| table.scan_column(index)).collect();
     let output: Vec<Expr> = (0..columns.len()).map(Expr::Column).collect();
     let filter = table.lower_filters(&scan.filters, &mut columns)?;
-    Some(Part { source: table.source(), columns, filter, output, limit: scan.fetch })
+    Some(Part { source: table.source(), noted: table.noted(), columns, filter, output, limit: scan.fetch })
 }
 
 /// A condition as the list of what must hold.

@@ -1,36 +1,45 @@
 //! The catalog that one statement sees: tables, registered data, files by name.
 
 use super::{ColumnTableProvider, FileTable};
-use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName};
+use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName, View};
 use crate::files::{Format, ReadOptions, expand, sniff};
-use crate::parse::path_of;
+use crate::parse::{parse_one, path_of};
 use crate::progress::Notes;
+use crate::transaction::Reads;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::{DataFusionError, Result};
-use sinter_column::Snapshot;
+use datafusion::datasource::ViewTable;
+use datafusion::execution::SessionState;
 use sinter_storage::ObjectId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The schema under which UPDATE and DELETE find tables with their row ids, by object number. Not a name that a user can
 /// define.
 pub(crate) const ROW_ID_SCHEMA: &str = "\u{1}row ids";
 
-/// The statement's view: each table's snapshot is taken once, however often the statement names it.
+/// Views over views, at most: one that names itself by a detour has no end.
+const VIEW_DEPTH_MAX: usize = 64;
+
+/// The statement's view.
 #[derive(Debug)]
 pub(crate) struct StatementCatalog {
     name: &'static str,
     inner: Arc<Inner>,
+    /// How many views deep the names are.
+    depth: usize,
 }
 
 #[derive(Debug)]
 struct Inner {
     catalog: Arc<Catalog>,
     registered: BTreeMap<String, Arc<dyn TableProvider>>,
+    reads: Reads,
     notes: Notes,
-    snapshots: Mutex<BTreeMap<ObjectId, Arc<Snapshot>>>,
+    /// Plans views; `None` where there are none.
+    planner: Option<SessionState>,
 }
 
 impl StatementCatalog {
@@ -38,18 +47,23 @@ impl StatementCatalog {
         name: &'static str,
         catalog: Arc<Catalog>,
         registered: BTreeMap<String, Arc<dyn TableProvider>>,
+        reads: Reads,
         notes: Notes,
+        planner: Option<SessionState>,
     ) -> StatementCatalog {
-        StatementCatalog { name, inner: Arc::new(Inner { catalog, registered, notes, snapshots: Mutex::default() }) }
+        StatementCatalog { name, inner: Arc::new(Inner { catalog, registered, reads, notes, planner }), depth: 0 }
+    }
+
+    /// What the statement sees.
+    pub(crate) fn tables(&self) -> &Arc<Catalog> {
+        &self.inner.catalog
     }
 }
 
 impl Inner {
     fn column_table(&self, name: &TableName, with_row_id: bool) -> Result<Option<Arc<dyn TableProvider>>> {
         let Some(table) = self.catalog.table(name) else { return Ok(None) };
-        let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
-        let snapshot = snapshots.entry(table.id()).or_insert_with(|| table.snapshot());
-        Ok(Some(Arc::new(ColumnTableProvider::new(Arc::clone(snapshot), with_row_id)?)))
+        Ok(Some(Arc::new(ColumnTableProvider::new(Arc::clone(table), with_row_id, self.reads.clone())?)))
     }
 
     /// A name that looks like a file and is no table.
@@ -78,37 +92,68 @@ impl CatalogProviderList for StatementCatalog {
     }
 
     fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
-        (name == self.name).then(|| Arc::new(Schemas(Arc::clone(&self.inner))) as Arc<dyn CatalogProvider>)
+        (name == self.name).then(|| {
+            Arc::new(Schemas { name: self.name, inner: Arc::clone(&self.inner), depth: self.depth })
+                as Arc<dyn CatalogProvider>
+        })
     }
 }
 
 #[derive(Debug)]
-struct Schemas(Arc<Inner>);
+struct Schemas {
+    name: &'static str,
+    inner: Arc<Inner>,
+    depth: usize,
+}
 
 impl CatalogProvider for Schemas {
     fn schema_names(&self) -> Vec<String> {
-        let mut names: BTreeSet<String> = self.0.catalog.tables.keys().map(|name| name.schema.clone()).collect();
-        names.insert(DEFAULT_SCHEMA.to_owned());
-        names.into_iter().collect()
+        let mut names: Vec<String> = self.inner.catalog.schemas.keys().map(ToString::to_string).collect();
+        names.push(DEFAULT_SCHEMA.to_owned());
+        names
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
-        let known = name == ROW_ID_SCHEMA || self.schema_names().iter().any(|known| known == name);
+        let known = name == ROW_ID_SCHEMA || self.inner.catalog.has_schema(name);
         known.then(|| {
-            Arc::new(Tables { inner: Arc::clone(&self.0), schema: name.to_owned() }) as Arc<dyn SchemaProvider>
+            let (inner, schema) = (Arc::clone(&self.inner), name.to_owned());
+            Arc::new(Tables { catalog: self.name, inner, schema, depth: self.depth }) as Arc<dyn SchemaProvider>
         })
     }
 }
 
 #[derive(Debug)]
 struct Tables {
+    catalog: &'static str,
     inner: Arc<Inner>,
     schema: String,
+    depth: usize,
 }
 
 impl Tables {
     fn name(&self, table: &str) -> TableName {
-        TableName { schema: self.schema.clone(), table: table.to_owned() }
+        TableName::new(&self.schema, table)
+    }
+
+    /// A view as the plan of its query.
+    async fn view(&self, name: &TableName, view: &View) -> Result<Option<Arc<dyn TableProvider>>> {
+        self.inner.reads.definition(view.id);
+        let Some(planner) = &self.inner.planner else { return Ok(None) };
+        if self.depth == VIEW_DEPTH_MAX {
+            let what = format!("view '{name}' stands on views {VIEW_DEPTH_MAX} deep; one of them may name itself");
+            return Err(crate::Error::Sql(what).into());
+        }
+        let mut state = planner.clone();
+        let inner = Arc::clone(&self.inner);
+        let deeper = StatementCatalog { name: self.catalog, inner, depth: self.depth + 1 };
+        state.register_catalog_list(Arc::new(deeper));
+        let sql = parse_one(&view.sql)?;
+        let statement = datafusion::sql::parser::Statement::Statement(Box::new(sql));
+        let plan = Box::pin(state.statement_to_plan(statement)).await;
+        let plan = plan.map_err(|error| {
+            crate::Error::Sql(format!("view '{name}' cannot be read: {}", crate::Error::from(error)))
+        })?;
+        Ok(Some(Arc::new(ViewTable::new(plan, Some(view.sql.clone())))))
     }
 }
 
@@ -120,8 +165,9 @@ impl SchemaProvider for Tables {
             .catalog
             .tables
             .keys()
-            .filter(|name| name.schema == self.schema)
-            .map(|name| name.table.clone())
+            .chain(self.inner.catalog.views.keys())
+            .filter(|name| *name.schema == *self.schema)
+            .map(|name| name.table.to_string())
             .collect();
         if self.schema == DEFAULT_SCHEMA {
             names.extend(self.inner.registered.keys().cloned());
@@ -138,6 +184,10 @@ impl SchemaProvider for Tables {
         if let Some(table) = self.inner.column_table(&self.name(name), false)? {
             return Ok(Some(table));
         }
+        let full = self.name(name);
+        if let Some(view) = self.inner.catalog.views.get(&full) {
+            return self.view(&full, view).await;
+        }
         if self.schema != DEFAULT_SCHEMA {
             return Ok(None);
         }
@@ -148,7 +198,9 @@ impl SchemaProvider for Tables {
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.inner.catalog.table(&self.name(name)).is_some()
+        let full = self.name(name);
+        self.inner.catalog.table(&full).is_some()
+            || self.inner.catalog.views.contains_key(&full)
             || (self.schema == DEFAULT_SCHEMA
                 && (self.inner.registered.contains_key(name) || Format::from_path(Path::new(name)).is_some()))
     }

@@ -3,14 +3,16 @@
 use super::statistics;
 use crate::lower::{can_run_anywhere, lower_filters};
 use crate::physical::PipelineExec;
+use crate::transaction::Reads;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{DFSchema, Result, Statistics};
 use datafusion::logical_expr::{Expr as DfExpr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use sinter_column::Snapshot;
+use sinter_column::ColumnTable;
 use sinter_exec::{Expr, Output, Pipeline, ScanColumn, TableSource};
+use sinter_storage::ObjectId;
 use std::sync::Arc;
 
 /// The name under which UPDATE and DELETE see the row id. Not a name that a user can define.
@@ -19,25 +21,31 @@ pub(crate) const ROW_ID: &str = "\u{1}row id";
 /// One table at one moment. With `with_row_id`, its last column is the row id.
 #[derive(Debug)]
 pub(crate) struct ColumnTableProvider {
-    snapshot: Arc<Snapshot>,
+    table: Arc<ColumnTable>,
+    reads: Reads,
     schema: SchemaRef,
     df_schema: DFSchema,
 }
 
 impl ColumnTableProvider {
-    pub(crate) fn new(snapshot: Arc<Snapshot>, with_row_id: bool) -> Result<ColumnTableProvider> {
-        let mut schema = snapshot.schema().arrow();
+    pub(crate) fn new(table: Arc<ColumnTable>, with_row_id: bool, reads: Reads) -> Result<ColumnTableProvider> {
+        let mut schema = table.schema().arrow();
         if with_row_id {
             let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
             fields.push(Arc::new(Field::new(ROW_ID, DataType::UInt64, false)));
             schema = Arc::new(Schema::new(fields));
         }
         let df_schema = DFSchema::try_from(Arc::clone(&schema))?;
-        Ok(ColumnTableProvider { snapshot, schema, df_schema })
+        Ok(ColumnTableProvider { table, reads, schema, df_schema })
     }
 
     pub(crate) fn source(&self) -> Arc<dyn TableSource> {
-        Arc::clone(&self.snapshot) as Arc<dyn TableSource>
+        Arc::clone(&self.table) as Arc<dyn TableSource>
+    }
+
+    /// Where scans of this table note what they read.
+    pub(crate) fn noted(&self) -> Noted {
+        Noted { object: self.table.id(), reads: self.reads.clone() }
     }
 
     pub(crate) fn column_count(&self) -> usize {
@@ -45,12 +53,26 @@ impl ColumnTableProvider {
     }
 
     pub(crate) fn scan_column(&self, index: usize) -> ScanColumn {
-        if index < self.snapshot.column_types().len() { ScanColumn::Table(index) } else { ScanColumn::RowId }
+        if index < self.table.column_types().len() { ScanColumn::Table(index) } else { ScanColumn::RowId }
     }
 
     /// Pushed filters in our terms; see [`lower_filters`].
     pub(crate) fn lower_filters(&self, filters: &[DfExpr], columns: &mut Vec<ScanColumn>) -> Option<Vec<Expr>> {
         lower_filters(filters, &self.df_schema, &|index| self.scan_column(index), columns)
+    }
+}
+
+/// One table, and the transaction that wants to know what is read of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Noted {
+    object: ObjectId,
+    reads: Reads,
+}
+
+impl Noted {
+    /// A scan of the rows that pass `filter`.
+    pub(crate) fn rows(&self, columns: &[ScanColumn], filter: &[Expr]) {
+        self.reads.rows(self.object, columns, filter);
     }
 }
 
@@ -65,7 +87,7 @@ impl TableProvider for ColumnTableProvider {
     }
 
     fn statistics(&self) -> Option<Statistics> {
-        Some(statistics::of_snapshot(&self.snapshot, &self.schema, None, true))
+        Some(statistics::of_table(&self.table, &self.schema, None, true))
     }
 
     fn supports_filters_pushdown(&self, filters: &[&DfExpr]) -> Result<Vec<TableProviderFilterPushDown>> {
@@ -92,9 +114,10 @@ impl TableProvider for ColumnTableProvider {
         let Some(filter) = self.lower_filters(filters, &mut columns) else {
             return datafusion::common::internal_err!("a pushed filter cannot be lowered: {filters:?}");
         };
+        self.noted().rows(&columns, &filter);
         let schema = Arc::new(self.schema.project(&projection)?);
         let exact = filter.is_empty() && limit.is_none();
-        let statistics = statistics::of_snapshot(&self.snapshot, &self.schema, Some(&projection), exact);
+        let statistics = statistics::of_table(&self.table, &self.schema, Some(&projection), exact);
         let pipeline = Pipeline { source: self.source(), columns, filter, output: Output::Rows(output), limit };
         Ok(Arc::new(PipelineExec::new(pipeline, schema, statistics, state.config().target_partitions())?))
     }

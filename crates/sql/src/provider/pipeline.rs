@@ -1,5 +1,6 @@
 //! A lowered part of a plan, dressed as a table so that DataFusion plans around it.
 
+use super::Noted;
 use crate::foreign::ScalarFunction;
 use crate::physical::PipelineExec;
 use arrow::datatypes::SchemaRef;
@@ -18,6 +19,7 @@ pub(crate) struct PipelineTable {
     finish: Option<Arc<[ScalarFunction]>>,
     in_table_order: bool,
     schema: SchemaRef,
+    noted: Noted,
 }
 
 impl PipelineTable {
@@ -27,8 +29,9 @@ impl PipelineTable {
         finish: Option<Vec<ScalarFunction>>,
         in_table_order: bool,
         schema: SchemaRef,
+        noted: Noted,
     ) -> PipelineTable {
-        PipelineTable { pipeline, finish: finish.map(Arc::from), in_table_order, schema }
+        PipelineTable { pipeline, finish: finish.map(Arc::from), in_table_order, schema, noted }
     }
 }
 
@@ -52,6 +55,7 @@ impl TableProvider for PipelineTable {
         if projection.is_some_and(|projection| !projection.iter().copied().eq(0..self.schema.fields().len())) {
             return datafusion::common::internal_err!("a lowered plan is never projected again");
         }
+        self.noted.rows(&self.pipeline.columns, &self.pipeline.filter);
         let mut statistics = Statistics::new_unknown(&self.schema);
         let rows: usize = {
             let source = &self.pipeline.source;

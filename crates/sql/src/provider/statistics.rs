@@ -5,20 +5,20 @@ use arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, Statistics};
 use sinter_codec::{BlockStats, Scalar};
-use sinter_column::Snapshot;
+use sinter_column::ColumnTable;
 use sinter_exec::{LogicalType, TableSource};
 use std::cmp::Ordering;
 
-/// Statistics of a snapshot from its zone maps. `exact` says that every row will come out; it is kept only when no row
+/// Statistics of a table from its zone maps. `exact` says that every row will come out; it is kept only when no row
 /// is deleted, since zone maps do not know of deletes.
-pub(crate) fn of_snapshot(
-    snapshot: &Snapshot,
+pub(crate) fn of_table(
+    table: &ColumnTable,
     schema: &SchemaRef,
     projection: Option<&[usize]>,
     exact: bool,
 ) -> Statistics {
-    let rows = usize::try_from(snapshot.state().live_rows()).unwrap_or(usize::MAX);
-    let untouched = snapshot.state().groups.iter().all(|entry| entry.deleted.is_none());
+    let rows = usize::try_from(table.live_rows()).unwrap_or(usize::MAX);
+    let untouched = table.groups().iter().all(|entry| entry.deleted.is_none());
     let all: Vec<usize> = (0..schema.fields().len()).collect();
     let mut statistics = Statistics::new_unknown(schema);
     statistics.num_rows = if exact { Precision::Exact(rows) } else { Precision::Inexact(rows) };
@@ -26,22 +26,22 @@ pub(crate) fn of_snapshot(
         .unwrap_or(&all)
         .iter()
         .map(|&column| {
-            let column = column_statistics(snapshot, column);
+            let column = column_statistics(table, column);
             if exact && untouched { column } else { column.to_inexact() }
         })
         .collect();
     statistics
 }
 
-fn column_statistics(snapshot: &Snapshot, column: usize) -> ColumnStatistics {
+fn column_statistics(table: &ColumnTable, column: usize) -> ColumnStatistics {
     let mut statistics = ColumnStatistics::new_unknown();
-    let Some(ty) = snapshot.column_types().get(column) else { return statistics };
+    let Some(ty) = table.column_types().get(column) else { return statistics };
     let mut nulls = 0;
     let mut distinct = 0;
     let mut bounds: Option<(Scalar, Scalar)> = None;
     let mut exact = true;
-    for group in 0..snapshot.group_count() {
-        let Some(zone) = snapshot.zone(group, column) else { return statistics };
+    for group in 0..table.group_count() {
+        let Some(zone) = table.zone(group, column) else { return statistics };
         nulls += zone.null_count;
         distinct = distinct.max(zone.distinct_estimate);
         if zone.null_count == zone.value_count {

@@ -4,74 +4,79 @@ use crate::batches::outer_type;
 use crate::coercion::is_text;
 use crate::parse::parse_one;
 use crate::progress::Notes;
+use crate::transaction::Reads;
 use crate::uuid::parse_uuids;
 use crate::{Error, Result, Session};
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
-use arrow::compute::{CastOptions, cast_with_options, take};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
+use arrow::compute::{CastOptions, cast, cast_with_options, take};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use arrow::util::display::FormatOptions;
-use sinter_column::TableSchema;
+use arrow::util::display::{FormatOptions, array_value_to_string};
+use datafusion::common::DFSchema;
+use datafusion::execution::SessionState;
+use datafusion::physical_expr::PhysicalExpr;
+use sinter_column::{Check, ColumnSchema, ColumnTable, TableSchema};
 use sinter_exec::{LogicalType, edge};
 use std::sync::Arc;
 
-/// Casts batches of one schema to a table's.
+/// Casts batches of one schema to a table's, and holds them against its rules.
 pub(crate) struct Assigner {
-    table: Arc<TableSchema>,
+    table: Arc<ColumnTable>,
     /// For each column of the table, which column of the batch it comes from; NULL where none.
     sources: Vec<Option<usize>>,
     /// For each column without a source, the one value that it takes; NULL where none.
     defaults: Vec<Option<ArrayRef>>,
+    checks: Vec<CompiledCheck>,
+}
+
+/// A CHECK, ready to be evaluated over the table's columns.
+struct CompiledCheck {
+    text: String,
+    schema: SchemaRef,
+    expr: Arc<dyn PhysicalExpr>,
+}
+
+/// Where the columns of a table come from, if `given` has them by name; columns that are missing become NULL.
+pub(crate) fn sources_by_name(table: &TableSchema, given: &SchemaRef) -> Result<Vec<Option<usize>>> {
+    let mut sources = vec![None; table.columns.len()];
+    for (index, field) in given.fields().iter().enumerate() {
+        let column = table
+            .index_of(field.name())
+            .or_else(|| table.columns.iter().position(|column| column.name.eq_ignore_ascii_case(field.name())));
+        match column {
+            Some(column) => sources[column] = Some(index),
+            None => return Err(Error::Sql(format!("the table has no column '{}'", field.name()))),
+        }
+    }
+    Ok(sources)
 }
 
 impl Assigner {
-    /// The batch's columns are the table's, in order.
-    pub(crate) fn by_position(table: &Arc<TableSchema>, given: &SchemaRef) -> Result<Assigner> {
-        Assigner::new(table, (0..given.fields().len()).map(Some).collect())
-    }
-
-    /// The batch's columns are named as the table's; columns that are missing become NULL.
-    pub(crate) fn by_name(table: &Arc<TableSchema>, given: &SchemaRef) -> Result<Assigner> {
-        let mut sources = vec![None; table.columns.len()];
-        for (index, field) in given.fields().iter().enumerate() {
-            let column = table
-                .index_of(field.name())
-                .or_else(|| table.columns.iter().position(|column| column.name.eq_ignore_ascii_case(field.name())));
-            match column {
-                Some(column) => sources[column] = Some(index),
-                None => return Err(Error::Sql(format!("the table has no column '{}'", field.name()))),
-            }
-        }
-        Assigner::new(table, sources)
-    }
-
     /// `sources` says for each column of the table where it comes from.
-    pub(crate) fn new(table: &Arc<TableSchema>, sources: Vec<Option<usize>>) -> Result<Assigner> {
-        if sources.len() != table.columns.len() {
+    pub(crate) fn new(table: &Arc<ColumnTable>, sources: Vec<Option<usize>>, state: &SessionState) -> Result<Assigner> {
+        let schema = table.schema();
+        if sources.len() != schema.columns.len() {
             return Err(Error::Sql(format!(
                 "{} values were given for a table of {} columns",
                 sources.len(),
-                table.columns.len()
+                schema.columns.len()
             )));
         }
         let defaults = vec![None; sources.len()];
-        Ok(Assigner { table: Arc::clone(table), sources, defaults })
+        let checks = schema.checks.iter().map(|check| compile(check, schema, state)).collect::<Result<_>>()?;
+        Ok(Assigner { table: Arc::clone(table), sources, defaults, checks })
+    }
+
+    /// Where the table's columns come from.
+    pub(crate) fn sources(&self) -> &[Option<usize>] {
+        &self.sources
     }
 
     /// The same, where columns without a source take their defaults, evaluated once and now.
     pub(crate) fn with_defaults(mut self, session: &Session) -> Result<Assigner> {
-        for (index, column) in self.table.columns.iter().enumerate() {
-            let (None, Some(default)) = (self.sources[index], &column.default) else { continue };
-            let state = session.statement_state(session.database.catalog(), Notes::default());
-            let batches = session.plan_query(&state, parse_one(&format!("SELECT {default}"))?)?.collect()?;
-            let value = batches
-                .iter()
-                .find(|batch| batch.num_rows() == 1)
-                .map(|batch| batch.column(0))
-                .ok_or_else(|| Error::Internal(format!("the default of column '{}' has no value", column.name)))?;
-            let value = assign_column(value, &column.ty, &storage_type(&column.ty)).map_err(|error| {
-                Error::Data(format!("default of column '{}' ({}): {error}", column.name, column.ty))
-            })?;
-            self.defaults[index] = Some(value);
+        for (index, column) in self.table.schema().columns.iter().enumerate() {
+            if self.sources[index].is_none() {
+                self.defaults[index] = default_value(session, column)?;
+            }
         }
         Ok(self)
     }
@@ -83,7 +88,8 @@ impl Assigner {
     pub(crate) fn assign(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
         let mut columns = Vec::with_capacity(self.sources.len());
-        for ((source, default), column) in self.sources.iter().zip(&self.defaults).zip(&self.table.columns) {
+        let table = self.table.schema();
+        for ((source, default), column) in self.sources.iter().zip(&self.defaults).zip(&table.columns) {
             let wanted = storage_type(&column.ty);
             columns.push(match source {
                 None => match default {
@@ -99,12 +105,81 @@ impl Assigner {
                 }
             });
         }
-        let fields = self.table.columns.iter().zip(&columns);
+        let fields = table.columns.iter().zip(&columns);
         let fields = fields.map(|(column, array)| Field::new(&column.name, array.data_type().clone(), true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
+        let assigned = RecordBatch::try_new_with_options(schema, columns, &options)?;
+        self.checks.iter().try_for_each(|check| check.hold(&assigned, &self.table))?;
+        Ok(assigned)
     }
+}
+
+impl CompiledCheck {
+    /// A row keeps the rule unless it is plainly false: unknown is no breach.
+    fn hold(&self, batch: &RecordBatch, table: &ColumnTable) -> Result<()> {
+        // Text comes as it left the engine or as it was given; the rule was compiled for one of the two.
+        let columns = batch.columns().iter().zip(self.schema.fields());
+        let columns =
+            columns.map(|(values, field)| cast(values, field.data_type())).collect::<arrow::error::Result<_>>();
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let typed = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns?, &options)?;
+        let values = self.expr.evaluate(&typed)?.into_array(batch.num_rows())?;
+        let Some(values) = values.as_boolean_opt() else {
+            return Err(Error::Sql(format!("CHECK ({}) is no condition: it is {}", self.text, values.data_type())));
+        };
+        match (0..values.len()).find(|&row| values.is_valid(row) && !values.value(row)) {
+            None => Ok(()),
+            Some(row) => {
+                let text = |column: &ArrayRef| array_value_to_string(column, row).unwrap_or_default();
+                let values: Vec<String> = table
+                    .schema()
+                    .columns
+                    .iter()
+                    .zip(batch.columns())
+                    .take(8)
+                    .map(|(column, values)| {
+                        format!(
+                            "{} = {}",
+                            column.name,
+                            if values.is_null(row) { "NULL".to_owned() } else { text(values) }
+                        )
+                    })
+                    .collect();
+                Err(Error::Data(format!(
+                    "a row breaks CHECK ({}) of table '{}': {}",
+                    self.text,
+                    table.name(),
+                    values.join(", ")
+                )))
+            }
+        }
+    }
+}
+
+fn compile(check: &Check, schema: &TableSchema, state: &SessionState) -> Result<CompiledCheck> {
+    let fields = schema.columns.iter().map(|column| Field::new(&column.name, storage_type(&column.ty), true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let df_schema = DFSchema::try_from(Arc::clone(&schema))?;
+    let expr = state.create_logical_expr(&check.sql, &df_schema)?;
+    let expr = state.create_physical_expr(expr, &df_schema)?;
+    Ok(CompiledCheck { text: check.sql.clone(), schema, expr })
+}
+
+/// The default of a column, evaluated now, as one value; `None` where it has none.
+pub(super) fn default_value(session: &Session, column: &ColumnSchema) -> Result<Option<ArrayRef>> {
+    let Some(default) = &column.default else { return Ok(None) };
+    // Defaults name no tables.
+    let state = session.statement_state(session.database.catalog(), Reads::default(), Notes::default());
+    let batches = session.plan_query(&state, parse_one(&format!("SELECT {default}"))?)?.collect()?;
+    let value = batches
+        .iter()
+        .find(|batch| batch.num_rows() == 1)
+        .map(|batch| batch.column(0))
+        .ok_or_else(|| Error::Internal(format!("the default of column '{}' has no value", column.name)))?;
+    let value = assign_column(value, &column.ty, &storage_type(&column.ty))
+        .map_err(|error| Error::Data(format!("default of column '{}' ({}): {error}", column.name, column.ty)))?;
+    Ok(Some(value))
 }
 
 /// The Arrow type that values of `ty` are cast to before they are encoded; text without views.

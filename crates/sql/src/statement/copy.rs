@@ -9,8 +9,9 @@ use crate::files::{ReadOptions, WriteOptions, create, expand, open};
 use crate::parse::{Copy, CopyTarget, FileOption, column_names, parse_one};
 use crate::progress::{Notes, Progress};
 use crate::{Error, Result, Session};
+use arrow::datatypes::{Field, Schema};
 use datafusion::sql::sqlparser::ast;
-use sinter_column::{Change, TableSchema};
+use sinter_column::TableSchema;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,7 +29,6 @@ fn from(
     path: &str,
     options: &[FileOption],
 ) -> Result<Outcome> {
-    let notes = Notes::default();
     let name = table_name(table)?;
     let mut read = ReadOptions::default();
     for FileOption { name, values } in options {
@@ -39,47 +39,46 @@ fn from(
             read.set(name, value)?;
         }
     }
-    let mut write = session.database.write()?;
-    let table = Arc::clone(find(&session.database.catalog(), &name)?);
-    let schema = table.schema();
-    let wanted = wanted_columns(&schema, columns)?;
-    let expected = arrow::datatypes::Schema::new(
-        wanted
-            .iter()
-            .map(|&index| {
-                let column = &schema.columns[index];
-                arrow::datatypes::Field::new(&column.name, storage_type(&column.ty), true)
-            })
-            .collect::<Vec<_>>(),
-    );
-    let reader = open(&expand(path)?, &read, Some(Arc::new(expected)))?;
-    let sources = (0..schema.columns.len()).map(|index| wanted.iter().position(|&wanted| wanted == index)).collect();
-    let assigner = Assigner::new(&schema, sources)?.with_defaults(session)?;
-    let mut change = Change::new(&table, session.settings().threads);
-    let running = session.running();
-    let mut reader = reader;
-    let mut rows = 0;
-    for batch in reader.by_ref() {
-        let batch = batch?;
-        if running.is_cancelled() {
-            return Err(Error::Cancelled);
+    session.change(|transaction| {
+        let notes = Notes::default();
+        let catalog = transaction.catalog();
+        let table = Arc::clone(find(&catalog, &name)?);
+        let schema = table.schema();
+        let wanted = wanted_columns(schema, columns)?;
+        let fields = wanted.iter().map(|&index| {
+            let column = &schema.columns[index];
+            Field::new(&column.name, storage_type(&column.ty), true)
+        });
+        let expected = Schema::new(fields.collect::<Vec<_>>());
+        let mut reader = open(&expand(path)?, &read, Some(Arc::new(expected)))?;
+        let sources = (0..schema.columns.len()).map(|index| wanted.iter().position(|&wanted| wanted == index));
+        let state = session.statement_state(catalog, transaction.reads(), notes.clone());
+        let assigner = Assigner::new(&table, sources.collect(), &state)?.with_defaults(session)?;
+        let mut change = transaction.change(&table, session.settings().threads)?;
+        let running = session.running();
+        let mut rows = 0;
+        for batch in reader.by_ref() {
+            let batch = batch?;
+            if running.is_cancelled() {
+                return Err(Error::Cancelled);
+            }
+            rows += batch.num_rows() as u64;
+            change.insert(&assigner.assign(&batch)?)?;
+            session.report(Some(Progress { label: format!("reading {path}, rows"), done: rows, total: None }));
         }
-        rows += batch.num_rows() as u64;
-        change.insert(&assigner.assign(&batch)?)?;
-        session.report(Some(Progress { label: format!("reading {path}, rows"), done: rows, total: None }));
-    }
-    for note in reader.notes() {
-        notes.add(note.clone());
-    }
-    let skipped = reader.skipped();
-    if skipped.row_count() > 0 {
-        notes.add(format!("{} malformed rows were skipped", skipped.row_count()));
-        for message in skipped.messages().iter().take(5) {
-            notes.add(message.to_string());
+        for note in reader.notes() {
+            notes.add(note.clone());
         }
-    }
-    write.commit(vec![change])?;
-    Ok(done("COPY", Some(rows), &notes))
+        let skipped = reader.skipped();
+        if skipped.row_count() > 0 {
+            notes.add(format!("{} malformed rows were skipped", skipped.row_count()));
+            for message in skipped.messages().iter().take(5) {
+                notes.add(message.to_string());
+            }
+        }
+        transaction.put(change.finish()?)?;
+        Ok(done("COPY", Some(rows), &notes))
+    })
 }
 
 fn wanted_columns(schema: &TableSchema, names: &[ast::Ident]) -> Result<Vec<usize>> {
@@ -116,7 +115,8 @@ fn to(session: &Session, target: &CopyTarget, path: &str, options: &[FileOption]
         ast::Statement::Query(query) => column_names(query),
         _ => Vec::new(),
     };
-    let state = session.statement_state(session.database.catalog(), notes.clone());
+    let (catalog, reads) = session.readable()?;
+    let state = session.statement_state(catalog, reads, notes.clone());
     let planned = session.plan(&state, sql)?;
     let schema = named(&outer_schema(&planned.physical.schema()), &names);
     let mut writer = create(Path::new(path), Arc::clone(&schema), &write)?;

@@ -7,49 +7,75 @@ use super::types::logical_type;
 use super::values::default_text;
 use super::{done, table_name};
 use crate::batches::{Outcome, named};
+use crate::catalog::TableName;
 use crate::parse::column_names;
 use crate::progress::Notes;
+use crate::session::Planned;
 use crate::{Error, Result, Session};
 use datafusion::sql::sqlparser::ast;
 use sinter_codec::scheme_by_name;
-use sinter_column::{Change, ColumnSchema, TableSchema};
+use sinter_column::{Check, ColumnSchema, TableSchema};
 use sinter_exec::edge;
 use std::collections::BTreeSet;
 
-pub(super) fn run(session: &Session, create: ast::CreateTable) -> Result<Outcome> {
-    let notes = Notes::default();
+pub(super) fn run(session: &Session, create: &ast::CreateTable) -> Result<Outcome> {
     let name = table_name(&create.name)?;
     if create.temporary {
         return Err(Error::Sql("temporary tables are not supported yet; leave out TEMPORARY".to_owned()));
     }
-    if let Some(constraint) = create.constraints.first() {
-        return Err(Error::Sql(format!("constraint not supported yet: {constraint}; leave it out")));
-    }
-    let mut write = session.database.write()?;
-    let catalog = session.database.catalog();
-    if catalog.table(&name).is_some() {
-        if create.if_not_exists {
-            notes.add(format!("table '{name}' exists already"));
-            return Ok(done("CREATE TABLE", None, &notes));
+    session.change(|transaction| {
+        let notes = Notes::default();
+        let catalog = transaction.catalog();
+        if !catalog.has_schema(&name.schema) {
+            return Err(Error::Sql(format!("there is no schema '{}'; CREATE SCHEMA makes one", name.schema)));
         }
-        if !create.or_replace {
-            return Err(Error::Sql(format!(
-                "table '{name}' exists already; use CREATE OR REPLACE TABLE or another name"
-            )));
+        if catalog.views.contains_key(&name) {
+            return Err(Error::Sql(format!("'{name}' is a view; drop it first, or use another name")));
         }
-    }
-    let planned = match &create.query {
-        Some(query) => {
-            let state = session.statement_state(catalog, notes.clone());
-            Some(session.plan(&state, ast::Statement::Query(query.clone()))?)
+        if let Some(known) = catalog.table(&name) {
+            if create.if_not_exists {
+                transaction.reads().definition(known.id());
+                notes.add(format!("table '{name}' exists already"));
+                return Ok(done("CREATE TABLE", None, &notes));
+            }
+            if !create.or_replace {
+                return Err(Error::Sql(format!(
+                    "table '{name}' exists already; use CREATE OR REPLACE TABLE or another name"
+                )));
+            }
         }
-        None => None,
-    };
+        let state = session.statement_state(catalog, transaction.reads(), notes.clone());
+        let planned = match &create.query {
+            Some(query) => Some(session.plan(&state, ast::Statement::Query(query.clone()))?),
+            None => None,
+        };
+        let schema = declared_schema(&name, create, planned.as_ref())?;
+        let threads = session.settings().threads;
+        let table = transaction.create_table(&session.database, name.clone(), schema)?;
+        let assigner = Assigner::new(&table, (0..table.schema().columns.len()).map(Some).collect(), &state)?;
+        let mut rows = None;
+        if let Some(planned) = planned {
+            let planned = planned.sorted_for(table.schema(), assigner.sources())?;
+            let mut change = transaction.change(&table, threads)?;
+            pull(session, planned, table.name(), |batch| Ok(change.insert(&assigner.assign(&batch)?)?))?;
+            rows = Some(change.rows_inserted());
+            transaction.put(change.finish()?)?;
+        }
+        Ok(done("CREATE TABLE", rows, &notes))
+    })
+}
+
+/// The columns, rules and options of a new table: as declared, or as its query yields them.
+fn declared_schema(name: &TableName, create: &ast::CreateTable, planned: Option<&Planned>) -> Result<TableSchema> {
     let mut columns = Vec::new();
+    let mut checks = Vec::new();
     for column in &create.columns {
-        columns.push(declared_column(column)?);
+        columns.push(declared_column(column, &mut checks)?);
     }
-    if let Some(planned) = &planned {
+    for constraint in &create.constraints {
+        checks.push(declared_check(constraint)?);
+    }
+    if let Some(planned) = planned {
         let names = create.query.as_ref().map(|query| column_names(query)).unwrap_or_default();
         let schema = named(&planned.physical.schema(), &names);
         if columns.is_empty() {
@@ -84,23 +110,35 @@ pub(super) fn run(session: &Session, create: ast::CreateTable) -> Result<Outcome
     if let Some(twice) = columns.iter().find(|column| !names.insert(column.name.as_str())) {
         return Err(Error::Sql(format!("column '{}' is there twice; rename one with AS", twice.name)));
     }
-    let mut schema = TableSchema { columns, options: Vec::new() };
+    let mut schema = TableSchema::new(columns);
+    for check in checks {
+        let check = with_name(check, &schema.checks);
+        schema.checks.push(check);
+    }
     set_options(&mut schema, &create.table_options)?;
     schema.validate()?;
-    let threads = session.settings().threads;
-    let mut rows = None;
-    write.create_table(name, schema, |table| {
-        let Some(planned) = planned else { return Ok(Vec::new()) };
-        let mut change = Change::new(table, threads);
-        let assigner = Assigner::by_position(&table.schema(), &planned.physical.schema())?;
-        pull(session, planned, table.name(), |batch| Ok(change.insert(&assigner.assign(&batch)?)?))?;
-        rows = Some(change.rows_inserted());
-        Ok(vec![change])
-    })?;
-    Ok(done("CREATE TABLE", rows, &notes))
+    Ok(schema)
 }
 
-fn declared_column(column: &ast::ColumnDef) -> Result<ColumnSchema> {
+/// A rule with a name, so that it can be dropped.
+pub(super) fn with_name(check: Check, known: &[Check]) -> Check {
+    let is_free = |name: &str| !known.iter().any(|check| check.name.as_deref() == Some(name));
+    let name = check.name.or_else(|| (1..).map(|number| format!("check_{number}")).find(|name| is_free(name)));
+    Check { name, sql: check.sql }
+}
+
+/// `CONSTRAINT c CHECK (a > 0)`.
+pub(super) fn declared_check(constraint: &ast::TableConstraint) -> Result<Check> {
+    match constraint {
+        ast::TableConstraint::Check(check) => {
+            Ok(Check { name: check.name.as_ref().map(normal), sql: check.expr.to_string() })
+        }
+        other => Err(Error::Sql(format!("constraint not supported yet: {other}; leave it out"))),
+    }
+}
+
+/// One column of CREATE TABLE or ALTER TABLE; its CHECKs go to `checks`.
+pub(super) fn declared_column(column: &ast::ColumnDef, checks: &mut Vec<Check>) -> Result<ColumnSchema> {
     let mut schema = ColumnSchema {
         name: normal(&column.name),
         ty: logical_type(&column.data_type)?,
@@ -112,6 +150,9 @@ fn declared_column(column: &ast::ColumnDef) -> Result<ColumnSchema> {
         match &option.option {
             ast::ColumnOption::Null => {}
             ast::ColumnOption::NotNull => schema.nullable = false,
+            ast::ColumnOption::Check(check) => {
+                checks.push(Check { name: option.name.as_ref().map(normal), sql: check.expr.to_string() });
+            }
             ast::ColumnOption::Default(value) => schema.default = Some(default_text(&schema.name, value)?),
             other => {
                 return Err(Error::Sql(format!(
@@ -141,15 +182,22 @@ fn set_options(schema: &mut TableSchema, options: &ast::CreateTableOptions) -> R
             other => other.to_string(),
         };
         match (name.as_str(), value.as_str()) {
-            ("storage", "column") | ("layout", "dsm") => schema.options.push((name, value)),
-            ("storage" | "layout" | "order_by", _) => {
+            ("storage", "column") | ("layout", "dsm" | "pax") => schema.options.push((name, value)),
+            ("order_by", _) => {
+                let unknown = value.split(',').map(str::trim).find(|column| schema.index_of(column).is_none());
+                if let Some(unknown) = unknown {
+                    return Err(Error::Sql(format!("order_by names '{unknown}', but there is no such column")));
+                }
+                schema.options.push((name, value));
+            }
+            ("storage" | "layout", _) => {
                 return Err(Error::Sql(format!("{name} = '{value}' is not supported yet; leave it out")));
             }
             _ => match name.strip_prefix("compression_") {
                 Some(column) => set_compression(schema, column, value)?,
                 None => {
                     return Err(Error::Sql(format!(
-                        "there is no table option '{name}'; there are: storage, layout, compression_<column>"
+                        "there is no table option '{name}'; there are: storage, layout, order_by, compression_<column>"
                     )));
                 }
             },
@@ -176,18 +224,20 @@ fn set_compression(schema: &mut TableSchema, column: &str, scheme: String) -> Re
 }
 
 pub(super) fn drop(session: &Session, names: &[ast::ObjectName], if_exists: bool) -> Result<Outcome> {
-    let notes = Notes::default();
-    let mut write = session.database.write()?;
-    let catalog = session.database.catalog();
     let names = names.iter().map(table_name).collect::<Result<Vec<_>>>()?;
-    for name in &names {
-        if catalog.table(name).is_none() {
-            match if_exists {
-                true => notes.add(format!("there is no table '{name}'")),
-                false => super::names::find(&catalog, name).map(|_| ())?,
+    session.change(|transaction| {
+        let notes = Notes::default();
+        for name in &names {
+            let catalog = transaction.catalog();
+            if catalog.views.contains_key(name) {
+                return Err(Error::Sql(format!("'{name}' is a view; use DROP VIEW")));
+            }
+            match (catalog.table(name), if_exists) {
+                (Some(_), _) => transaction.drop(name)?,
+                (None, true) => notes.add(format!("there is no table '{name}'")),
+                (None, false) => super::names::find(&catalog, name).map(|_| ())?,
             }
         }
-    }
-    write.drop_tables(&names)?;
-    Ok(done("DROP TABLE", None, &notes))
+        Ok(done("DROP TABLE", None, &notes))
+    })
 }

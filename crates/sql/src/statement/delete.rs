@@ -20,7 +20,7 @@ use arrow::array::{AsArray, RecordBatch, UInt64Array};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::UInt64Type;
 use datafusion::sql::sqlparser::ast;
-use sinter_column::{Change, ColumnTable};
+use sinter_column::ColumnTable;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl Rewriting {
         }
         let full = table_name(name)?;
         let table = Arc::clone(find(catalog, &full)?);
-        let alias = alias.as_ref().map_or_else(|| full.table.clone(), |alias| normal(&alias.name));
+        let alias = alias.as_ref().map_or_else(|| full.table.to_string(), |alias| normal(&alias.name));
         let named = quoted(&alias);
         let sql = format!(
             "SELECT {named}.{} FROM {}.{} AS {named}",
@@ -100,23 +100,24 @@ pub(super) fn rewritten_delete(catalog: &Catalog, delete: ast::Delete) -> Result
     Rewriting::new(catalog, &from.relation)?.finish(delete.using.unwrap_or_default(), delete.selection)
 }
 
-pub(super) fn run(session: &Session, delete: ast::Delete) -> Result<Outcome> {
-    let notes = Notes::default();
-    let mut write = session.database.write()?;
-    let catalog = session.database.catalog();
-    let Rewritten { table, query, .. } = rewritten_delete(&catalog, delete)?;
-    let state = session.statement_state(catalog, notes.clone());
-    let planned = session.plan(&state, query)?;
-    let mut ids = Vec::new();
-    pull(session, planned, table.name(), |batch| {
-        ids.extend_from_slice(row_ids(&batch)?.values());
-        Ok(())
-    })?;
-    let mut change = Change::new(&table, session.settings().threads);
-    change.delete(ids)?;
-    let rows = change.rows_deleted();
-    write.commit(vec![change])?;
-    Ok(done("DELETE", Some(rows), &notes))
+pub(super) fn run(session: &Session, delete: &ast::Delete) -> Result<Outcome> {
+    session.change(|transaction| {
+        let notes = Notes::default();
+        let catalog = transaction.catalog();
+        let Rewritten { table, query, .. } = rewritten_delete(&catalog, delete.clone())?;
+        let state = session.statement_state(catalog, transaction.reads(), notes.clone());
+        let planned = session.plan(&state, query)?;
+        let mut ids = Vec::new();
+        pull(session, planned, table.name(), |batch| {
+            ids.extend_from_slice(row_ids(&batch)?.values());
+            Ok(())
+        })?;
+        let mut change = transaction.change(&table, session.settings().threads)?;
+        change.delete(ids)?;
+        let rows = change.rows_deleted();
+        transaction.put(change.finish()?)?;
+        Ok(done("DELETE", Some(rows), &notes))
+    })
 }
 
 /// An UPDATE as a query.
@@ -128,7 +129,7 @@ pub(super) fn rewritten_update(catalog: &Catalog, update: ast::Update) -> Result
         return Err(Error::Sql("UPDATE changes one table; join others with FROM".to_owned()));
     }
     let mut rewriting = Rewriting::new(catalog, &update.table.relation)?;
-    let schema = rewriting.table.schema();
+    let schema = Arc::clone(rewriting.table.schema());
     let mut assigned: BTreeMap<usize, ast::Expr> = BTreeMap::new();
     for assignment in update.assignments {
         let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
@@ -166,33 +167,34 @@ pub(super) fn rewritten_update(catalog: &Catalog, update: ast::Update) -> Result
     rewriting.finish(others, update.selection)
 }
 
-pub(super) fn update(session: &Session, update: ast::Update) -> Result<Outcome> {
-    let notes = Notes::default();
-    let mut write = session.database.write()?;
-    let catalog = session.database.catalog();
-    let Rewritten { table, query, joined } = rewritten_update(&catalog, update)?;
-    let schema = table.schema();
-    let state = session.statement_state(catalog, notes.clone());
-    let planned = session.plan(&state, query)?;
-    let assigner = Assigner::new(&schema, (1..=schema.columns.len()).map(Some).collect())?;
-    let mut change = Change::new(&table, session.settings().threads);
-    let mut ids = Vec::new();
-    let mut seen = HashSet::new();
-    pull(session, planned, table.name(), |batch| {
-        let mut batch = batch;
-        if joined {
-            // A row that matches several others is changed once, by the first of them, as in PostgreSQL.
-            let first: arrow::array::BooleanArray =
-                row_ids(&batch)?.values().iter().map(|id| Some(seen.insert(*id))).collect();
-            batch = filter_record_batch(&batch, &first)?;
-        }
-        ids.extend_from_slice(row_ids(&batch)?.values());
-        Ok(change.insert(&assigner.assign(&batch)?)?)
-    })?;
-    change.delete(ids)?;
-    let rows = change.rows_deleted();
-    write.commit(vec![change])?;
-    Ok(done("UPDATE", Some(rows), &notes))
+pub(super) fn update(session: &Session, update: &ast::Update) -> Result<Outcome> {
+    session.change(|transaction| {
+        let notes = Notes::default();
+        let catalog = transaction.catalog();
+        let Rewritten { table, query, joined } = rewritten_update(&catalog, update.clone())?;
+        let state = session.statement_state(catalog, transaction.reads(), notes.clone());
+        let planned = session.plan(&state, query)?;
+        let sources = (1..=table.schema().columns.len()).map(Some).collect();
+        let assigner = Assigner::new(&table, sources, &state)?;
+        let mut change = transaction.change(&table, session.settings().threads)?;
+        let mut ids = Vec::new();
+        let mut seen = HashSet::new();
+        pull(session, planned, table.name(), |batch| {
+            let mut batch = batch;
+            if joined {
+                // A row that matches several others is changed once, by the first of them, as in PostgreSQL.
+                let first: arrow::array::BooleanArray =
+                    row_ids(&batch)?.values().iter().map(|id| Some(seen.insert(*id))).collect();
+                batch = filter_record_batch(&batch, &first)?;
+            }
+            ids.extend_from_slice(row_ids(&batch)?.values());
+            Ok(change.insert(&assigner.assign(&batch)?)?)
+        })?;
+        change.delete(ids)?;
+        let rows = change.rows_deleted();
+        transaction.put(change.finish()?)?;
+        Ok(done("UPDATE", Some(rows), &notes))
+    })
 }
 
 fn row_ids(batch: &RecordBatch) -> Result<&UInt64Array> {

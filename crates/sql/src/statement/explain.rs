@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 pub(super) fn run(session: &Session, inner: ast::Statement, analyze: bool) -> Result<Outcome> {
-    let catalog = session.database.catalog();
+    let (catalog, reads) = session.readable()?;
     let inner = match inner {
         query @ ast::Statement::Query(_) => query,
         _ if analyze => {
@@ -28,7 +28,7 @@ pub(super) fn run(session: &Session, inner: ast::Statement, analyze: bool) -> Re
         ast::Statement::Insert(ast::Insert { source: Some(source), .. }) => ast::Statement::Query(source),
         _ => return Err(Error::Sql("EXPLAIN wants a query, INSERT, UPDATE or DELETE".to_owned())),
     };
-    let state = session.statement_state(catalog, Notes::default());
+    let state = session.statement_state(catalog, reads, Notes::default());
     let Planned { physical, state } = session.plan(&state, inner)?;
     let mut lines = Vec::new();
     if analyze {

@@ -1,6 +1,6 @@
 //! INSERT, and the pulling of a query's rows into a table.
 
-use super::assign::Assigner;
+use super::assign::{Assigner, sources_by_name};
 use super::names::{find, normal, parse_table_name, quoted};
 use super::values::{write_defaults, write_mixed_columns_as_text};
 use super::{done, table_name};
@@ -11,14 +11,14 @@ use crate::session::Planned;
 use crate::{Error, Result, Session};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use datafusion::execution::SessionState;
 use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
-use sinter_column::{Change, TableSchema};
+use sinter_column::TableSchema;
 use std::sync::Arc;
 
-pub(super) fn run(session: &Session, insert: ast::Insert) -> Result<Outcome> {
-    let notes = Notes::default();
+pub(super) fn run(session: &Session, insert: &ast::Insert) -> Result<Outcome> {
     if insert.on.is_some()
         || insert.returning.is_some()
         || insert.or.is_some()
@@ -31,23 +31,49 @@ pub(super) fn run(session: &Session, insert: ast::Insert) -> Result<Outcome> {
         return Err(Error::Sql("INSERT wants the name of a table".to_owned()));
     };
     let name = table_name(name)?;
-    let mut write = session.database.write()?;
-    let catalog = session.database.catalog();
-    let table = Arc::clone(find(&catalog, &name)?);
-    let schema = table.schema();
-    let given = given_columns(&schema, &insert.columns)?;
-    let Some(mut source) = insert.source else {
+    session.change(|transaction| {
+        let notes = Notes::default();
+        let catalog = transaction.catalog();
+        let table = Arc::clone(find(&catalog, &name)?);
+        let state = session.statement_state(catalog, transaction.reads(), notes.clone());
+        let (planned, sources) = planned(session, &state, table.schema(), insert)?;
+        let width = planned.physical.schema().fields().len();
+        if matches!(sources.iter().flatten().max(), Some(&last) if last >= width)
+            || width > sources.iter().flatten().count()
+        {
+            let given = given_columns(table.schema(), &insert.columns)?.len();
+            return Err(Error::Sql(format!("{given} columns are to be filled, but the query yields {width}")));
+        }
+        let assigner = Assigner::new(&table, sources, &state)?;
+        let planned = planned.sorted_for(table.schema(), assigner.sources())?;
+        let mut change = transaction.change(&table, session.settings().threads)?;
+        pull(session, planned, table.name(), |batch| Ok(change.insert(&assigner.assign(&batch)?)?))?;
+        let rows = change.rows_inserted();
+        transaction.put(change.finish()?)?;
+        Ok(done("INSERT", Some(rows), &notes))
+    })
+}
+
+/// The query for the rows of an INSERT, and for each column of the table its place in what the query yields; NULL where
+/// none.
+fn planned(
+    session: &Session,
+    state: &SessionState,
+    schema: &TableSchema,
+    insert: &ast::Insert,
+) -> Result<(Planned, Vec<Option<usize>>)> {
+    let given = given_columns(schema, &insert.columns)?;
+    let Some(mut source) = insert.source.clone() else {
         return Err(Error::Sql(
             "INSERT wants VALUES or a query; for a row of defaults, VALUES (DEFAULT, ...)".to_owned(),
         ));
     };
     if let ast::SetExpr::Values(values) = source.body.as_mut() {
-        write_defaults(values, &schema, &given)?;
+        write_defaults(values, schema, &given)?;
         write_mixed_columns_as_text(values);
     }
-    let state = session.statement_state(catalog, notes.clone());
-    let (planned, sources) = match source_columns(&schema, &given) {
-        Columns::Plain(sources) => (session.plan(&state, ast::Statement::Query(source))?, sources),
+    match source_columns(schema, &given) {
+        Columns::Plain(sources) => Ok((session.plan(state, ast::Statement::Query(source))?, sources)),
         Columns::WithDefaults(defaults) => {
             // Defaults are expressions of SQL, so SQL evaluates them, beside the given columns.
             let names: Vec<String> = (0..given.len()).map(|index| quoted(&format!("c{index}"))).collect();
@@ -64,21 +90,9 @@ pub(super) fn run(session: &Session, insert: ast::Insert) -> Result<Outcome> {
                 })
             });
             let sources = sources.collect();
-            (session.plan(&state, sql)?, sources)
+            Ok((session.plan(state, sql)?, sources))
         }
-    };
-    let width = planned.physical.schema().fields().len();
-    if matches!(sources.iter().flatten().max(), Some(&last) if last >= width)
-        || width > sources.iter().flatten().count()
-    {
-        return Err(Error::Sql(format!("{} columns are to be filled, but the query yields {width}", given.len())));
     }
-    let assigner = Assigner::new(&schema, sources)?;
-    let mut change = Change::new(&table, session.settings().threads);
-    pull(session, planned, table.name(), |batch| Ok(change.insert(&assigner.assign(&batch)?)?))?;
-    let rows = change.rows_inserted();
-    write.commit(vec![change])?;
-    Ok(done("INSERT", Some(rows), &notes))
 }
 
 /// Appends record batches to the table of that name, columns by name.
@@ -88,30 +102,34 @@ pub(crate) fn append(
     batches: &mut dyn Iterator<Item = Result<RecordBatch>>,
 ) -> Result<u64> {
     let name = parse_table_name(table)?;
-    let mut write = session.database.write()?;
-    let table = Arc::clone(find(&session.database.catalog(), &name)?);
-    let running = session.running();
-    let mut change = Change::new(&table, session.settings().threads);
-    let mut assigner: Option<(SchemaRef, Assigner)> = None;
-    for batch in batches {
-        let batch = batch?;
-        if running.is_cancelled() {
-            return Err(Error::Cancelled);
-        }
-        let assigner = match &mut assigner {
-            Some((schema, assigner)) if *schema == batch.schema() => assigner,
-            other => {
-                let assigner = Assigner::by_name(&table.schema(), &batch.schema())?.with_defaults(session)?;
-                &mut other.insert((batch.schema(), assigner)).1
+    session.change_once(|transaction| {
+        let catalog = transaction.catalog();
+        let table = Arc::clone(find(&catalog, &name)?);
+        let state = session.statement_state(catalog, transaction.reads(), Notes::default());
+        let running = session.running();
+        let mut change = transaction.change(&table, session.settings().threads)?;
+        let mut assigner: Option<(SchemaRef, Assigner)> = None;
+        for batch in batches {
+            let batch = batch?;
+            if running.is_cancelled() {
+                return Err(Error::Cancelled);
             }
-        };
-        change.insert(&assigner.assign(&batch)?)?;
-        let label = format!("pressing {}, rows", table.name());
-        session.report(Some(Progress { label, done: change.rows_inserted(), total: None }));
-    }
-    let rows = change.rows_inserted();
-    write.commit(vec![change])?;
-    Ok(rows)
+            let assigner = match &mut assigner {
+                Some((schema, assigner)) if *schema == batch.schema() => assigner,
+                other => {
+                    let sources = sources_by_name(table.schema(), &batch.schema())?;
+                    let assigner = Assigner::new(&table, sources, &state)?.with_defaults(session)?;
+                    &mut other.insert((batch.schema(), assigner)).1
+                }
+            };
+            change.insert(&assigner.assign(&batch)?)?;
+            let label = format!("pressing {}, rows", table.name());
+            session.report(Some(Progress { label, done: change.rows_inserted(), total: None }));
+        }
+        let rows = change.rows_inserted();
+        transaction.put(change.finish()?)?;
+        Ok(rows)
+    })
 }
 
 /// Positions of the columns that the statement fills, in its order.

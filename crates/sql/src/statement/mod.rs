@@ -1,5 +1,6 @@
 //! Running statements, one file a kind.
 
+mod alter;
 mod assign;
 mod copy;
 mod create;
@@ -7,10 +8,13 @@ mod delete;
 mod explain;
 mod insert;
 mod names;
+mod schemas;
 mod set;
 mod show;
+mod transactions;
 mod types;
 mod values;
+mod views;
 
 pub(crate) use insert::append;
 pub(crate) use names::{find, parse_table_name, table_name};
@@ -51,7 +55,12 @@ fn run_here(session: &Session, statement: &Statement, params: &[Value]) -> Resul
         Kind::Describe(name) => show::describe(session, name),
         Kind::Set(name, value) => set::run(session, name, value),
         Kind::Checkpoint | Kind::Vacuum => {
-            session.database.write()?.checkpoint()?;
+            if session.in_transaction() {
+                return Err(Error::Sql(
+                    "this cannot be part of a transaction; end it with COMMIT or ROLLBACK".to_owned(),
+                ));
+            }
+            session.database.checkpoint()?;
             let tag = if matches!(statement.kind, Kind::Vacuum) { "VACUUM" } else { "CHECKPOINT" };
             Ok(done(tag, None, &Notes::default()))
         }
@@ -64,16 +73,32 @@ fn run_sql(session: &Session, sql: ast::Statement) -> Result<Outcome> {
     match sql {
         ast::Statement::Query(_) => {
             let notes = Notes::default();
-            let state = session.statement_state(session.database.catalog(), notes.clone());
+            let (catalog, reads) = session.readable()?;
+            let state = session.statement_state(catalog, reads, notes.clone());
             Ok(Outcome::Rows(session.plan_query(&state, sql)?.with_notes(notes)))
         }
-        ast::Statement::CreateTable(create) => create::run(session, create),
-        ast::Statement::Drop { object_type: ast::ObjectType::Table, if_exists, names, .. } => {
-            create::drop(session, &names, if_exists)
+        ast::Statement::CreateTable(create) => create::run(session, &create),
+        ast::Statement::CreateView(create) => views::create(session, &create),
+        ast::Statement::CreateSchema { schema_name, if_not_exists, .. } => {
+            schemas::create(session, &schema_name, if_not_exists)
         }
-        ast::Statement::Insert(insert) => insert::run(session, insert),
-        ast::Statement::Delete(delete) => delete::run(session, delete),
-        ast::Statement::Update(update) => delete::update(session, update),
+        ast::Statement::AlterTable(alter) => alter::run(session, &alter),
+        ast::Statement::Drop { object_type, if_exists, names, cascade, .. } => match object_type {
+            ast::ObjectType::Table => create::drop(session, &names, if_exists),
+            ast::ObjectType::View => views::drop(session, &names, if_exists),
+            ast::ObjectType::Schema => schemas::drop(session, &names, if_exists, cascade),
+            other => Err(Error::Sql(format!("DROP {other} is not supported yet"))),
+        },
+        ast::Statement::StartTransaction { modes, statements, .. } if statements.is_empty() => {
+            transactions::begin(session, &modes)
+        }
+        ast::Statement::Commit { chain: false, .. } => transactions::commit(session),
+        ast::Statement::Rollback { chain: false, savepoint } => transactions::roll_back(session, savepoint.as_ref()),
+        ast::Statement::Savepoint { name } => transactions::savepoint(session, &name),
+        ast::Statement::ReleaseSavepoint { name } => transactions::release(session, &name),
+        ast::Statement::Insert(insert) => insert::run(session, &insert),
+        ast::Statement::Delete(delete) => delete::run(session, &delete),
+        ast::Statement::Update(update) => delete::update(session, &update),
         other => Err(Error::Sql(format!("this statement is not supported yet: {}", first_words(&other.to_string())))),
     }
 }

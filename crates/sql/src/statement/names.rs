@@ -21,8 +21,8 @@ pub(crate) fn normal(ident: &ast::Ident) -> String {
 pub(crate) fn table_name(name: &ast::ObjectName) -> Result<TableName> {
     let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident().map(normal)).collect();
     match &parts[..] {
-        [table] if name.0.len() == 1 => Ok(TableName { schema: DEFAULT_SCHEMA.to_owned(), table: table.clone() }),
-        [schema, table] if name.0.len() == 2 => Ok(TableName { schema: schema.clone(), table: table.clone() }),
+        [table] if name.0.len() == 1 => Ok(TableName::new(DEFAULT_SCHEMA, table)),
+        [schema, table] if name.0.len() == 2 => Ok(TableName::new(schema, table)),
         _ => Err(Error::Sql(format!("'{name}' is no table name; write table or schema.table"))),
     }
 }
@@ -40,6 +40,9 @@ pub(crate) fn parse_table_name(text: &str) -> Result<TableName> {
 /// The table of that name, or an error that lists near ones.
 pub(crate) fn find<'a>(catalog: &'a Catalog, name: &TableName) -> Result<&'a Arc<ColumnTable>> {
     catalog.table(name).ok_or_else(|| {
+        if catalog.views.contains_key(name) {
+            return Error::Sql(format!("'{name}' is a view; only tables can be changed or described so"));
+        }
         let known: Vec<String> = catalog.tables.keys().take(10).map(ToString::to_string).collect();
         match known.is_empty() {
             true => Error::Sql(format!("there is no table '{name}'; the database is empty")),

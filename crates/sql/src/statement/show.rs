@@ -16,7 +16,7 @@ pub(super) fn run(session: &Session, what: &str, name: Option<&ast::ObjectName>)
         ("storage", None) => "SELECT * FROM storage()".to_owned(),
         ("storage", Some(name)) => {
             let name = table_name(name)?;
-            find(&session.database.catalog(), &name)?;
+            find(&session.readable()?.0, &name)?;
             format!("SELECT * FROM storage('{}')", name.to_string().replace('\'', "''"))
         }
         _ => {
@@ -31,7 +31,7 @@ pub(super) fn run(session: &Session, what: &str, name: Option<&ast::ObjectName>)
 
 /// The columns of a table.
 pub(super) fn describe(session: &Session, name: &ast::ObjectName) -> Result<Outcome> {
-    let catalog = session.database.catalog();
+    let (catalog, _) = session.readable()?;
     let name = table_name(name)?;
     let schema = find(&catalog, &name)?.schema();
     let names: StringArray = schema.columns.iter().map(|column| Some(column.name.as_str())).collect();

@@ -6,6 +6,7 @@
 //! | `recover` | from a header and its logs to the state at the last commit |
 //! | `protect` | what an older header still needs |
 //! | `pages` | write, pin, free |
+//! | `handle` | pages that live as long as somebody holds on to them |
 //! | `page_table` | map, fresh pages and free space, as one |
 //! | `group_sync` | one sync for all who wait |
 //! | `journal` | log and header, as commits and checkpoints share them |
@@ -17,6 +18,7 @@ mod checkpoint;
 mod close;
 mod commit;
 mod group_sync;
+mod handle;
 mod journal;
 mod open;
 mod page_table;
@@ -26,19 +28,21 @@ mod recover;
 mod stats;
 
 pub use checkpoint::{Checkpoint, CheckpointWriter, PreparedCheckpoint};
+pub use handle::PageHandle;
 pub use recover::{Recovery, Transactions};
 pub use stats::{PageCount, PageInfo, Stats};
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use crate::error::{Error, Result};
 use crate::fs::{File, FileSystem, LockGuard};
 use crate::header::Header;
-use crate::ids::CommitNumber;
+use crate::ids::{CommitNumber, PageId};
 use crate::options::Synchronous;
 use crate::pool::Pool;
 use group_sync::GroupSync;
@@ -87,6 +91,8 @@ pub struct Store {
     /// The first failure after which nothing can be promised any more.
     poison: OnceLock<String>,
     is_closed: AtomicBool,
+    /// The handles that there are.
+    handles: Mutex<HashMap<PageId, Weak<PageHandle>>>,
     /// Keeps others out; `None` once closed, and in memory.
     lock: Mutex<Option<LockGuard>>,
 }

@@ -130,6 +130,7 @@ impl Store {
             synchronous: AtomicU8::new(options.synchronous as u8),
             poison: OnceLock::new(),
             is_closed: AtomicBool::new(false),
+            handles: Mutex::default(),
             lock: Mutex::new(lock),
         }
     }

@@ -1,0 +1,72 @@
+//! What an alteration makes of a schema, and which alterations a schema does not allow.
+
+use super::Alteration;
+use super::fill::check_fill;
+use crate::{Check, Error, Result, TableSchema};
+
+impl Alteration {
+    /// The schema with this alteration, one version later; `table` is for messages.
+    ///
+    /// # Errors
+    /// [`Error::Data`] naming the column and the remedy.
+    pub(super) fn next_schema(&self, table: &str, schema: &TableSchema) -> Result<TableSchema> {
+        let refused = |what: String| Err(Error::Data(format!("table '{table}': {what}")));
+        let position = |name: &str| match schema.index_of(name) {
+            Some(index) => Ok(index),
+            None => {
+                let names: Vec<&str> = schema.columns.iter().map(|column| column.name.as_str()).collect();
+                Err(Error::Data(format!("table '{table}' has no column '{name}'; it has {}", names.join(", "))))
+            }
+        };
+        let taken = |name: &str| {
+            Err(Error::Data(format!("table '{table}' has a column '{name}' already; choose another name")))
+        };
+        let mut next = schema.clone();
+        next.version = schema.version.wrapping_add(1);
+        match self {
+            Alteration::AddColumn { column, fill } => {
+                if schema.index_of(&column.name).is_some() {
+                    return taken(&column.name);
+                }
+                if let Some(fill) = fill {
+                    check_fill(table, column, fill)?;
+                }
+                next.columns.push(column.clone());
+                next.validate()?;
+            }
+            Alteration::DropColumn { name } => {
+                let index = position(name)?;
+                if schema.columns.len() == 1 {
+                    return refused(format!("'{name}' is its only column; drop the table instead"));
+                }
+                next.columns.remove(index);
+            }
+            Alteration::RenameColumn { from, to } => {
+                let index = position(from)?;
+                if schema.index_of(to).is_some() {
+                    return taken(to);
+                }
+                next.columns[index].name.clone_from(to);
+            }
+            Alteration::SetNullable { column, nullable } => next.columns[position(column)?].nullable = *nullable,
+            Alteration::SetDefault { column, default } => next.columns[position(column)?].default.clone_from(default),
+            Alteration::AddCheck { check } => {
+                if check.name.is_some() && schema.checks.iter().any(|other| other.name == check.name) {
+                    let name = check.name.as_deref().unwrap_or_default();
+                    return refused(format!("it has a check '{name}' already; choose another name"));
+                }
+                next.checks.push(check.clone());
+            }
+            Alteration::DropCheck { name } => {
+                let is_meant = |check: &Check| check.name.as_deref() == Some(name);
+                let Some(index) = schema.checks.iter().position(is_meant) else {
+                    let names: Vec<&str> = schema.checks.iter().filter_map(|check| check.name.as_deref()).collect();
+                    let known = if names.is_empty() { "none with a name".to_owned() } else { names.join(", ") };
+                    return refused(format!("it has no check '{name}'; it has {known}"));
+                };
+                next.checks.remove(index);
+            }
+        }
+        Ok(next)
+    }
+}

@@ -1,0 +1,75 @@
+//! What a transaction does to one table.
+
+use crate::{Alteration, Changed, ColumnTable, Rebased, Result, TableSchema, rebase};
+use std::sync::Arc;
+
+/// A transaction's changes to one table. A clone is a savepoint; dropping the last one gives back what was written.
+///
+/// The rows that it inserts have provisional ids, from the base's next one on: they follow the base's groups, which
+/// keep their places and of which only the marks change. So what was deleted can be read off the two values.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    base: Arc<ColumnTable>,
+    now: Arc<ColumnTable>,
+    /// Each with the schema that it alters.
+    pub(crate) alterations: Vec<(Arc<TableSchema>, Alteration)>,
+}
+
+impl Draft {
+    /// No changes yet of the table that a transaction found.
+    pub fn new(base: Arc<ColumnTable>) -> Draft {
+        Draft { now: Arc::clone(&base), base, alterations: Vec::new() }
+    }
+
+    /// The table that the transaction found.
+    pub fn base(&self) -> &Arc<ColumnTable> {
+        &self.base
+    }
+
+    /// The table as the transaction sees it.
+    pub fn now(&self) -> &Arc<ColumnTable> {
+        &self.now
+    }
+
+    /// Takes what a statement led to, which began from [`Draft::now`].
+    pub fn take(&mut self, changed: Changed) {
+        debug_assert!(changed.table.groups().len() >= self.base.groups().len(), "a change begins from what is there");
+        self.now = changed.table;
+    }
+
+    /// Alters the table.
+    ///
+    /// # Errors
+    /// [`crate::Error::Data`] naming the column and the remedy; the draft is then as before.
+    pub fn alter(&mut self, alteration: Alteration) -> Result<()> {
+        let before = Arc::clone(self.now.schema());
+        self.now = Arc::new(alteration.applied(&self.now)?);
+        self.alterations.push((before, alteration));
+        Ok(())
+    }
+
+    /// Whether the table's schema changes.
+    pub fn is_altered(&self) -> bool {
+        !self.alterations.is_empty()
+    }
+
+    /// Whether its own rows are in pages, which are to be durable before it commits.
+    pub fn has_pages(&self) -> bool {
+        self.now.groups()[self.base.groups().len()..].iter().any(|entry| entry.group.pages().next().is_some())
+    }
+
+    /// True when nothing was done.
+    pub fn is_empty(&self) -> bool {
+        self.alterations.is_empty() && Arc::ptr_eq(&self.base, &self.now)
+    }
+
+    /// The same changes to what the table is now. Takes time for what the draft changes and for the number of row
+    /// groups, not for the rows of the table.
+    ///
+    /// # Errors
+    /// [`crate::Error::Conflict`] when a row that the draft deletes is not alive in `current`, or either side altered the
+    /// table in a way that the other cannot follow.
+    pub fn rebase(&self, current: &ColumnTable) -> Result<Rebased> {
+        rebase::rebase(self, current)
+    }
+}

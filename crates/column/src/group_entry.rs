@@ -1,0 +1,63 @@
+//! A row group as a table holds it: with its delete marks.
+
+use crate::Result;
+use crate::group::RowGroup;
+use crate::group_writer::weight;
+use sinter_codec::Bitmap;
+use std::sync::Arc;
+
+/// A row group and which of its rows are deleted.
+#[derive(Clone, Debug)]
+pub struct GroupEntry {
+    /// The rows.
+    pub group: Arc<RowGroup>,
+    /// 1 = deleted; `None` when none is.
+    pub deleted: Option<Arc<Bitmap>>,
+}
+
+impl From<RowGroup> for GroupEntry {
+    /// All rows live.
+    fn from(group: RowGroup) -> GroupEntry {
+        GroupEntry { group: Arc::new(group), deleted: None }
+    }
+}
+
+impl GroupEntry {
+    /// Rows that are not deleted.
+    pub fn live_rows(&self) -> usize {
+        self.group.rows - self.deleted.as_ref().map_or(0, |deleted| deleted.count_ones())
+    }
+
+    /// How full its living rows would make a row group, of [`crate::group_writer::GROUP_BYTES`].
+    pub(crate) fn weight(&self) -> Result<u64> {
+        let (live, rows) = (self.live_rows() as u64, self.group.rows.max(1) as u64);
+        let bytes = (u128::from(self.group.plain_bytes()?) * u128::from(live) / u128::from(rows)) as u64;
+        Ok(weight(live, bytes))
+    }
+
+    /// True for the same rows with the same marks, by their addresses.
+    pub(crate) fn is_same(&self, other: &GroupEntry) -> bool {
+        Arc::ptr_eq(&self.group, &other.group) && self.has_marks_of(other)
+    }
+
+    /// True for the same marks, by their address.
+    pub(crate) fn has_marks_of(&self, other: &GroupEntry) -> bool {
+        match (&self.deleted, &other.deleted) {
+            (None, None) => true,
+            (Some(left), Some(right)) => Arc::ptr_eq(left, right),
+            _ => false,
+        }
+    }
+
+    /// The ids of the rows that are marked here and not in `earlier`, the same rows before; increasing.
+    pub(crate) fn deleted_since<'a>(&'a self, earlier: &'a GroupEntry) -> impl Iterator<Item = u64> + 'a {
+        let marked = self.deleted.iter().filter(|_| !self.has_marks_of(earlier)).flat_map(|marks| marks.ones());
+        let is_new = |position: &usize| earlier.deleted.as_ref().is_none_or(|marks| !marks.get(*position));
+        marked.filter(is_new).map(|position| self.group.row_id_at(position))
+    }
+
+    /// The ids of the rows that are marked; increasing.
+    pub(crate) fn deleted_ids(&self) -> impl Iterator<Item = u64> + '_ {
+        self.deleted.iter().flat_map(|marks| marks.ones()).map(|position| self.group.row_id_at(position))
+    }
+}

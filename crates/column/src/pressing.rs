@@ -1,0 +1,177 @@
+//! Keeping row groups few and full: delta batches are merged, and pressed once they make a row group; so are groups with
+//! many deleted rows.
+//!
+//! Nothing of this is logged, since the rows and their ids stay the same: after a crash the log brings the smaller
+//! batches back.
+
+use crate::delta_batch::delta_batch;
+use crate::group_entry::GroupEntry;
+use crate::group_writer::{GROUP_BYTES, Gathered, GroupWriter, concatenated, row_ids_of, weight};
+use crate::{ColumnTable, Error, Result, Rewrite};
+use arrow::array::ArrayRef;
+use sinter_codec::VECTOR_LEN;
+use sinter_exec::edge;
+use std::ops::Range;
+
+/// A rewrite takes no more than about so many full row groups: what is done when the next one fails, or meets a
+/// concurrent one, stays done.
+const RUN_GROUPS_MAX: u64 = 8;
+
+impl ColumnTable {
+    /// Keeps delta batches few: neighbours of similar size at the end become one, and a row group's worth of them is
+    /// pressed, where the database can be written to. `None` when there is nothing to do.
+    ///
+    /// # Errors
+    /// Those of reading, encoding and writing.
+    pub fn settling(&self, threads: usize) -> Result<Option<Rewrite>> {
+        self.settling_from(0, threads)
+    }
+
+    /// The same for the groups from `first` on.
+    pub(crate) fn settling_from(&self, first: usize, threads: usize) -> Result<Option<Rewrite>> {
+        let fresh = self.fresh_from(first);
+        let mut fresh_weight = 0u64;
+        for entry in &self.groups()[fresh.clone()] {
+            fresh_weight = fresh_weight.saturating_add(entry.weight()?);
+        }
+        if fresh_weight >= GROUP_BYTES {
+            match self.press_run(first, fresh, threads) {
+                Err(Error::Storage(sinter_storage::Error::ReadOnly { .. })) => {}
+                pressed => return pressed.map(Some),
+            }
+        }
+        self.merging_from(first)
+    }
+
+    /// The first half of [`ColumnTable::settling`], which is quick: delta batches of similar size at the end become one.
+    ///
+    /// # Errors
+    /// Those of reading and encoding.
+    pub fn merging(&self) -> Result<Option<Rewrite>> {
+        self.merging_from(0)
+    }
+
+    /// The delta batches at the end.
+    fn fresh_from(&self, first: usize) -> Range<usize> {
+        let fresh = self.groups()[first..].iter().rev().take_while(|entry| entry.group.is_fresh()).count();
+        let end = self.groups().len();
+        end - fresh..end
+    }
+
+    fn merging_from(&self, first: usize) -> Result<Option<Rewrite>> {
+        let fresh = self.fresh_from(first);
+        let end = fresh.end;
+        let weights = self.groups()[fresh.clone()].iter().map(GroupEntry::weight).collect::<Result<Vec<_>>>()?;
+        let (mut start, mut rows, mut run_weight) = (end, 0, 0u64);
+        for (index, weight) in fresh.zip(weights).rev() {
+            let entry = &self.groups()[index];
+            let grown = run_weight.saturating_add(weight);
+            if start < end && (grown > GROUP_BYTES || entry.group.rows > 2 * rows) {
+                break;
+            }
+            (start, rows, run_weight) = (index, rows + entry.group.rows, grown);
+        }
+        let run = &self.groups()[start..];
+        if run.len() < 2 {
+            return Ok(None);
+        }
+        let gathered = self.gather(run)?;
+        let merged = if gathered.rows == 0 { None } else { Some(delta_batch(self.schema(), gathered)?.into()) };
+        Ok(Some(Rewrite::new(self, run, merged.into_iter().collect())))
+    }
+
+    /// Presses delta batches and row groups that are mostly deleted, together with small row groups before them:
+    /// the first run of neighbours that there is. `None` when there is nothing to do; so whoever wants all of it
+    /// publishes what it got and asks again.
+    ///
+    /// # Errors
+    /// Those of reading, encoding and writing.
+    pub fn pressing(&self, threads: usize) -> Result<Option<Rewrite>> {
+        let loose = |entry: &GroupEntry| entry.group.is_fresh() || 2 * entry.live_rows() < entry.group.rows;
+        let Some(start) = self.groups().iter().position(loose) else { return Ok(None) };
+        let (mut end, mut run_weight) = (start, 0u64);
+        while let Some(entry) = self.groups().get(end)
+            && loose(entry)
+            && run_weight < RUN_GROUPS_MAX * GROUP_BYTES
+        {
+            run_weight = run_weight.saturating_add(entry.weight()?);
+            end += 1;
+        }
+        self.press_run(0, start..end, threads).map(Some)
+    }
+
+    /// Presses neighbouring groups, and small ones before them, but none before `first`.
+    fn press_run(&self, first: usize, run: Range<usize>, threads: usize) -> Result<Rewrite> {
+        let Range { mut start, end } = run;
+        let mut run_weight = 0u64;
+        for entry in &self.groups()[start..end] {
+            run_weight = run_weight.saturating_add(entry.weight()?);
+        }
+        // A small group before is pressed once more with them; the factor keeps that work logarithmic. Small is by
+        // weight: few rows that fill a row group with their bytes are none that could grow.
+        while start > first && run_weight < GROUP_BYTES {
+            let before = &self.groups()[start - 1];
+            if weight(before.live_rows() as u64, 0) > run_weight {
+                break;
+            }
+            let before_weight = before.weight()?;
+            if before_weight > run_weight {
+                break;
+            }
+            run_weight = run_weight.saturating_add(before_weight);
+            start -= 1;
+        }
+        let run = &self.groups()[start..end];
+        Ok(Rewrite::new(self, run, self.pressed(run, threads)?))
+    }
+
+    /// The living rows of neighbouring groups as few pressed ones.
+    fn pressed(&self, run: &[GroupEntry], threads: usize) -> Result<Vec<GroupEntry>> {
+        let mut writer = GroupWriter::new(self, threads);
+        for entry in run {
+            let rows = entry.group.rows;
+            // Row groups of earlier releases may be larger than those of this one, as may be those with a column that
+            // was added later: never all of such a one at once.
+            let vectors = rows.div_ceil(VECTOR_LEN) as u64;
+            let pieces = entry.group.plain_bytes()?.div_ceil(GROUP_BYTES).clamp(1, vectors) as usize;
+            let step = rows.div_ceil(pieces);
+            for start in (0..rows).step_by(step) {
+                let (ids, columns) = self.living(entry, start..rows.min(start + step))?;
+                writer.push(&ids, &columns)?;
+            }
+        }
+        writer.press()?;
+        Ok(writer.finish()?.into_iter().map(GroupEntry::from).collect())
+    }
+
+    /// The living rows of some groups.
+    fn gather(&self, entries: &[GroupEntry]) -> Result<Gathered> {
+        let mut ids: Vec<u64> = Vec::new();
+        let mut columns: Vec<Vec<ArrayRef>> = vec![Vec::new(); self.schema().columns.len()];
+        for entry in entries {
+            let (more, arrays) = self.living(entry, 0..entry.group.rows)?;
+            ids.extend(more);
+            columns.iter_mut().zip(arrays).for_each(|(parts, array)| parts.push(array));
+        }
+        let columns = columns.iter().map(|parts| concatenated(parts)).collect::<Result<_>>()?;
+        Ok(Gathered { rows: ids.len(), row_ids: row_ids_of(ids), columns })
+    }
+
+    /// The living rows among those at the positions `range` of a group, with their ids.
+    fn living(&self, entry: &GroupEntry, range: Range<usize>) -> Result<(Vec<u64>, Vec<ArrayRef>)> {
+        let GroupEntry { group, deleted } = entry;
+        let keep = deleted.as_ref().map(|deleted| {
+            let mut keep = deleted.slice(range.clone());
+            keep.invert();
+            keep
+        });
+        let ids = match &keep {
+            None => range.clone().map(|position| group.row_id_at(position)).collect(),
+            Some(keep) => keep.ones().map(|position| group.row_id_at(range.start + position)).collect(),
+        };
+        let columns = self.schema().columns.iter().zip(&group.segments).map(|(column, segment)| {
+            Ok(edge::decode_segment(&segment.pin()?, &column.ty, range.clone(), keep.as_ref())?)
+        });
+        Ok((ids, columns.collect::<Result<_>>()?))
+    }
+}

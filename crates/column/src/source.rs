@@ -1,0 +1,44 @@
+//! A table in the shape that the engine reads.
+
+use crate::ColumnTable;
+use sinter_codec::{Bitmap, BlockStats};
+use sinter_exec::{LogicalType, Pinned, RowIds, TableSource};
+use std::sync::Arc;
+
+impl TableSource for ColumnTable {
+    fn name(&self) -> &str {
+        self.name()
+    }
+
+    fn column_types(&self) -> &[LogicalType] {
+        &self.types
+    }
+
+    fn column_name(&self, column: usize) -> &str {
+        &self.schema().columns[column].name
+    }
+
+    fn group_count(&self) -> usize {
+        self.groups().len()
+    }
+
+    fn group_rows(&self, group: usize) -> usize {
+        self.groups()[group].group.rows
+    }
+
+    fn row_ids(&self, group: usize) -> RowIds {
+        self.groups()[group].group.row_ids.clone()
+    }
+
+    fn deleted(&self, group: usize) -> Option<Arc<Bitmap>> {
+        self.groups()[group].deleted.clone()
+    }
+
+    fn zone(&self, group: usize, column: usize) -> Option<&BlockStats> {
+        self.groups()[group].group.segments[column].stats.as_ref()
+    }
+
+    fn segment(&self, group: usize, column: usize) -> sinter_exec::Result<Pinned> {
+        Ok(self.groups()[group].group.segments[column].pin()?)
+    }
+}

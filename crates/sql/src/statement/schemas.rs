@@ -1,0 +1,64 @@
+//! CREATE SCHEMA and DROP SCHEMA.
+
+use super::done;
+use super::names::normal;
+use crate::batches::Outcome;
+use crate::catalog::{DEFAULT_SCHEMA, TableName};
+use crate::progress::Notes;
+use crate::{Error, Result, Session};
+use datafusion::sql::sqlparser::ast;
+
+fn schema_name(name: &ast::ObjectName) -> Result<String> {
+    match &name.0[..] {
+        [part] => part.as_ident().map(normal),
+        _ => None,
+    }
+    .ok_or_else(|| Error::Sql(format!("'{name}' is no name for a schema; it has one part")))
+}
+
+pub(super) fn create(session: &Session, name: &ast::SchemaName, if_not_exists: bool) -> Result<Outcome> {
+    let ast::SchemaName::Simple(name) = name else {
+        return Err(Error::Sql("CREATE SCHEMA with AUTHORIZATION is not supported; leave it out".to_owned()));
+    };
+    let name = schema_name(name)?;
+    session.change(|transaction| {
+        let notes = Notes::default();
+        match (transaction.catalog().has_schema(&name), if_not_exists) {
+            (false, _) => transaction.create_schema(&session.database, name.as_str().into())?,
+            (true, true) => notes.add(format!("schema '{name}' exists already")),
+            (true, false) => return Err(Error::Sql(format!("schema '{name}' exists already"))),
+        }
+        Ok(done("CREATE SCHEMA", None, &notes))
+    })
+}
+
+pub(super) fn drop(session: &Session, names: &[ast::ObjectName], if_exists: bool, cascade: bool) -> Result<Outcome> {
+    let names = names.iter().map(schema_name).collect::<Result<Vec<_>>>()?;
+    session.change(|transaction| {
+        let notes = Notes::default();
+        for name in &names {
+            if name == DEFAULT_SCHEMA {
+                return Err(Error::Sql(format!("schema '{name}' is always there and cannot be dropped")));
+            }
+            let catalog = transaction.catalog();
+            if !catalog.has_schema(name) {
+                match if_exists {
+                    true => notes.add(format!("there is no schema '{name}'")),
+                    false => return Err(Error::Sql(format!("there is no schema '{name}'"))),
+                }
+                continue;
+            }
+            let all = catalog.tables.keys().chain(catalog.views.keys());
+            let within: Vec<TableName> = all.filter(|table| *table.schema == **name).cloned().collect();
+            if let (Some(first), false) = (within.first(), cascade) {
+                return Err(Error::Sql(format!(
+                    "schema '{name}' is not empty: it holds {first}{}; drop that first, or use DROP SCHEMA ... CASCADE",
+                    if within.len() > 1 { " and others" } else { "" }
+                )));
+            }
+            within.iter().try_for_each(|table| transaction.drop(table))?;
+            transaction.drop_schema(name)?;
+        }
+        Ok(done("DROP SCHEMA", None, &notes))
+    })
+}

@@ -1,0 +1,395 @@
+//! Transactions: what one sees, what it changes, and whether it may commit.
+//!
+//! A transaction works on values: a catalog of its own, and a [`Draft`] for each table that it changes. A savepoint is a
+//! copy of both. At its commit it is compared with what others have committed since it began: a row that both changed,
+//! an object that both defined, or a row that one of its queries would have seen, is a conflict, and the one that comes
+//! second is to run again. So the order of commits is an order in which the transactions could have run one by one.
+
+use crate::catalog::{Catalog, TableName, View};
+use crate::{Database, Error, Result};
+use sinter_column::{Alteration, Change, Changed, ColumnTable, Draft, TableSchema, differences};
+use sinter_exec::{Batch, Expr, Output, Pipeline, ScanColumn};
+use sinter_storage::{Built, Exclusive, ObjectId};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A transaction that reads one table in more ways than this is taken to have read all of it.
+const FILTERS_PER_TABLE_MAX: usize = 1000;
+
+/// What statements read, noted while they are planned: by each scan, before anything could be optimised away that would
+/// have seen a row. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reads(Option<Arc<Mutex<SeenByObject>>>);
+
+type SeenByObject = BTreeMap<ObjectId, Vec<Seen>>;
+
+/// The rows of an object that a statement could have seen: those that pass a filter, over these columns.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    columns: Vec<ScanColumn>,
+    filter: Vec<Expr>,
+}
+
+impl Reads {
+    /// For a transaction that may change something.
+    fn noted() -> Reads {
+        Reads(Some(Arc::default()))
+    }
+
+    fn of(&self) -> Option<MutexGuard<'_, SeenByObject>> {
+        self.0.as_ref().map(|reads| reads.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A scan of the rows that pass `filter`.
+    pub(crate) fn rows(&self, object: ObjectId, columns: &[ScanColumn], filter: &[Expr]) {
+        let Some(mut reads) = self.of() else { return };
+        let seen = reads.entry(object).or_default();
+        if seen.len() == FILTERS_PER_TABLE_MAX {
+            *seen = vec![Seen::default()];
+        } else if !seen.first().is_some_and(|seen| seen.filter.is_empty()) {
+            seen.push(Seen { columns: columns.to_vec(), filter: filter.to_vec() });
+        }
+    }
+
+    /// All of an object.
+    pub(crate) fn whole(&self, object: ObjectId) {
+        let Some(mut reads) = self.of() else { return };
+        reads.insert(object, vec![Seen::default()]);
+    }
+
+    /// That an object is there, and how it is defined.
+    pub(crate) fn definition(&self, object: ObjectId) {
+        let Some(mut reads) = self.of() else { return };
+        reads.entry(object).or_default();
+    }
+}
+
+/// Changes that can be taken back as one.
+#[derive(Clone, Debug)]
+struct Work {
+    catalog: Arc<Catalog>,
+    drafts: BTreeMap<ObjectId, Draft>,
+}
+
+/// One transaction.
+#[derive(Debug)]
+pub(crate) struct Transaction {
+    /// What was visible when it began.
+    base: Arc<Catalog>,
+    work: Work,
+    savepoints: Vec<(String, Work)>,
+    reads: Reads,
+    is_read_only: bool,
+    /// A statement failed: nothing but going back is possible.
+    has_failed: bool,
+    /// The commits of others wait for it.
+    exclusive: Option<Exclusive<Catalog>>,
+}
+
+impl Transaction {
+    pub(crate) fn new(base: Arc<Catalog>, is_read_only: bool, exclusive: Option<Exclusive<Catalog>>) -> Transaction {
+        let work = Work { catalog: Arc::clone(&base), drafts: BTreeMap::new() };
+        // What only reads cannot conflict.
+        let reads = if is_read_only { Reads::default() } else { Reads::noted() };
+        Transaction { base, work, savepoints: Vec::new(), reads, is_read_only, has_failed: false, exclusive }
+    }
+
+    /// Where its statements note what they read.
+    pub(crate) fn reads(&self) -> Reads {
+        self.reads.clone()
+    }
+
+    /// What it sees, its own changes included.
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.work.catalog)
+    }
+
+    /// Runs a statement; if it fails, none of it is left.
+    pub(crate) fn statement<T>(&mut self, body: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
+        self.check_usable()?;
+        let before = self.work.clone();
+        let outcome = body(self);
+        if let Err(error) = &outcome {
+            self.work = before;
+            self.note(error);
+        }
+        outcome
+    }
+
+    /// After a statement that failed the transaction can only go back: what comes next may build on it. One that was
+    /// never begun, because it cannot be understood, does no harm.
+    pub(crate) fn note(&mut self, error: &Error) {
+        self.has_failed |= !matches!(error, Error::Sql(_));
+    }
+
+    pub(crate) fn check_usable(&self) -> Result<()> {
+        match self.has_failed {
+            true => Err(Error::Sql(
+                "an earlier statement of this transaction failed; end it with ROLLBACK, or go back with ROLLBACK TO a \
+                 savepoint"
+                    .to_owned(),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        match self.is_read_only {
+            true => Err(Error::Sql("this transaction is read-only; begin one without READ ONLY".to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn savepoint(&mut self, name: String) -> Result<()> {
+        self.check_usable()?;
+        self.savepoints.push((name, self.work.clone()));
+        Ok(())
+    }
+
+    pub(crate) fn roll_back_to(&mut self, name: &str) -> Result<()> {
+        let index = self.savepoint_index(name)?;
+        self.savepoints.truncate(index + 1);
+        self.work = self.savepoints[index].1.clone();
+        self.has_failed = false;
+        Ok(())
+    }
+
+    pub(crate) fn release(&mut self, name: &str) -> Result<()> {
+        self.check_usable()?;
+        let index = self.savepoint_index(name)?;
+        self.savepoints.truncate(index);
+        Ok(())
+    }
+
+    fn savepoint_index(&self, name: &str) -> Result<usize> {
+        let found = self.savepoints.iter().rposition(|(known, _)| known == name);
+        found.ok_or_else(|| Error::Sql(format!("there is no savepoint '{name}' in this transaction")))
+    }
+
+    /// The next changes of rows of a table, which stands in this transaction's catalog.
+    pub(crate) fn change(&mut self, table: &Arc<ColumnTable>, threads: usize) -> Result<Change> {
+        self.check_writable()?;
+        Ok(Change::on(self.draft(table), threads))
+    }
+
+    fn draft(&mut self, table: &Arc<ColumnTable>) -> &mut Draft {
+        self.work.drafts.entry(table.id()).or_insert_with(|| Draft::new(Arc::clone(table)))
+    }
+
+    /// Takes a statement's changes of rows over.
+    pub(crate) fn put(&mut self, changed: Changed) -> Result<()> {
+        let table = Arc::clone(&changed.table);
+        self.draft(&table).take(changed);
+        self.show(&table)
+    }
+
+    /// Alters a table.
+    pub(crate) fn alter(&mut self, table: &Arc<ColumnTable>, alteration: Alteration) -> Result<Arc<ColumnTable>> {
+        self.check_writable()?;
+        // Rows that others insert meanwhile have the old columns, and nobody has held them against the new rules.
+        self.reads.whole(table.id());
+        let draft = self.draft(table);
+        draft.alter(alteration)?;
+        let altered = Arc::clone(draft.now());
+        self.show(&altered)?;
+        Ok(altered)
+    }
+
+    /// Puts a table's new state into the catalog.
+    fn show(&mut self, table: &Arc<ColumnTable>) -> Result<()> {
+        let catalog = Arc::make_mut(&mut self.work.catalog);
+        match catalog.tables.values_mut().find(|known| known.id() == table.id()) {
+            Some(known) => *known = Arc::clone(table),
+            None => return Err(Error::Internal(format!("table '{}' left the catalog while it changed", table.name()))),
+        }
+        Ok(())
+    }
+
+    /// Creates a table. A table or view of that name gives way.
+    pub(crate) fn create_table(
+        &mut self,
+        database: &Database,
+        name: TableName,
+        schema: TableSchema,
+    ) -> Result<Arc<ColumnTable>> {
+        self.check_writable()?;
+        self.remove(&name);
+        let store = Arc::clone(database.store());
+        let table = ColumnTable::create(database.next_object(), &name.to_string(), Arc::new(schema), store);
+        let table = Arc::new(table);
+        self.redefine().tables.insert(name, Arc::clone(&table));
+        self.draft(&table);
+        Ok(table)
+    }
+
+    /// Creates a view. A table or view of that name gives way.
+    pub(crate) fn create_view(&mut self, database: &Database, name: TableName, sql: String) -> Result<()> {
+        self.check_writable()?;
+        self.remove(&name);
+        let view = View { id: database.next_object(), sql };
+        self.redefine().views.insert(name, Arc::new(view));
+        Ok(())
+    }
+
+    pub(crate) fn create_schema(&mut self, database: &Database, name: Arc<str>) -> Result<()> {
+        self.check_writable()?;
+        self.redefine().schemas.insert(name, database.next_object());
+        Ok(())
+    }
+
+    /// Drops a schema, which holds nothing any more.
+    pub(crate) fn drop_schema(&mut self, name: &str) -> Result<()> {
+        self.check_writable()?;
+        self.redefine().schemas.remove(name);
+        Ok(())
+    }
+
+    /// Drops a table or view, if there is one of that name.
+    pub(crate) fn drop(&mut self, name: &TableName) -> Result<()> {
+        self.check_writable()?;
+        self.remove(name);
+        Ok(())
+    }
+
+    /// The catalog, to change a name or definition in it.
+    fn redefine(&mut self) -> &mut Catalog {
+        let catalog = Arc::make_mut(&mut self.work.catalog);
+        catalog.edition += 1;
+        catalog
+    }
+
+    fn remove(&mut self, name: &TableName) {
+        let catalog = self.redefine();
+        catalog.views.remove(name);
+        let dropped = catalog.tables.remove(name);
+        if let Some(table) = dropped {
+            self.work.drafts.remove(&table.id());
+        }
+    }
+
+    /// Gives a table or view another name.
+    pub(crate) fn rename(&mut self, from: &TableName, to: TableName) -> Result<()> {
+        self.check_writable()?;
+        let catalog = self.redefine();
+        if let Some(view) = catalog.views.remove(from) {
+            catalog.views.insert(to, view);
+        } else if let Some(table) = catalog.tables.remove(from) {
+            catalog.tables.insert(to, table);
+        }
+        Ok(())
+    }
+
+    /// Makes all of it durable and visible, or nothing.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`]: run it again. Whatever writing can raise.
+    pub(crate) fn commit(self, database: &Database) -> Result<()> {
+        if self.has_failed {
+            return Err(Error::Sql(
+                "the transaction was rolled back, because an earlier statement of it failed".to_owned(),
+            ));
+        }
+        if self.work.catalog.edition == self.base.edition && self.work.drafts.values().all(Draft::is_empty) {
+            return Ok(());
+        }
+        if self.work.drafts.values().any(Draft::has_pages) {
+            database.store().sync_pages()?;
+        }
+        // Most of the validation holds nobody up; what was committed meanwhile is little.
+        let validated = database.timeline().pending();
+        self.validate(&self.base, &validated)?;
+        database.timeline().commit(self.exclusive.as_ref(), |pending| {
+            self.validate(&validated, pending)?;
+            self.build(pending)
+        })?;
+        let changed = self.work.drafts.into_keys().collect();
+        drop(self.exclusive);
+        database.after_commit(changed);
+        Ok(())
+    }
+
+    /// Whether a statement of this transaction would have seen what was committed between two states.
+    fn validate(&self, then: &Catalog, now: &Catalog) -> Result<()> {
+        let Some(reads) = self.reads.of() else { return Ok(()) };
+        for (object, seen) in &*reads {
+            let Some((name, old)) = then.table_by_id(*object) else {
+                if then.view_by_id(*object).is_some() && now.view_by_id(*object).is_none() {
+                    return Err(conflict(&self.named(*object), "was altered or dropped"));
+                }
+                // An object of this transaction's own.
+                continue;
+            };
+            let Some((_, new)) = now.table_by_id(*object) else {
+                return Err(conflict(&name.to_string(), "was dropped"));
+            };
+            if Arc::ptr_eq(old, new) {
+                continue;
+            }
+            if old.schema().version != new.schema().version {
+                return Err(conflict(&name.to_string(), "was altered"));
+            }
+            let rows = differences(old, new)?;
+            let is_altered = self.work.drafts.get(object).is_some_and(Draft::is_altered);
+            for rows in [rows.new, rows.gone].map(Arc::new) {
+                if rows.live_rows() > 0 && (is_altered || seen.iter().any(|seen| seen.sees(&rows))) {
+                    return Err(conflict(&name.to_string(), "has other rows than this transaction has read"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn named(&self, object: ObjectId) -> String {
+        self.base.name_of(object).unwrap_or_else(|| format!("object {object}"))
+    }
+
+    /// The next root, and the records that lead to it.
+    fn build(&self, pending: &Arc<Catalog>) -> Result<Option<Built<Catalog>>> {
+        let mut next = (**pending).clone();
+        let mut records = Vec::new();
+        let created = |object| self.work.drafts.get(&object).map(|draft| Arc::clone(draft.base()));
+        self.work.catalog.redefine(&self.base, &mut next, &created, &mut records)?;
+        let mut pages = Vec::new();
+        for (object, draft) in self.work.drafts.iter().filter(|(_, draft)| !draft.is_empty()) {
+            let Some((name, current)) = next.tables.iter_mut().find(|(_, table)| table.id() == *object) else {
+                match self.work.catalog.table_by_id(*object) {
+                    None => continue,
+                    Some((name, _)) => return Err(conflict(&name.to_string(), "was dropped")),
+                }
+            };
+            let mut rebased = draft.rebase(current)?;
+            records.append(&mut rebased.records);
+            pages.append(&mut rebased.pages);
+            *current = Arc::new(rebased.table.with_name(&name.to_string()));
+        }
+        match records.is_empty() {
+            true => Ok(None),
+            false => Ok(Some(Built { root: next, records, pages })),
+        }
+    }
+}
+
+impl Seen {
+    /// Whether some of these rows pass.
+    fn sees(&self, rows: &Arc<ColumnTable>) -> bool {
+        if self.filter.is_empty() {
+            return true;
+        }
+        let pipeline = Pipeline {
+            source: Arc::clone(rows) as Arc<dyn sinter_exec::TableSource>,
+            columns: self.columns.clone(),
+            filter: self.filter.clone(),
+            output: Output::Rows(Vec::new()),
+            limit: Some(1),
+        };
+        // A filter that fails on these rows would have failed the statement.
+        pipeline.start().and_then(|run| run.worker().next(&mut Batch::default())).unwrap_or(true)
+    }
+}
+
+/// An error for the transaction that came second.
+pub(crate) fn conflict(name: &str, what: &str) -> Error {
+    Error::Conflict(format!(
+        "'{name}' {what}, by another transaction that committed first; nothing was changed, run the transaction again"
+    ))
+}

@@ -1,0 +1,49 @@
+//! Pages that live as long as somebody holds on to them.
+
+use std::sync::{Arc, PoisonError, Weak};
+
+use super::Store;
+use crate::ids::PageId;
+
+/// A hold on a page: the last one to be dropped frees it.
+///
+/// So a change that comes to nothing leaves nothing behind, and what a newer state needs no longer goes when its last
+/// reader does. That a page is freed in memory says nothing about the file: what a checkpoint or the log names stays in
+/// its place until newer ones are durable.
+#[derive(Debug)]
+pub struct PageHandle {
+    store: Arc<Store>,
+    page: PageId,
+}
+
+impl PageHandle {
+    /// The page.
+    pub fn page(&self) -> PageId {
+        self.page
+    }
+
+    /// Where it is.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+}
+
+impl Drop for PageHandle {
+    fn drop(&mut self) {
+        self.store.handles.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.page);
+        self.store.free(self.page);
+    }
+}
+
+impl Store {
+    /// The handle of a page: the one that there is, or the first.
+    pub fn handle(self: &Arc<Store>, page: PageId) -> Arc<PageHandle> {
+        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(handle) = handles.get(&page).and_then(Weak::upgrade) {
+            return handle;
+        }
+        let handle = Arc::new(PageHandle { store: Arc::clone(self), page });
+        handles.insert(page, Arc::downgrade(&handle));
+        handle
+    }
+}
