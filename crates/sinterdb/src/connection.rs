@@ -1,5 +1,6 @@
 //! Statements in, Arrow out.
 
+use crate::database::Open;
 use crate::{Interrupt, Outcome, Progress, Query, Result, Statement, Value};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -10,11 +11,13 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Connection {
     session: Arc<Session>,
+    /// Keeps the database open.
+    _open: Arc<Open>,
 }
 
 impl Connection {
-    pub(crate) fn new(session: Session) -> Connection {
-        Connection { session: Arc::new(session) }
+    pub(crate) fn new(session: Session, open: Arc<Open>) -> Connection {
+        Connection { session: Arc::new(session), _open: open }
     }
 
     /// Runs one statement to its end and returns the number of rows it changed (0 for those that change none; the

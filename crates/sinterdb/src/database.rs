@@ -5,10 +5,28 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// An open database. Cheap to clone; all clones are the same database, which closes with the last of them and of its
-/// connections.
+/// connections. A result that is still being read then ends with an error.
 #[derive(Clone, Debug)]
 pub struct Database {
-    inner: Arc<sinter_sql::Database>,
+    inner: Arc<Open>,
+}
+
+/// What clones and connections share. The last of them closes the database before it is gone, whatever else is still busy
+/// with it: who opens the file next finds it free.
+#[derive(Debug)]
+pub(crate) struct Open(Arc<sinter_sql::Database>);
+
+impl Open {
+    fn shared(database: Arc<sinter_sql::Database>) -> Database {
+        Database { inner: Arc::new(Open(database)) }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        // Whoever wants to know of errors calls `close`; the log keeps every commit in any case.
+        let _ = self.0.close();
+    }
 }
 
 impl Database {
@@ -26,7 +44,7 @@ impl Database {
     /// # Errors
     /// As for [`Database::open`].
     pub fn open_with(path: impl AsRef<Path>, config: Config) -> Result<Database> {
-        Ok(Database { inner: sinter_sql::Database::open(Some(path.as_ref()), config.options())? })
+        Ok(Open::shared(sinter_sql::Database::open(Some(path.as_ref()), config.options())?))
     }
 
     /// A database that lives in memory only: the same engine over a heap file.
@@ -42,12 +60,12 @@ impl Database {
     /// # Errors
     /// As for [`Database::memory`].
     pub fn memory_with(config: Config) -> Result<Database> {
-        Ok(Database { inner: sinter_sql::Database::open(None, config.options())? })
+        Ok(Open::shared(sinter_sql::Database::open(None, config.options())?))
     }
 
     /// A new connection: settings and running queries of its own.
     pub fn connect(&self) -> Connection {
-        Connection::new(self.inner.session())
+        Connection::new(self.inner.0.session(), Arc::clone(&self.inner))
     }
 
     /// Begins a transaction.
@@ -83,17 +101,17 @@ impl Database {
 
     /// The file; `None` for a memory database.
     pub fn path(&self) -> Option<&Path> {
-        self.inner.path()
+        self.inner.0.path()
     }
 
     /// The file did not exist before this opening.
     pub fn is_new(&self) -> bool {
-        self.inner.is_new()
+        self.inner.0.is_new()
     }
 
     /// What the opening had to do or noticed, such as transactions replayed from the log. For people.
     pub fn notes(&self) -> &[String] {
-        self.inner.notes()
+        self.inner.0.notes()
     }
 
     /// Checkpoints and closes now, so that errors are not lost. Further use of clones and connections fails.
@@ -101,6 +119,6 @@ impl Database {
     /// # Errors
     /// [`crate::Error::Io`] when the last checkpoint could not be written; the log then holds what is missing.
     pub fn close(&self) -> Result<()> {
-        self.inner.close()
+        self.inner.0.close()
     }
 }

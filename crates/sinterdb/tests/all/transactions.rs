@@ -144,3 +144,18 @@ fn a_long_reader_sees_one_state() {
     assert_eq!(before, after);
     reader.commit().unwrap();
 }
+
+/// The thread that presses may be at work when the last handle goes.
+#[test]
+fn a_file_is_free_once_its_last_handle_is_dropped() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("often.sinter");
+    for round in 0..40i64 {
+        let database = Database::open(&path).unwrap_or_else(|error| panic!("round {round}: {error}"));
+        let conn = database.connect();
+        conn.execute("CREATE TABLE IF NOT EXISTS t AS SELECT value AS a FROM generate_series(1, 200000)", &[]).unwrap();
+        conn.execute("INSERT INTO t SELECT value FROM generate_series(1, 3000)", &[]).unwrap();
+    }
+    let database = Database::open(&path).unwrap();
+    assert_eq!(value(&database.connect(), "SELECT count(*) FROM t"), (200_000 + 40 * 3000).to_string());
+}
