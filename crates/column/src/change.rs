@@ -14,7 +14,7 @@ pub struct Change {
     own_row_id: u64,
     threads: usize,
     loader: Option<Loader>,
-    deleted: Vec<u64>,
+    rows_deleted: u64,
 }
 
 /// What a finished [`Change`] made of its table.
@@ -22,8 +22,6 @@ pub struct Change {
 pub struct Changed {
     /// The table after the statement.
     pub table: Arc<ColumnTable>,
-    /// The ids of the rows that were alive before it and are deleted; increasing.
-    pub deleted: Vec<u64>,
 }
 
 impl Change {
@@ -39,7 +37,7 @@ impl Change {
 
     fn of(table: &Arc<ColumnTable>, own_row_id: u64, threads: usize) -> Change {
         let (before, now) = (Arc::clone(table), (**table).clone());
-        Change { before, now, own_row_id, threads, loader: None, deleted: Vec::new() }
+        Change { before, now, own_row_id, threads, loader: None, rows_deleted: 0 }
     }
 
     /// The table before the change.
@@ -55,7 +53,7 @@ impl Change {
     pub fn delete(&mut self, mut row_ids: Vec<u64>) -> Result<()> {
         row_ids.sort_unstable();
         row_ids.dedup();
-        self.deleted.append(&mut self.now.delete(&row_ids));
+        self.rows_deleted += self.now.delete(&row_ids).len() as u64;
         Ok(())
     }
 
@@ -70,7 +68,7 @@ impl Change {
 
     /// Rows that were deleted.
     pub fn rows_deleted(&self) -> u64 {
-        self.deleted.len() as u64
+        self.rows_deleted
     }
 
     /// Rows that were inserted.
@@ -84,8 +82,8 @@ impl Change {
     /// Those of encoding and writing.
     pub fn finish(mut self) -> Result<Changed> {
         let groups = self.loader.take().map_or(Ok(Vec::new()), Loader::finish)?;
-        if groups.is_empty() && self.deleted.is_empty() {
-            return Ok(Changed { table: self.before, deleted: self.deleted });
+        if groups.is_empty() && self.rows_deleted == 0 {
+            return Ok(Changed { table: self.before });
         }
         if !groups.is_empty() {
             groups.into_iter().for_each(|group| self.now.push(group.into()));
@@ -96,7 +94,6 @@ impl Change {
                 self.now = settled;
             }
         }
-        self.deleted.sort_unstable();
-        Ok(Changed { table: Arc::new(self.now), deleted: self.deleted })
+        Ok(Changed { table: Arc::new(self.now) })
     }
 }

@@ -1,6 +1,6 @@
 //! What a transaction does to one table.
 
-use crate::{Alteration, Changed, ColumnTable, Rebased, Result, TableSchema, rebase};
+use crate::{Alteration, Changed, ColumnTable, Prepared, Rebased, Result, TableSchema, rebase};
 use std::sync::Arc;
 
 /// A transaction's changes to one table. A clone is a savepoint; dropping the last one gives back what was written.
@@ -63,13 +63,19 @@ impl Draft {
         self.alterations.is_empty() && Arc::ptr_eq(&self.base, &self.now)
     }
 
-    /// The same changes to what the table is now. Takes time for what the draft changes and for the number of row
-    /// groups, not for the rows of the table.
+    /// The part of a commit's work that does not depend on what others have committed.
     ///
     /// # Errors
-    /// [`crate::Error::Conflict`] when a row that the draft deletes is not alive in `current`, or either side altered the
-    /// table in a way that the other cannot follow.
+    /// Those of writing records.
+    pub fn prepare(&self) -> Result<Prepared<'_>> {
+        rebase::prepare(self)
+    }
+
+    /// The same changes to what the table is now: [`Draft::prepare`] and [`Prepared::rebase`].
+    ///
+    /// # Errors
+    /// Those of both.
     pub fn rebase(&self, current: &ColumnTable) -> Result<Rebased> {
-        rebase::rebase(self, current)
+        self.prepare()?.rebase(current)
     }
 }

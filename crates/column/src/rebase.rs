@@ -7,7 +7,6 @@ use crate::record::{attached, deleted, inserted};
 use crate::{ColumnTable, Error, Result};
 use sinter_storage::{PageId, Record};
 use std::collections::{BTreeSet, HashMap};
-use std::ops::Range;
 use std::sync::Arc;
 
 /// A draft as a change of the table that others left behind: what a commit needs.
@@ -19,28 +18,50 @@ pub struct Rebased {
     pub records: Vec<Record>,
     /// The pages that the records name.
     pub pages: Vec<PageId>,
-    /// The ids of the rows that were inserted.
-    pub inserted: Range<u64>,
-    /// The ids of the rows that were deleted, inserted ones apart; increasing.
-    pub deleted: Vec<u64>,
 }
 
-/// See [`Draft::rebase`].
-pub(crate) fn rebase(draft: &Draft, current: &ColumnTable) -> Result<Rebased> {
-    let mut rebasing = Rebasing { draft, current, table: current.clone(), records: Vec::new() };
-    if draft.is_empty() {
-        return Ok(rebasing.into_rebased(Vec::new(), current.next_row_id()));
-    }
-    if !current.schema().is_same(draft.base().schema()) {
-        return Err(rebasing.conflict("altered table '{}', which this one changes"));
-    }
+/// What a draft's commit needs that does not depend on what others do: made while nobody waits.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    draft: &'a Draft,
+    /// Alterations, and deletes of rows of the base: their ids stay.
+    records: Vec<Record>,
+}
+
+/// See [`Draft::prepare`].
+pub(crate) fn prepare(draft: &Draft) -> Result<Prepared<'_>> {
+    let id = draft.base().id();
+    let mut records = Vec::new();
     for (before, alteration) in &draft.alterations {
-        rebasing.records.push(alteration.record(current.id(), before.version.wrapping_add(1))?);
+        records.push(alteration.record(id, before.version.wrapping_add(1))?);
     }
-    let deleted = rebasing.delete()?;
-    rebasing.alter()?;
-    let first = rebasing.insert()?;
-    Ok(rebasing.into_rebased(deleted, first))
+    let groups = draft.base().groups().iter().zip(draft.now().groups());
+    let ids: Vec<u64> = groups.flat_map(|(was, now)| now.deleted_since(was)).collect();
+    records.extend(deleted(id, &ids)?);
+    Ok(Prepared { draft, records })
+}
+
+impl Prepared<'_> {
+    /// The same changes to what the table is now. Takes time for the number of row groups, for the rows that the draft
+    /// deletes from groups that are not as it found them, and for those that it inserts in delta batches.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when a row that the draft deletes is not alive in `current`, or either side altered the table in
+    /// a way that the other cannot follow.
+    pub fn rebase(self, current: &ColumnTable) -> Result<Rebased> {
+        let Prepared { draft, records } = self;
+        let mut rebasing = Rebasing { draft, current, table: current.clone(), records };
+        if draft.is_empty() {
+            return Ok(rebasing.into_rebased(current.next_row_id()));
+        }
+        if !current.schema().is_same(draft.base().schema()) {
+            return Err(rebasing.conflict("altered table '{}', which this one changes"));
+        }
+        rebasing.delete()?;
+        rebasing.alter()?;
+        let first = rebasing.insert()?;
+        Ok(rebasing.into_rebased(first))
+    }
 }
 
 struct Rebasing<'a> {
@@ -63,34 +84,27 @@ impl Rebasing<'_> {
         self.draft.base().groups().iter().zip(self.draft.now().groups())
     }
 
-    /// Deletes what the draft deleted of the base, and returns the ids.
-    fn delete(&mut self) -> Result<Vec<u64>> {
+    /// Deletes what the draft deleted of the base.
+    fn delete(&mut self) -> Result<()> {
         let draft = self.draft;
-        let (mut all, mut elsewhere) = (Vec::new(), Vec::new());
+        let mut elsewhere = Vec::new();
         for (index, (was, now)) in draft.base().groups().iter().zip(draft.now().groups()).enumerate() {
             if now.has_marks_of(was) {
                 continue;
             }
-            let ids = now.deleted_since(was);
             match self.current.groups().get(index).filter(|here| here.is_same(was)) {
                 // Nobody touched these rows, so the draft's marks are right as they are.
                 Some(here) => {
                     let entry = GroupEntry { group: Arc::clone(&here.group), deleted: now.deleted.clone() };
                     self.table.set_entry(index, entry);
-                    all.extend(ids);
                 }
-                None => {
-                    let start = all.len();
-                    all.extend(ids);
-                    elsewhere.extend_from_slice(&all[start..]);
-                }
+                None => elsewhere.extend(now.deleted_since(was)),
             }
         }
         if self.table.delete(&elsewhere).len() != elsewhere.len() {
             return Err(self.conflict("changed or deleted a row of table '{}' that this one changes"));
         }
-        self.records.extend(deleted(self.current.id(), &all)?);
-        Ok(all)
+        Ok(())
     }
 
     /// Alters the groups of the current table: those of the base as the draft did, others anew.
@@ -167,12 +181,11 @@ impl Rebasing<'_> {
         Ok(())
     }
 
-    fn into_rebased(self, deleted: Vec<u64>, first: u64) -> Rebased {
+    fn into_rebased(self, first: u64) -> Rebased {
         let Rebasing { table, records, .. } = self;
         let own = table.groups().partition_point(|entry| entry.group.first_row_id() < first);
         let pages = table.groups()[own..].iter().flat_map(|entry| entry.group.pages()).map(|page| page.id());
         let pages = pages.collect::<BTreeSet<PageId>>().into_iter().collect();
-        let inserted = first..table.next_row_id();
-        Rebased { pages, table, records, inserted, deleted }
+        Rebased { pages, table, records }
     }
 }

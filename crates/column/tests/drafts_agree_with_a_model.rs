@@ -146,11 +146,11 @@ impl World {
         let gives_up = self.random.random_bool(0.1);
         let mut open = self.open[index].clone();
         let mut change = Change::on(&open.draft, 2);
-        let mut expected_deleted = Vec::new();
+        let mut deleted = 0;
         if self.random.random_bool(0.4) && !open.sees.rows.is_empty() {
             let share = *[0.002, 0.002, 0.01, 0.01, 0.1, 0.8, 1.0].choose(&mut self.random).unwrap();
             let mut ids: Vec<u64> = open.sees.rows.keys().copied().filter(|_| self.random.random_bool(share)).collect();
-            expected_deleted.clone_from(&ids);
+            deleted = ids.len() as u64;
             open.sees.rows.retain(|id, _| ids.binary_search(id).is_err());
             open.deleted.extend(ids.iter().copied().filter(|&id| id < open.first_own));
             // Ids in any order, twice, and such as are not there.
@@ -176,9 +176,8 @@ impl World {
         if gives_up {
             return;
         }
-        assert_eq!((change.rows_deleted(), change.rows_inserted()), (expected_deleted.len() as u64, inserted));
+        assert_eq!((change.rows_deleted(), change.rows_inserted()), (deleted, inserted));
         let changed = change.finish().unwrap();
-        assert_eq!(changed.deleted, expected_deleted);
         open.draft.take(changed);
         assert_eq!(rows(&**open.draft.now()), open.sees.rows);
         self.open[index] = open;
@@ -242,9 +241,6 @@ impl World {
         let before = Arc::clone(&self.shop.table);
         match (open.draft.rebase(&self.shop.table), expected) {
             (Ok(rebased), Some(expected)) => {
-                assert_eq!(rebased.deleted, open.deleted.iter().copied().collect::<Vec<u64>>());
-                assert_eq!(rebased.inserted.start, before.next_row_id());
-                assert_eq!(rebased.inserted.end, rebased.table.next_row_id());
                 assert_eq!(rows(&rebased.table), expected.rows);
                 if self.random.random_bool(0.1) {
                     return; // The log took it not: nothing happened.

@@ -1,5 +1,6 @@
 //! A database: the store, the timeline of its states, and what is done beside the statements.
 
+use crate::attached::Attached;
 use crate::catalog::Catalog;
 use crate::keeper::Keeper;
 use crate::transaction::Transaction;
@@ -56,6 +57,7 @@ pub struct Database {
     is_new: bool,
     notes: Vec<String>,
     closed: AtomicBool,
+    attached: Attached,
     /// What queries in DataFusion may use beside the pool; all sessions share it.
     runtime_environment: Mutex<Arc<RuntimeEnv>>,
 }
@@ -115,6 +117,7 @@ impl Database {
             is_new,
             notes,
             closed: AtomicBool::new(false),
+            attached: Attached::default(),
             runtime_environment: Mutex::new(environment_of(options.memory_limit_bytes)?),
             options,
         });
@@ -151,6 +154,11 @@ impl Database {
 
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
+    }
+
+    /// The databases that queries may name beside this one.
+    pub(crate) fn attached(&self) -> &Attached {
+        &self.attached
     }
 
     pub(crate) fn timeline(&self) -> &Arc<Timeline<Catalog>> {
@@ -193,7 +201,8 @@ impl Database {
     pub(crate) fn begin(&self, is_read_only: bool, is_exclusive: bool) -> Result<Transaction> {
         self.runtime()?;
         let exclusive = is_exclusive.then(|| self.timeline.exclusive());
-        Ok(Transaction::new(self.catalog(), is_read_only || self.options.read_only, exclusive))
+        let is_read_only = is_read_only || self.options.read_only;
+        Ok(Transaction::new(self.catalog(), self.attached.catalogs(), is_read_only, exclusive))
     }
 
     pub(crate) fn check_writable(&self) -> Result<()> {
@@ -308,6 +317,11 @@ impl Database {
     pub fn close(&self) -> Result<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
+        }
+        for (name, _) in self.attached.list() {
+            if let Some(database) = self.attached.detach(&name) {
+                database.close()?;
+            }
         }
         self.keeper.stop();
         if self.path.is_none() || self.options.read_only {

@@ -1,10 +1,11 @@
-//! Table functions: `storage('t')`, `tables()`, `memory()`, `codecs()`.
+//! Table functions: `storage('t')`, `tables()`, `databases()`, `memory()`, `codecs()`.
 
 use crate::Database;
 use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName};
 use crate::provider::StatementCatalog;
+use crate::session::CATALOG_NAME;
 use crate::statement::{find, parse_table_name};
-use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
+use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{Result, plan_err};
@@ -28,7 +29,8 @@ pub(crate) fn register(state: &mut SessionState, database: &Arc<Database>) {
 
 type Make = fn(&Database, &Catalog, &[String]) -> crate::Result<RecordBatch>;
 
-const FUNCTIONS: &[(&str, Make)] = &[("storage", storage), ("tables", tables), ("memory", memory), ("codecs", codecs)];
+const FUNCTIONS: &[(&str, Make)] =
+    &[("storage", storage), ("tables", tables), ("databases", databases), ("memory", memory), ("codecs", codecs)];
 
 /// A function whose rows are made when it is planned.
 struct Function {
@@ -100,6 +102,21 @@ fn tables(_database: &Database, catalog: &Catalog, _arguments: &[String]) -> cra
         ("table", Arc::new(names.map(|name| Some(&*name.table)).collect::<StringArray>())),
         ("rows", Arc::new(catalog.tables.values().map(|table| Some(table.live_rows())).collect::<UInt64Array>())),
         ("bytes", Arc::new(catalog.tables.values().map(|table| Some(table_bytes(table))).collect::<UInt64Array>())),
+    ])
+}
+
+fn databases(database: &Database, _catalog: &Catalog, _arguments: &[String]) -> crate::Result<RecordBatch> {
+    let attached = database.attached().list();
+    let others = attached.iter().map(|(name, database)| (&**name, database.as_ref()));
+    let all: Vec<(&str, &Database)> = std::iter::once((CATALOG_NAME, database)).chain(others).collect();
+    let path = |database: &Database| database.path().map(|path| path.display().to_string());
+    batch(vec![
+        ("name", Arc::new(all.iter().map(|(name, _)| Some(*name)).collect::<StringArray>())),
+        ("path", Arc::new(all.iter().map(|(_, database)| path(database)).collect::<StringArray>())),
+        (
+            "read_only",
+            Arc::new(all.iter().map(|(_, database)| Some(database.options().read_only)).collect::<BooleanArray>()),
+        ),
     ])
 }
 

@@ -6,6 +6,7 @@
 //!
 //! Start with [`Database`] and [`Session`]; then `statement`, one file a kind; then `lower`.
 
+mod attached;
 mod batches;
 mod catalog;
 mod coercion;

@@ -1,6 +1,7 @@
 //! One user's way into a database: settings, registered data, and the statement that runs.
 
-use crate::batches::{Outcome, Query};
+use crate::attached::{AttachedCatalogs, Seen};
+use crate::batches::{Outcome, Query, named};
 use crate::catalog::{Catalog, DEFAULT_SCHEMA};
 use crate::coercion::Coercion;
 use crate::lower::lower;
@@ -35,8 +36,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// Sinter's only catalog, as DataFusion calls a database.
-const CATALOG_NAME: &str = "sinter";
+/// What queries call the database that was opened; others are attached under names of their own.
+pub(crate) const CATALOG_NAME: &str = "sinter";
 
 /// A statement outside of a transaction that conflicts so often is run while the commits of others wait ...
 const TRIES_BEFORE_EXCLUSIVE: usize = 4;
@@ -55,6 +56,8 @@ pub(crate) struct Settings {
 /// A session. `Sync`: several threads may use it, each statement on its own snapshot.
 pub struct Session {
     pub(crate) database: Arc<Database>,
+    /// Where the statement comes from, if its target is in an attached database.
+    home: Option<Home>,
     template: Mutex<SessionState>,
     pub(crate) settings: Mutex<Settings>,
     registered: RwLock<BTreeMap<String, Arc<dyn TableProvider>>>,
@@ -62,6 +65,15 @@ pub struct Session {
     transaction: Mutex<Option<Transaction>>,
     interrupts: Arc<Interrupts>,
     progress: Arc<Mutex<Option<Progress>>>,
+}
+
+/// The session of a statement whose target is in an attached database.
+#[derive(Debug)]
+struct Home {
+    seen: Seen,
+    /// What `seen` calls the target's database.
+    target: Arc<str>,
+    in_transaction: bool,
 }
 
 #[derive(Debug, Default)]
@@ -145,6 +157,7 @@ impl Session {
         let settings = Settings { threads: options.threads, engine_forced_off: false };
         Session {
             database,
+            home: None,
             template: Mutex::new(state),
             settings: Mutex::new(settings),
             registered: RwLock::default(),
@@ -152,6 +165,27 @@ impl Session {
             interrupts: Arc::default(),
             progress: Arc::default(),
         }
+    }
+
+    /// The session for a statement whose target is in the attached database of that name.
+    ///
+    /// # Errors
+    /// [`Error::Sql`] where there is none.
+    pub(crate) fn at(&self, name: &str) -> Result<Session> {
+        let Some(database) = self.database.attached().get(name) else {
+            return Err(Error::Sql(format!("there is no attached database '{name}'")));
+        };
+        let home = Home { seen: self.readable()?, target: name.into(), in_transaction: self.in_transaction() };
+        Ok(Session {
+            database,
+            home: Some(home),
+            template: Mutex::new(self.template.lock().unwrap_or_else(PoisonError::into_inner).clone()),
+            settings: Mutex::new(self.settings()),
+            registered: RwLock::new(self.registered.read().unwrap_or_else(PoisonError::into_inner).clone()),
+            transaction: Mutex::default(),
+            interrupts: Arc::clone(&self.interrupts),
+            progress: Arc::clone(&self.progress),
+        })
     }
 
     /// Parses and runs one statement.
@@ -233,14 +267,32 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::Sql`] in a transaction that can only go back.
-    pub(crate) fn readable(&self) -> Result<(Arc<Catalog>, Reads)> {
+    pub(crate) fn readable(&self) -> Result<Seen> {
         match self.transaction().as_ref() {
             Some(transaction) => {
                 transaction.check_usable()?;
-                Ok((transaction.catalog(), transaction.reads()))
+                Ok(self.seen_by(transaction))
             }
-            None => Ok((self.database.catalog(), Reads::default())),
+            None => Ok(self.seen(self.database.catalog(), Reads::default(), self.database.attached().catalogs())),
         }
+    }
+
+    /// What a statement of a transaction sees.
+    pub(crate) fn seen_by(&self, transaction: &Transaction) -> Seen {
+        self.seen(transaction.catalog(), transaction.reads(), transaction.attached().clone())
+    }
+
+    /// For expressions that name no tables.
+    pub(crate) fn nothing_seen(&self) -> Seen {
+        self.seen(Arc::default(), Reads::default(), AttachedCatalogs::new())
+    }
+
+    fn seen(&self, catalog: Arc<Catalog>, reads: Reads, attached: AttachedCatalogs) -> Seen {
+        let Some(home) = &self.home else { return Seen { name: CATALOG_NAME.into(), catalog, reads, attached } };
+        let mut attached = home.seen.attached.clone();
+        attached.remove(&home.target);
+        attached.insert(Arc::clone(&home.seen.name), Arc::clone(&home.seen.catalog));
+        Seen { name: Arc::clone(&home.target), catalog, reads, attached }
     }
 
     /// Runs a statement that changes something: in the session's transaction, or in one of its own, which is run again
@@ -249,7 +301,7 @@ impl Session {
     /// # Errors
     /// Those of `body` and of the commit; nothing of it has happened then.
     pub(crate) fn change<T>(&self, mut body: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
-        self.database.check_writable()?;
+        self.check_changeable()?;
         if let Some(transaction) = self.transaction().as_mut() {
             return transaction.statement(body);
         }
@@ -278,7 +330,7 @@ impl Session {
     /// # Errors
     /// As [`Session::change`].
     pub(crate) fn change_once<T>(&self, body: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
-        self.database.check_writable()?;
+        self.check_changeable()?;
         if let Some(transaction) = self.transaction().as_mut() {
             return transaction.statement(body);
         }
@@ -286,6 +338,16 @@ impl Session {
         let value = body(&mut transaction)?;
         transaction.commit(&self.database)?;
         Ok(value)
+    }
+
+    fn check_changeable(&self) -> Result<()> {
+        match &self.home {
+            Some(home) if home.in_transaction => Err(Error::Sql(format!(
+                "a transaction changes only the database in which it was begun; end it first, then change '{}'",
+                home.target
+            ))),
+            _ => self.database.check_writable(),
+        }
     }
 
     /// Runs one statement once per row of parameters; an INSERT of one row of placeholders in one commit. Returns the
@@ -403,7 +465,7 @@ impl Session {
     }
 
     /// What one statement plans against: these tables, and nothing that others commit meanwhile.
-    pub(crate) fn statement_state(&self, catalog: Arc<Catalog>, reads: Reads, notes: Notes) -> SessionState {
+    pub(crate) fn statement_state(&self, seen: Seen, notes: Notes) -> SessionState {
         let mut template = self.template.lock().unwrap_or_else(PoisonError::into_inner);
         let environment = self.database.runtime_environment();
         if !Arc::ptr_eq(template.runtime_env(), &environment) {
@@ -413,10 +475,7 @@ impl Session {
         drop(template);
         let settings = self.settings();
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner).clone();
-        // Views are planned when they are named.
-        let planner = (!catalog.views.is_empty()).then(|| state.clone());
-        let catalog = StatementCatalog::new(CATALOG_NAME, catalog, registered, reads, notes, planner);
-        state.register_catalog_list(Arc::new(catalog));
+        state.register_catalog_list(Arc::new(StatementCatalog::new(seen, registered, notes, &state)));
         state.config_mut().options_mut().execution.target_partitions = settings.threads;
         state.mark_start_execution();
         if settings.engine_forced_off {
@@ -429,6 +488,10 @@ impl Session {
 
     /// Plans a statement that yields rows.
     pub(crate) fn plan(&self, state: &SessionState, sql: ast::Statement) -> Result<Planned> {
+        let names = match &sql {
+            ast::Statement::Query(query) => column_names(query),
+            _ => Vec::new(),
+        };
         let statement = datafusion::sql::parser::Statement::Statement(Box::new(sql));
         pollster::block_on(async {
             let logical = state.statement_to_plan(statement).await?;
@@ -438,18 +501,14 @@ impl Session {
                 return Err(Error::Sql(format!("this statement is not supported: {}", logical.display())));
             }
             let physical = state.create_physical_plan(&logical).await?;
-            Ok(Planned { physical, state: state.clone() })
+            Ok(Planned { physical, names, state: state.clone() })
         })
     }
 
     /// Plans a statement that yields rows, as a query of its own.
     pub(crate) fn plan_query(&self, state: &SessionState, sql: ast::Statement) -> Result<Query> {
-        let names = match &sql {
-            ast::Statement::Query(query) => column_names(query),
-            _ => Vec::new(),
-        };
-        let planned = self.plan(state, sql)?;
-        Ok(Query::planned(planned.physical, planned.state.task_ctx(), self.running()).with_names(&names))
+        let Planned { physical, names, state } = self.plan(state, sql)?;
+        Ok(Query::planned(physical, state.task_ctx(), self.running()).with_names(&names))
     }
 }
 
@@ -466,10 +525,22 @@ pub(crate) fn no_transaction() -> Error {
 /// A physical plan and the state that it was made with.
 pub(crate) struct Planned {
     pub(crate) physical: Arc<dyn ExecutionPlan>,
+    /// What the statement calls its columns, as far as it does.
+    names: Vec<Option<String>>,
     pub(crate) state: SessionState,
 }
 
 impl Planned {
+    /// A plan of ours.
+    pub(crate) fn new(physical: Arc<dyn ExecutionPlan>, state: &SessionState) -> Planned {
+        Planned { physical, names: Vec::new(), state: state.clone() }
+    }
+
+    /// The columns, as the statement calls them.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        named(&self.physical.schema(), &self.names)
+    }
+
     /// The same rows in the order that a table wants them to be loaded in, `WITH (order_by = 'a, b')`. `sources` says
     /// where the table's columns are.
     ///
@@ -484,7 +555,7 @@ impl Planned {
         });
         let Some(ordering) = LexOrdering::new(by.collect::<Vec<_>>()) else { return Ok(self) };
         let rows = Arc::new(CoalescePartitionsExec::new(self.physical));
-        Ok(Planned { physical: Arc::new(SortExec::new(ordering, rows)), state: self.state })
+        Ok(Planned { physical: Arc::new(SortExec::new(ordering, rows)), ..self })
     }
 }
 

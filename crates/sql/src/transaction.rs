@@ -5,9 +5,10 @@
 //! an object that both defined, or a row that one of its queries would have seen, is a conflict, and the one that comes
 //! second is to run again. So the order of commits is an order in which the transactions could have run one by one.
 
+use crate::attached::AttachedCatalogs;
 use crate::catalog::{Catalog, TableName, View};
 use crate::{Database, Error, Result};
-use sinter_column::{Alteration, Change, Changed, ColumnTable, Draft, TableSchema, differences};
+use sinter_column::{Alteration, Change, Changed, ColumnTable, Draft, Prepared, TableSchema, differences};
 use sinter_exec::{Batch, Expr, Output, Pipeline, ScanColumn};
 use sinter_storage::{Built, Exclusive, ObjectId};
 use std::collections::BTreeMap;
@@ -76,6 +77,8 @@ struct Work {
 pub(crate) struct Transaction {
     /// What was visible when it began.
     base: Arc<Catalog>,
+    /// What was visible of the attached databases then.
+    attached: AttachedCatalogs,
     work: Work,
     savepoints: Vec<(String, Work)>,
     reads: Reads,
@@ -87,16 +90,26 @@ pub(crate) struct Transaction {
 }
 
 impl Transaction {
-    pub(crate) fn new(base: Arc<Catalog>, is_read_only: bool, exclusive: Option<Exclusive<Catalog>>) -> Transaction {
+    pub(crate) fn new(
+        base: Arc<Catalog>,
+        attached: AttachedCatalogs,
+        is_read_only: bool,
+        exclusive: Option<Exclusive<Catalog>>,
+    ) -> Transaction {
         let work = Work { catalog: Arc::clone(&base), drafts: BTreeMap::new() };
         // What only reads cannot conflict.
         let reads = if is_read_only { Reads::default() } else { Reads::noted() };
-        Transaction { base, work, savepoints: Vec::new(), reads, is_read_only, has_failed: false, exclusive }
+        Transaction { base, attached, work, savepoints: Vec::new(), reads, is_read_only, has_failed: false, exclusive }
     }
 
     /// Where its statements note what they read.
     pub(crate) fn reads(&self) -> Reads {
         self.reads.clone()
+    }
+
+    /// The attached databases, as they were when it began.
+    pub(crate) fn attached(&self) -> &AttachedCatalogs {
+        &self.attached
     }
 
     /// What it sees, its own changes included.
@@ -298,9 +311,11 @@ impl Transaction {
         // Most of the validation holds nobody up; what was committed meanwhile is little.
         let validated = database.timeline().pending();
         self.validate(&self.base, &validated)?;
+        let drafts = self.work.drafts.iter().filter(|(_, draft)| !draft.is_empty());
+        let prepared = drafts.map(|(object, draft)| Ok((*object, draft.prepare()?))).collect::<Result<Vec<_>>>()?;
         database.timeline().commit(self.exclusive.as_ref(), |pending| {
             self.validate(&validated, pending)?;
-            self.build(pending)
+            self.build(pending, prepared)
         })?;
         let changed = self.work.drafts.into_keys().collect();
         drop(self.exclusive);
@@ -344,20 +359,20 @@ impl Transaction {
     }
 
     /// The next root, and the records that lead to it.
-    fn build(&self, pending: &Arc<Catalog>) -> Result<Option<Built<Catalog>>> {
+    fn build(&self, pending: &Arc<Catalog>, prepared: Vec<(ObjectId, Prepared<'_>)>) -> Result<Option<Built<Catalog>>> {
         let mut next = (**pending).clone();
         let mut records = Vec::new();
         let created = |object| self.work.drafts.get(&object).map(|draft| Arc::clone(draft.base()));
         self.work.catalog.redefine(&self.base, &mut next, &created, &mut records)?;
         let mut pages = Vec::new();
-        for (object, draft) in self.work.drafts.iter().filter(|(_, draft)| !draft.is_empty()) {
-            let Some((name, current)) = next.tables.iter_mut().find(|(_, table)| table.id() == *object) else {
-                match self.work.catalog.table_by_id(*object) {
+        for (object, prepared) in prepared {
+            let Some((name, current)) = next.tables.iter_mut().find(|(_, table)| table.id() == object) else {
+                match self.work.catalog.table_by_id(object) {
                     None => continue,
                     Some((name, _)) => return Err(conflict(&name.to_string(), "was dropped")),
                 }
             };
-            let mut rebased = draft.rebase(current)?;
+            let mut rebased = prepared.rebase(current)?;
             records.append(&mut rebased.records);
             pages.append(&mut rebased.pages);
             *current = Arc::new(rebased.table.with_name(&name.to_string()));

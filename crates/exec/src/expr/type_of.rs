@@ -25,7 +25,7 @@ impl Expr {
     }
 
     /// The expressions that this one is made of. An AND within an AND is no part of its own, its parts are; OR likewise.
-    pub(crate) fn children(&self) -> Vec<&Expr> {
+    pub fn children(&self) -> Vec<&Expr> {
         match self {
             Expr::Column(_) | Expr::Literal(..) => Vec::new(),
             Expr::Compare(_, left, right) | Expr::Arithmetic { left, right, .. } => vec![left, right],

@@ -2,6 +2,7 @@
 //! for each promise.
 
 mod answers;
+mod databases;
 mod engine;
 mod golden;
 mod kill;

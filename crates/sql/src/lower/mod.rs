@@ -233,24 +233,7 @@ fn unqualified(expr: &DfExpr) -> DfExpr {
 
 fn count_nodes(expr: &Expr, nodes: &mut usize) {
     *nodes += 1;
-    match expr {
-        Expr::Column(_) | Expr::Literal(..) => {}
-        Expr::Compare(_, left, right) | Expr::Arithmetic { left, right, .. } => {
-            count_nodes(left, nodes);
-            count_nodes(right, nodes);
-        }
-        Expr::And(parts) | Expr::Or(parts) => parts.iter().for_each(|part| count_nodes(part, nodes)),
-        Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsNotNull(inner) => count_nodes(inner, nodes),
-        Expr::InList { expr, .. } | Expr::Like { expr, .. } | Expr::Cast { expr, .. } => count_nodes(expr, nodes),
-        Expr::Case { branches, otherwise, .. } => {
-            branches.iter().for_each(|(condition, result)| {
-                count_nodes(condition, nodes);
-                count_nodes(result, nodes);
-            });
-            otherwise.iter().for_each(|otherwise| count_nodes(otherwise, nodes));
-        }
-        Expr::Foreign { arguments, .. } => arguments.iter().for_each(|part| count_nodes(part, nodes)),
-    }
+    expr.children().into_iter().for_each(|child| count_nodes(child, nodes));
 }
 
 /// Calls `visit` for the position of each column in an expression.

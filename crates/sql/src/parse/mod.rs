@@ -12,6 +12,7 @@ pub(crate) use rewrite::column_names;
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
@@ -42,8 +43,23 @@ pub(crate) enum Kind {
     Checkpoint,
     /// `VACUUM`.
     Vacuum,
+    /// `BACKUP TO 'file'`.
+    Backup { path: String },
+    /// `ATTACH [DATABASE] [IF NOT EXISTS] 'file' [AS name] [(READ_ONLY)]`.
+    Attach(Attach),
+    /// `DETACH [DATABASE] [IF EXISTS] name`.
+    Detach { name: ast::Ident, if_exists: bool },
     /// `EXPLAIN [ANALYZE]`.
     Explain { analyze: bool, inner: Box<ast::Statement> },
+}
+
+/// A parsed ATTACH.
+#[derive(Clone, Debug)]
+pub(crate) struct Attach {
+    pub(crate) path: String,
+    pub(crate) name: Option<ast::Ident>,
+    pub(crate) read_only: bool,
+    pub(crate) if_not_exists: bool,
 }
 
 /// The dialect in which all SQL is read.
@@ -187,6 +203,21 @@ fn statement(parser: &mut Parser<'_>) -> std::result::Result<Kind, ParserError> 
             parser.next_token();
             Ok(Kind::Vacuum)
         }
+        Some("BACKUP") => {
+            parser.next_token();
+            parser.expect_keyword(Keyword::TO)?;
+            Ok(Kind::Backup { path: parser.parse_literal_string()? })
+        }
+        Some("ATTACH") => {
+            parser.next_token();
+            Ok(Kind::Attach(attach(parser)?))
+        }
+        Some("DETACH") => {
+            parser.next_token();
+            let _ = parser.parse_keyword(Keyword::DATABASE);
+            let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+            Ok(Kind::Detach { name: parser.parse_identifier()?, if_exists })
+        }
         Some("EXPLAIN") => {
             parser.next_token();
             let mut analyze = false;
@@ -198,6 +229,24 @@ fn statement(parser: &mut Parser<'_>) -> std::result::Result<Kind, ParserError> 
         }
         _ => Ok(Kind::Sql(Box::new(parser.parse_statement()?))),
     }
+}
+
+/// What follows the word ATTACH.
+fn attach(parser: &mut Parser<'_>) -> std::result::Result<Attach, ParserError> {
+    let _ = parser.parse_keyword(Keyword::DATABASE);
+    let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+    let path = parser.parse_literal_string()?;
+    let name = if parser.parse_keyword(Keyword::AS) { Some(parser.parse_identifier()?) } else { None };
+    let read_only = parser.consume_token(&Token::LParen);
+    if read_only {
+        if word(parser).as_deref() != Some("READ_ONLY") {
+            let found = parser.peek_token();
+            return parser.expected("READ_ONLY", found);
+        }
+        parser.next_token();
+        parser.expect_token(&Token::RParen)?;
+    }
+    Ok(Attach { path, name, read_only, if_not_exists })
 }
 
 /// A place in a script that only moves on, so that the tokenizer's lines and columns become byte offsets in one pass.

@@ -1,10 +1,12 @@
 //! The catalog that one statement sees: tables, registered data, files by name.
 
 use super::{ColumnTableProvider, FileTable};
+use crate::attached::Seen;
 use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName, View};
 use crate::files::{Format, ReadOptions, expand, sniff};
 use crate::parse::{parse_one, path_of};
 use crate::progress::Notes;
+use crate::session::CATALOG_NAME;
 use crate::transaction::Reads;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
@@ -24,48 +26,47 @@ pub(crate) const ROW_ID_SCHEMA: &str = "\u{1}row ids";
 const VIEW_DEPTH_MAX: usize = 64;
 
 /// The statement's view.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StatementCatalog {
-    name: &'static str,
-    inner: Arc<Inner>,
+    databases: Arc<Databases>,
     /// How many views deep the names are.
     depth: usize,
 }
 
 #[derive(Debug)]
-struct Inner {
-    catalog: Arc<Catalog>,
+struct Databases {
+    seen: Seen,
     registered: BTreeMap<String, Arc<dyn TableProvider>>,
-    reads: Reads,
     notes: Notes,
     /// Plans views; `None` where there are none.
     planner: Option<SessionState>,
 }
 
 impl StatementCatalog {
+    /// `state` is to plan views when they are named.
     pub(crate) fn new(
-        name: &'static str,
-        catalog: Arc<Catalog>,
+        seen: Seen,
         registered: BTreeMap<String, Arc<dyn TableProvider>>,
-        reads: Reads,
         notes: Notes,
-        planner: Option<SessionState>,
+        state: &SessionState,
     ) -> StatementCatalog {
-        StatementCatalog { name, inner: Arc::new(Inner { catalog, registered, reads, notes, planner }), depth: 0 }
+        let has_views = seen.attached.values().chain([&seen.catalog]).any(|catalog| !catalog.views.is_empty());
+        let planner = has_views.then(|| state.clone());
+        StatementCatalog { databases: Arc::new(Databases { seen, registered, notes, planner }), depth: 0 }
     }
 
-    /// What the statement sees.
+    /// What the statement may change.
     pub(crate) fn tables(&self) -> &Arc<Catalog> {
-        &self.inner.catalog
+        &self.databases.seen.catalog
+    }
+
+    fn catalog_of(&self, database: &str) -> Option<Arc<Catalog>> {
+        let seen = &self.databases.seen;
+        if database == &*seen.name { Some(Arc::clone(&seen.catalog)) } else { seen.attached.get(database).cloned() }
     }
 }
 
-impl Inner {
-    fn column_table(&self, name: &TableName, with_row_id: bool) -> Result<Option<Arc<dyn TableProvider>>> {
-        let Some(table) = self.catalog.table(name) else { return Ok(None) };
-        Ok(Some(Arc::new(ColumnTableProvider::new(Arc::clone(table), with_row_id, self.reads.clone())?)))
-    }
-
+impl Databases {
     /// A name that looks like a file and is no table.
     fn file(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         let (path, given) = path_of(name);
@@ -88,46 +89,52 @@ impl CatalogProviderList for StatementCatalog {
     }
 
     fn catalog_names(&self) -> Vec<String> {
-        vec![self.name.to_owned()]
+        let seen = &self.databases.seen;
+        seen.attached.keys().chain([&seen.name]).map(ToString::to_string).collect()
     }
 
     fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
-        (name == self.name).then(|| {
-            Arc::new(Schemas { name: self.name, inner: Arc::clone(&self.inner), depth: self.depth })
-                as Arc<dyn CatalogProvider>
-        })
+        let catalog = self.catalog_of(name)?;
+        Some(Arc::new(Schemas { of: self.clone(), database: name.to_owned(), catalog }))
     }
 }
 
+/// One database of a statement.
 #[derive(Debug)]
 struct Schemas {
-    name: &'static str,
-    inner: Arc<Inner>,
-    depth: usize,
+    of: StatementCatalog,
+    database: String,
+    catalog: Arc<Catalog>,
 }
 
 impl CatalogProvider for Schemas {
     fn schema_names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.inner.catalog.schemas.keys().map(ToString::to_string).collect();
+        let mut names: Vec<String> = self.catalog.schemas.keys().map(ToString::to_string).collect();
         names.push(DEFAULT_SCHEMA.to_owned());
         names
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
-        let known = name == ROW_ID_SCHEMA || self.inner.catalog.has_schema(name);
-        known.then(|| {
-            let (inner, schema) = (Arc::clone(&self.inner), name.to_owned());
-            Arc::new(Tables { catalog: self.name, inner, schema, depth: self.depth }) as Arc<dyn SchemaProvider>
-        })
+        let tables = |database: &str, catalog: &Arc<Catalog>, schema: &str| -> Arc<dyn SchemaProvider> {
+            let (database, schema) = (database.to_owned(), schema.to_owned());
+            Arc::new(Tables { of: self.of.clone(), database, catalog: Arc::clone(catalog), schema })
+        };
+        if name == ROW_ID_SCHEMA || self.catalog.has_schema(name) {
+            return Some(tables(&self.database, &self.catalog, name));
+        }
+        // `o.t` is a table of the attached database o as well.
+        let attached = (self.database == CATALOG_NAME).then(|| self.of.catalog_of(name)).flatten()?;
+        Some(tables(name, &attached, DEFAULT_SCHEMA))
     }
 }
 
+/// One schema of a database.
 #[derive(Debug)]
 struct Tables {
-    catalog: &'static str,
-    inner: Arc<Inner>,
+    of: StatementCatalog,
+    database: String,
+    catalog: Arc<Catalog>,
     schema: String,
-    depth: usize,
 }
 
 impl Tables {
@@ -135,18 +142,34 @@ impl Tables {
         TableName::new(&self.schema, table)
     }
 
-    /// A view as the plan of its query.
+    /// The session's own names are found here too: frames and files.
+    fn has_session_names(&self) -> bool {
+        self.schema == DEFAULT_SCHEMA && self.database == CATALOG_NAME
+    }
+
+    /// Where scans note what they read. Only what may be changed takes part in the validation of a transaction.
+    fn reads(&self) -> Reads {
+        let seen = &self.of.databases.seen;
+        if *seen.name == *self.database { seen.reads.clone() } else { Reads::default() }
+    }
+
+    fn column_table(&self, name: &TableName, with_row_id: bool) -> Result<Option<Arc<dyn TableProvider>>> {
+        let Some(table) = self.catalog.table(name) else { return Ok(None) };
+        Ok(Some(Arc::new(ColumnTableProvider::new(Arc::clone(table), with_row_id, self.reads())?)))
+    }
+
+    /// A view as the plan of its query, over the tables of its own database.
     async fn view(&self, name: &TableName, view: &View) -> Result<Option<Arc<dyn TableProvider>>> {
-        self.inner.reads.definition(view.id);
-        let Some(planner) = &self.inner.planner else { return Ok(None) };
-        if self.depth == VIEW_DEPTH_MAX {
+        self.reads().definition(view.id);
+        let Some(planner) = &self.of.databases.planner else { return Ok(None) };
+        if self.of.depth == VIEW_DEPTH_MAX {
             let what = format!("view '{name}' stands on views {VIEW_DEPTH_MAX} deep; one of them may name itself");
             return Err(crate::Error::Sql(what).into());
         }
         let mut state = planner.clone();
-        let inner = Arc::clone(&self.inner);
-        let deeper = StatementCatalog { name: self.catalog, inner, depth: self.depth + 1 };
+        let deeper = StatementCatalog { databases: Arc::clone(&self.of.databases), depth: self.of.depth + 1 };
         state.register_catalog_list(Arc::new(deeper));
+        state.config_mut().options_mut().catalog.default_catalog.clone_from(&self.database);
         let sql = parse_one(&view.sql)?;
         let statement = datafusion::sql::parser::Statement::Statement(Box::new(sql));
         let plan = Box::pin(state.statement_to_plan(statement)).await;
@@ -160,17 +183,11 @@ impl Tables {
 #[async_trait]
 impl SchemaProvider for Tables {
     fn table_names(&self) -> Vec<String> {
-        let mut names: BTreeSet<String> = self
-            .inner
-            .catalog
-            .tables
-            .keys()
-            .chain(self.inner.catalog.views.keys())
-            .filter(|name| *name.schema == *self.schema)
-            .map(|name| name.table.to_string())
-            .collect();
-        if self.schema == DEFAULT_SCHEMA {
-            names.extend(self.inner.registered.keys().cloned());
+        let all = self.catalog.tables.keys().chain(self.catalog.views.keys());
+        let within = all.filter(|name| *name.schema == *self.schema);
+        let mut names: BTreeSet<String> = within.map(|name| name.table.to_string()).collect();
+        if self.has_session_names() {
+            names.extend(self.of.databases.registered.keys().cloned());
         }
         names.into_iter().collect()
     }
@@ -178,30 +195,30 @@ impl SchemaProvider for Tables {
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         if self.schema == ROW_ID_SCHEMA {
             let id = name.parse().map(ObjectId).ok();
-            let found = id.and_then(|id| self.inner.catalog.table_by_id(id));
-            return found.map_or(Ok(None), |(found, _)| self.inner.column_table(found, true));
-        }
-        if let Some(table) = self.inner.column_table(&self.name(name), false)? {
-            return Ok(Some(table));
+            let found = id.and_then(|id| self.catalog.table_by_id(id));
+            return found.map_or(Ok(None), |(found, _)| self.column_table(found, true));
         }
         let full = self.name(name);
-        if let Some(view) = self.inner.catalog.views.get(&full) {
+        if let Some(table) = self.column_table(&full, false)? {
+            return Ok(Some(table));
+        }
+        if let Some(view) = self.catalog.views.get(&full) {
             return self.view(&full, view).await;
         }
-        if self.schema != DEFAULT_SCHEMA {
+        if !self.has_session_names() {
             return Ok(None);
         }
-        match self.inner.registered.get(name) {
+        match self.of.databases.registered.get(name) {
             Some(table) => Ok(Some(Arc::clone(table))),
-            None => self.inner.file(name),
+            None => self.of.databases.file(name),
         }
     }
 
     fn table_exist(&self, name: &str) -> bool {
         let full = self.name(name);
-        self.inner.catalog.table(&full).is_some()
-            || self.inner.catalog.views.contains_key(&full)
-            || (self.schema == DEFAULT_SCHEMA
-                && (self.inner.registered.contains_key(name) || Format::from_path(Path::new(name)).is_some()))
+        self.catalog.table(&full).is_some()
+            || self.catalog.views.contains_key(&full)
+            || (self.has_session_names()
+                && (self.of.databases.registered.contains_key(name) || Format::from_path(Path::new(name)).is_some()))
     }
 }

@@ -2,7 +2,8 @@
 
 use super::assign::{Assigner, default_value};
 use super::create::{declared_check, declared_column, with_name};
-use super::names::{find, normal};
+use super::definitions::check_free;
+use super::names::{find, full_name, normal};
 use super::values::default_text;
 use super::{done, table_name};
 use crate::batches::Outcome;
@@ -58,17 +59,11 @@ fn rename(transaction: &mut Transaction, from: &TableName, to: &ast::RenameTable
         wanted.schema = Arc::clone(&from.schema);
     }
     let catalog = transaction.catalog();
-    if catalog.views.contains_key(from) {
-        // Views are renamed by the same words.
-    } else {
+    // Views are renamed by the same words.
+    if !catalog.views.contains_key(from) {
         find(&catalog, from)?;
     }
-    if catalog.tables.contains_key(&wanted) || catalog.views.contains_key(&wanted) {
-        return Err(Error::Sql(format!("'{wanted}' exists already; drop it first, or use another name")));
-    }
-    if !catalog.has_schema(&wanted.schema) {
-        return Err(Error::Sql(format!("there is no schema '{}'; CREATE SCHEMA makes one", wanted.schema)));
-    }
+    check_free(&catalog, &wanted)?;
     transaction.rename(from, wanted.clone())?;
     Ok(wanted)
 }
@@ -210,10 +205,12 @@ fn hold(
     table: &Arc<ColumnTable>,
     check: &Check,
 ) -> Result<()> {
-    let state = session.statement_state(transaction.catalog(), transaction.reads(), Notes::default());
+    let seen = session.seen_by(transaction);
+    let own = Arc::clone(&seen.name);
+    let state = session.statement_state(seen, Notes::default());
     // Compiled as it will be for every row to come: a condition that is none is refused here.
     Assigner::new(table, (0..table.schema().columns.len()).map(Some).collect(), &state)?;
-    let query = parse_one(&format!("SELECT count(*) FROM {name} WHERE NOT ({})", check.sql))?;
+    let query = parse_one(&format!("SELECT count(*) FROM {} WHERE NOT ({})", full_name(&own, name), check.sql))?;
     let batches = session.plan_query(&state, query)?.collect()?;
     let breaches = batches[0].column(0).as_primitive::<Int64Type>().value(0);
     match breaches {

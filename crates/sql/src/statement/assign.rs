@@ -4,7 +4,6 @@ use crate::batches::outer_type;
 use crate::coercion::is_text;
 use crate::parse::parse_one;
 use crate::progress::Notes;
-use crate::transaction::Reads;
 use crate::uuid::parse_uuids;
 use crate::{Error, Result, Session};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
@@ -170,7 +169,7 @@ fn compile(check: &Check, schema: &TableSchema, state: &SessionState) -> Result<
 pub(super) fn default_value(session: &Session, column: &ColumnSchema) -> Result<Option<ArrayRef>> {
     let Some(default) = &column.default else { return Ok(None) };
     // Defaults name no tables.
-    let state = session.statement_state(session.database.catalog(), Reads::default(), Notes::default());
+    let state = session.statement_state(session.nothing_seen(), Notes::default());
     let batches = session.plan_query(&state, parse_one(&format!("SELECT {default}"))?)?.collect()?;
     let value = batches
         .iter()

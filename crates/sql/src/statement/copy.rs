@@ -1,13 +1,16 @@
 //! COPY FROM and COPY TO.
 
 use super::assign::{Assigner, storage_type};
+use super::databases::{self, TABLE_NAME_PARTS};
 use super::insert::pull;
 use super::names::{find, normal, quoted};
 use super::{done, table_name};
-use crate::batches::{Outcome, named, outer_batch, outer_schema};
-use crate::files::{ReadOptions, WriteOptions, create, expand, open};
-use crate::parse::{Copy, CopyTarget, FileOption, column_names, parse_one};
-use crate::progress::{Notes, Progress};
+use crate::batches::{Outcome, outer_batch, outer_schema};
+use crate::files::{ReadOptions, WriteOptions, create, expand, sniff};
+use crate::parse::{Copy, CopyTarget, FileOption, parse_one};
+use crate::physical::FilesExec;
+use crate::progress::Notes;
+use crate::session::Planned;
 use crate::{Error, Result, Session};
 use arrow::datatypes::{Field, Schema};
 use datafusion::sql::sqlparser::ast;
@@ -17,7 +20,13 @@ use std::sync::Arc;
 
 pub(super) fn run(session: &Session, copy: &Copy) -> Result<Outcome> {
     match copy {
-        Copy::From { table, columns, path, options } => from(session, table, columns, path, options),
+        Copy::From { table, columns, path, options } => {
+            let mut table = table.clone();
+            match databases::taken_from(session, &mut table, TABLE_NAME_PARTS)? {
+                Some(attached) => from(&session.at(&attached)?, &table, columns, path, options),
+                None => from(session, &table, columns, path, options),
+            }
+        }
         Copy::To { target, path, options } => to(session, target, path, options),
     }
 }
@@ -41,8 +50,7 @@ fn from(
     }
     session.change(|transaction| {
         let notes = Notes::default();
-        let catalog = transaction.catalog();
-        let table = Arc::clone(find(&catalog, &name)?);
+        let table = Arc::clone(find(&transaction.catalog(), &name)?);
         let schema = table.schema();
         let wanted = wanted_columns(schema, columns)?;
         let fields = wanted.iter().map(|&index| {
@@ -50,32 +58,15 @@ fn from(
             Field::new(&column.name, storage_type(&column.ty), true)
         });
         let expected = Schema::new(fields.collect::<Vec<_>>());
-        let mut reader = open(&expand(path)?, &read, Some(Arc::new(expected)))?;
+        let files = sniff(&expand(path)?, &read, Some(Arc::new(expected)))?;
         let sources = (0..schema.columns.len()).map(|index| wanted.iter().position(|&wanted| wanted == index));
-        let state = session.statement_state(catalog, transaction.reads(), notes.clone());
+        let state = session.statement_state(session.seen_by(transaction), notes.clone());
         let assigner = Assigner::new(&table, sources.collect(), &state)?.with_defaults(session)?;
+        let rows = FilesExec::new(files.clone(), path.to_owned(), None, Arc::clone(files.schema()), notes.clone());
+        let planned = Planned::new(Arc::new(rows), &state).sorted_for(schema, assigner.sources())?;
         let mut change = transaction.change(&table, session.settings().threads)?;
-        let running = session.running();
-        let mut rows = 0;
-        for batch in reader.by_ref() {
-            let batch = batch?;
-            if running.is_cancelled() {
-                return Err(Error::Cancelled);
-            }
-            rows += batch.num_rows() as u64;
-            change.insert(&assigner.assign(&batch)?)?;
-            session.report(Some(Progress { label: format!("reading {path}, rows"), done: rows, total: None }));
-        }
-        for note in reader.notes() {
-            notes.add(note.clone());
-        }
-        let skipped = reader.skipped();
-        if skipped.row_count() > 0 {
-            notes.add(format!("{} malformed rows were skipped", skipped.row_count()));
-            for message in skipped.messages().iter().take(5) {
-                notes.add(message.to_string());
-            }
-        }
+        pull(session, planned, table.name(), |batch| Ok(change.insert(&assigner.assign(&batch)?)?))?;
+        let rows = change.rows_inserted();
         transaction.put(change.finish()?)?;
         Ok(done("COPY", Some(rows), &notes))
     })
@@ -111,14 +102,9 @@ fn to(session: &Session, target: &CopyTarget, path: &str, options: &[FileOption]
             parse_one(&format!("SELECT {columns} FROM {name}"))?
         }
     };
-    let names = match &sql {
-        ast::Statement::Query(query) => column_names(query),
-        _ => Vec::new(),
-    };
-    let (catalog, reads) = session.readable()?;
-    let state = session.statement_state(catalog, reads, notes.clone());
+    let state = session.statement_state(session.readable()?, notes.clone());
     let planned = session.plan(&state, sql)?;
-    let schema = named(&outer_schema(&planned.physical.schema()), &names);
+    let schema = outer_schema(&planned.schema());
     let mut writer = create(Path::new(path), Arc::clone(&schema), &write)?;
     pull(session, planned, path, |batch| Ok(writer.write(&outer_batch(&batch, &schema)?)?))?;
     let rows = writer.finish()?;

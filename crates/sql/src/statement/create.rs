@@ -1,14 +1,14 @@
-//! CREATE TABLE, CREATE TABLE AS, DROP TABLE.
+//! CREATE TABLE and CREATE TABLE AS.
 
 use super::assign::Assigner;
+use super::definitions::{Defined, IfTaken, may_define};
 use super::insert::pull;
 use super::names::normal;
 use super::types::logical_type;
 use super::values::default_text;
 use super::{done, table_name};
-use crate::batches::{Outcome, named};
+use crate::batches::Outcome;
 use crate::catalog::TableName;
-use crate::parse::column_names;
 use crate::progress::Notes;
 use crate::session::Planned;
 use crate::{Error, Result, Session};
@@ -25,26 +25,11 @@ pub(super) fn run(session: &Session, create: &ast::CreateTable) -> Result<Outcom
     }
     session.change(|transaction| {
         let notes = Notes::default();
-        let catalog = transaction.catalog();
-        if !catalog.has_schema(&name.schema) {
-            return Err(Error::Sql(format!("there is no schema '{}'; CREATE SCHEMA makes one", name.schema)));
+        let if_taken = IfTaken { if_not_exists: create.if_not_exists, or_replace: create.or_replace };
+        if !may_define(transaction, &name, Defined::Table, if_taken, &notes)? {
+            return Ok(done("CREATE TABLE", None, &notes));
         }
-        if catalog.views.contains_key(&name) {
-            return Err(Error::Sql(format!("'{name}' is a view; drop it first, or use another name")));
-        }
-        if let Some(known) = catalog.table(&name) {
-            if create.if_not_exists {
-                transaction.reads().definition(known.id());
-                notes.add(format!("table '{name}' exists already"));
-                return Ok(done("CREATE TABLE", None, &notes));
-            }
-            if !create.or_replace {
-                return Err(Error::Sql(format!(
-                    "table '{name}' exists already; use CREATE OR REPLACE TABLE or another name"
-                )));
-            }
-        }
-        let state = session.statement_state(catalog, transaction.reads(), notes.clone());
+        let state = session.statement_state(session.seen_by(transaction), notes.clone());
         let planned = match &create.query {
             Some(query) => Some(session.plan(&state, ast::Statement::Query(query.clone()))?),
             None => None,
@@ -76,8 +61,7 @@ fn declared_schema(name: &TableName, create: &ast::CreateTable, planned: Option<
         checks.push(declared_check(constraint)?);
     }
     if let Some(planned) = planned {
-        let names = create.query.as_ref().map(|query| column_names(query)).unwrap_or_default();
-        let schema = named(&planned.physical.schema(), &names);
+        let schema = planned.schema();
         if columns.is_empty() {
             for field in schema.fields() {
                 let ty = edge::logical_type(field.data_type()).ok_or_else(|| {
@@ -221,23 +205,4 @@ fn set_compression(schema: &mut TableSchema, column: &str, scheme: String) -> Re
     }
     schema.columns[index].compression = (scheme != "auto").then_some(scheme);
     Ok(())
-}
-
-pub(super) fn drop(session: &Session, names: &[ast::ObjectName], if_exists: bool) -> Result<Outcome> {
-    let names = names.iter().map(table_name).collect::<Result<Vec<_>>>()?;
-    session.change(|transaction| {
-        let notes = Notes::default();
-        for name in &names {
-            let catalog = transaction.catalog();
-            if catalog.views.contains_key(name) {
-                return Err(Error::Sql(format!("'{name}' is a view; use DROP VIEW")));
-            }
-            match (catalog.table(name), if_exists) {
-                (Some(_), _) => transaction.drop(name)?,
-                (None, true) => notes.add(format!("there is no table '{name}'")),
-                (None, false) => super::names::find(&catalog, name).map(|_| ())?,
-            }
-        }
-        Ok(done("DROP TABLE", None, &notes))
-    })
 }

@@ -10,8 +10,8 @@ use super::insert::pull;
 use super::names::{find, normal, quoted};
 use super::values::{default_of, is_default};
 use super::{done, table_name};
+use crate::attached::Seen;
 use crate::batches::Outcome;
-use crate::catalog::Catalog;
 use crate::parse::parse_one;
 use crate::progress::Notes;
 use crate::provider::{ROW_ID, ROW_ID_SCHEMA};
@@ -43,7 +43,7 @@ struct Rewriting {
 
 impl Rewriting {
     /// `SELECT alias."row id" FROM t AS alias`.
-    fn new(catalog: &Catalog, relation: &ast::TableFactor) -> Result<Rewriting> {
+    fn new(seen: &Seen, relation: &ast::TableFactor) -> Result<Rewriting> {
         let not_a_table = || Error::Sql(format!("'{relation}' is no table that can be changed"));
         let ast::TableFactor::Table { name, alias, args, with_hints, version, partitions, sample, .. } = relation
         else {
@@ -53,12 +53,13 @@ impl Rewriting {
             return Err(not_a_table());
         }
         let full = table_name(name)?;
-        let table = Arc::clone(find(catalog, &full)?);
+        let table = Arc::clone(find(&seen.catalog, &full)?);
         let alias = alias.as_ref().map_or_else(|| full.table.to_string(), |alias| normal(&alias.name));
         let named = quoted(&alias);
         let sql = format!(
-            "SELECT {named}.{} FROM {}.{} AS {named}",
+            "SELECT {named}.{} FROM {}.{}.{} AS {named}",
             quoted(ROW_ID),
+            quoted(&seen.name),
             quoted(ROW_ID_SCHEMA),
             quoted(&table.id().0.to_string())
         );
@@ -85,7 +86,7 @@ impl Rewriting {
 }
 
 /// A DELETE as a query.
-pub(super) fn rewritten_delete(catalog: &Catalog, delete: ast::Delete) -> Result<Rewritten> {
+pub(super) fn rewritten_delete(seen: &Seen, delete: ast::Delete) -> Result<Rewritten> {
     if delete.returning.is_some() || delete.limit.is_some() || !delete.order_by.is_empty() || !delete.tables.is_empty()
     {
         return Err(Error::Sql("DELETE with RETURNING, LIMIT or ORDER BY is not supported yet".to_owned()));
@@ -97,15 +98,15 @@ pub(super) fn rewritten_delete(catalog: &Catalog, delete: ast::Delete) -> Result
     if !from.joins.is_empty() {
         return Err(Error::Sql("DELETE changes one table; join others with USING".to_owned()));
     }
-    Rewriting::new(catalog, &from.relation)?.finish(delete.using.unwrap_or_default(), delete.selection)
+    Rewriting::new(seen, &from.relation)?.finish(delete.using.unwrap_or_default(), delete.selection)
 }
 
 pub(super) fn run(session: &Session, delete: &ast::Delete) -> Result<Outcome> {
     session.change(|transaction| {
         let notes = Notes::default();
-        let catalog = transaction.catalog();
-        let Rewritten { table, query, .. } = rewritten_delete(&catalog, delete.clone())?;
-        let state = session.statement_state(catalog, transaction.reads(), notes.clone());
+        let seen = session.seen_by(transaction);
+        let Rewritten { table, query, .. } = rewritten_delete(&seen, delete.clone())?;
+        let state = session.statement_state(seen, notes.clone());
         let planned = session.plan(&state, query)?;
         let mut ids = Vec::new();
         pull(session, planned, table.name(), |batch| {
@@ -121,14 +122,14 @@ pub(super) fn run(session: &Session, delete: &ast::Delete) -> Result<Outcome> {
 }
 
 /// An UPDATE as a query.
-pub(super) fn rewritten_update(catalog: &Catalog, update: ast::Update) -> Result<Rewritten> {
+pub(super) fn rewritten_update(seen: &Seen, update: ast::Update) -> Result<Rewritten> {
     if update.returning.is_some() || update.limit.is_some() || update.or.is_some() || !update.order_by.is_empty() {
         return Err(Error::Sql("UPDATE with RETURNING, LIMIT or ORDER BY is not supported yet".to_owned()));
     }
     if !update.table.joins.is_empty() {
         return Err(Error::Sql("UPDATE changes one table; join others with FROM".to_owned()));
     }
-    let mut rewriting = Rewriting::new(catalog, &update.table.relation)?;
+    let mut rewriting = Rewriting::new(seen, &update.table.relation)?;
     let schema = Arc::clone(rewriting.table.schema());
     let mut assigned: BTreeMap<usize, ast::Expr> = BTreeMap::new();
     for assignment in update.assignments {
@@ -170,9 +171,9 @@ pub(super) fn rewritten_update(catalog: &Catalog, update: ast::Update) -> Result
 pub(super) fn update(session: &Session, update: &ast::Update) -> Result<Outcome> {
     session.change(|transaction| {
         let notes = Notes::default();
-        let catalog = transaction.catalog();
-        let Rewritten { table, query, joined } = rewritten_update(&catalog, update.clone())?;
-        let state = session.statement_state(catalog, transaction.reads(), notes.clone());
+        let seen = session.seen_by(transaction);
+        let Rewritten { table, query, joined } = rewritten_update(&seen, update.clone())?;
+        let state = session.statement_state(seen, notes.clone());
         let planned = session.plan(&state, query)?;
         let sources = (1..=table.schema().columns.len()).map(Some).collect();
         let assigner = Assigner::new(&table, sources, &state)?;

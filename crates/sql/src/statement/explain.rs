@@ -1,5 +1,6 @@
 //! EXPLAIN and EXPLAIN ANALYZE: which engine runs what, and what it touched.
 
+use super::databases;
 use super::delete::{rewritten_delete, rewritten_update};
 use crate::batches::{Outcome, Query};
 use crate::physical::PipelineExec;
@@ -14,8 +15,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-pub(super) fn run(session: &Session, inner: ast::Statement, analyze: bool) -> Result<Outcome> {
-    let (catalog, reads) = session.readable()?;
+pub(super) fn run(session: &Session, mut inner: ast::Statement, analyze: bool) -> Result<Outcome> {
+    if let Some(attached) = databases::target(session, &mut inner)? {
+        return run(&session.at(&attached)?, inner, analyze);
+    }
+    let seen = session.readable()?;
     let inner = match inner {
         query @ ast::Statement::Query(_) => query,
         _ if analyze => {
@@ -23,13 +27,13 @@ pub(super) fn run(session: &Session, inner: ast::Statement, analyze: bool) -> Re
                 "EXPLAIN ANALYZE runs queries only; of what changes rows there is EXPLAIN".to_owned(),
             ));
         }
-        ast::Statement::Delete(delete) => rewritten_delete(&catalog, delete)?.query,
-        ast::Statement::Update(update) => rewritten_update(&catalog, update)?.query,
+        ast::Statement::Delete(delete) => rewritten_delete(&seen, delete)?.query,
+        ast::Statement::Update(update) => rewritten_update(&seen, update)?.query,
         ast::Statement::Insert(ast::Insert { source: Some(source), .. }) => ast::Statement::Query(source),
         _ => return Err(Error::Sql("EXPLAIN wants a query, INSERT, UPDATE or DELETE".to_owned())),
     };
-    let state = session.statement_state(catalog, reads, Notes::default());
-    let Planned { physical, state } = session.plan(&state, inner)?;
+    let state = session.statement_state(seen, Notes::default());
+    let Planned { physical, state, .. } = session.plan(&state, inner)?;
     let mut lines = Vec::new();
     if analyze {
         let begun = Instant::now();

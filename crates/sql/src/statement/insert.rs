@@ -1,10 +1,12 @@
 //! INSERT, and the pulling of a query's rows into a table.
 
 use super::assign::{Assigner, sources_by_name};
-use super::names::{find, normal, parse_table_name, quoted};
+use super::databases::{self, TABLE_NAME_PARTS};
+use super::names::{find, normal, parse_object_name, quoted};
 use super::values::{write_defaults, write_mixed_columns_as_text};
 use super::{done, table_name};
 use crate::batches::Outcome;
+use crate::catalog::TableName;
 use crate::parse::parse_one;
 use crate::progress::{Notes, Progress};
 use crate::session::Planned;
@@ -33,9 +35,8 @@ pub(super) fn run(session: &Session, insert: &ast::Insert) -> Result<Outcome> {
     let name = table_name(name)?;
     session.change(|transaction| {
         let notes = Notes::default();
-        let catalog = transaction.catalog();
-        let table = Arc::clone(find(&catalog, &name)?);
-        let state = session.statement_state(catalog, transaction.reads(), notes.clone());
+        let table = Arc::clone(find(&transaction.catalog(), &name)?);
+        let state = session.statement_state(session.seen_by(transaction), notes.clone());
         let (planned, sources) = planned(session, &state, table.schema(), insert)?;
         let width = planned.physical.schema().fields().len();
         if matches!(sources.iter().flatten().max(), Some(&last) if last >= width)
@@ -101,11 +102,21 @@ pub(crate) fn append(
     table: &str,
     batches: &mut dyn Iterator<Item = Result<RecordBatch>>,
 ) -> Result<u64> {
-    let name = parse_table_name(table)?;
+    let mut name = parse_object_name(table)?;
+    if let Some(attached) = databases::taken_from(session, &mut name, TABLE_NAME_PARTS)? {
+        return append_to(&session.at(&attached)?, &table_name(&name)?, batches);
+    }
+    append_to(session, &table_name(&name)?, batches)
+}
+
+fn append_to(
+    session: &Session,
+    name: &TableName,
+    batches: &mut dyn Iterator<Item = Result<RecordBatch>>,
+) -> Result<u64> {
     session.change_once(|transaction| {
-        let catalog = transaction.catalog();
-        let table = Arc::clone(find(&catalog, &name)?);
-        let state = session.statement_state(catalog, transaction.reads(), Notes::default());
+        let table = Arc::clone(find(&transaction.catalog(), name)?);
+        let state = session.statement_state(session.seen_by(transaction), Notes::default());
         let running = session.running();
         let mut change = transaction.change(&table, session.settings().threads)?;
         let mut assigner: Option<(SchemaRef, Assigner)> = None;

@@ -4,6 +4,8 @@ mod alter;
 mod assign;
 mod copy;
 mod create;
+mod databases;
+mod definitions;
 mod delete;
 mod explain;
 mod insert;
@@ -17,7 +19,7 @@ mod values;
 mod views;
 
 pub(crate) use insert::append;
-pub(crate) use names::{find, parse_table_name, table_name};
+pub(crate) use names::{find, normal, parse_table_name, table_name};
 pub(crate) use types::TypesOfTables;
 
 use crate::batches::Outcome;
@@ -25,6 +27,7 @@ use crate::parse::{Copy, CopyTarget, Kind, Statement};
 use crate::progress::Notes;
 use crate::{Error, Result, Session, Value};
 use datafusion::sql::sqlparser::ast;
+use definitions::Defined;
 use std::ops::ControlFlow;
 
 /// Expressions up to this depth are planned on the caller's stack.
@@ -54,27 +57,24 @@ fn run_here(session: &Session, statement: &Statement, params: &[Value]) -> Resul
         Kind::Show(what, name) => show::run(session, what, name.as_ref()),
         Kind::Describe(name) => show::describe(session, name),
         Kind::Set(name, value) => set::run(session, name, value),
-        Kind::Checkpoint | Kind::Vacuum => {
-            if session.in_transaction() {
-                return Err(Error::Sql(
-                    "this cannot be part of a transaction; end it with COMMIT or ROLLBACK".to_owned(),
-                ));
-            }
-            session.database.checkpoint()?;
-            let tag = if matches!(statement.kind, Kind::Vacuum) { "VACUUM" } else { "CHECKPOINT" };
-            Ok(done(tag, None, &Notes::default()))
-        }
+        Kind::Checkpoint => databases::checkpoint(session),
+        Kind::Vacuum => databases::vacuum(session),
+        Kind::Attach(attach) => databases::attach(session, attach),
+        Kind::Detach { name, if_exists } => databases::detach(session, name, *if_exists),
+        Kind::Backup { path } => databases::backup(session, path),
     };
     session.report(None);
     outcome
 }
 
-fn run_sql(session: &Session, sql: ast::Statement) -> Result<Outcome> {
+fn run_sql(session: &Session, mut sql: ast::Statement) -> Result<Outcome> {
+    if let Some(attached) = databases::target(session, &mut sql)? {
+        return run_sql(&session.at(&attached)?, sql);
+    }
     match sql {
         ast::Statement::Query(_) => {
             let notes = Notes::default();
-            let (catalog, reads) = session.readable()?;
-            let state = session.statement_state(catalog, reads, notes.clone());
+            let state = session.statement_state(session.readable()?, notes.clone());
             Ok(Outcome::Rows(session.plan_query(&state, sql)?.with_notes(notes)))
         }
         ast::Statement::CreateTable(create) => create::run(session, &create),
@@ -84,8 +84,8 @@ fn run_sql(session: &Session, sql: ast::Statement) -> Result<Outcome> {
         }
         ast::Statement::AlterTable(alter) => alter::run(session, &alter),
         ast::Statement::Drop { object_type, if_exists, names, cascade, .. } => match object_type {
-            ast::ObjectType::Table => create::drop(session, &names, if_exists),
-            ast::ObjectType::View => views::drop(session, &names, if_exists),
+            ast::ObjectType::Table => definitions::drop(session, Defined::Table, &names, if_exists),
+            ast::ObjectType::View => definitions::drop(session, Defined::View, &names, if_exists),
             ast::ObjectType::Schema => schemas::drop(session, &names, if_exists, cascade),
             other => Err(Error::Sql(format!("DROP {other} is not supported yet"))),
         },

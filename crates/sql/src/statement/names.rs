@@ -27,14 +27,24 @@ pub(crate) fn table_name(name: &ast::ObjectName) -> Result<TableName> {
     }
 }
 
-/// A table name as applications write it in a call: `t`, `s.t`, `"T"`.
-pub(crate) fn parse_table_name(text: &str) -> Result<TableName> {
+/// A name as applications write it in a call: `t`, `s.t`, `"T"`.
+pub(crate) fn parse_object_name(text: &str) -> Result<ast::ObjectName> {
     let name = Parser::new(&DIALECT).try_with_sql(text).and_then(|mut parser| {
         let name = parser.parse_object_name(false)?;
         parser.expect_token(&Token::EOF)?;
         Ok(name)
     });
-    table_name(&name.map_err(|_| Error::Sql(format!("'{text}' is no table name; put odd names in double quotes")))?)
+    name.map_err(|_| Error::Sql(format!("'{text}' is no table name; put odd names in double quotes")))
+}
+
+/// [`parse_object_name`] for a table of the database itself.
+pub(crate) fn parse_table_name(text: &str) -> Result<TableName> {
+    table_name(&parse_object_name(text)?)
+}
+
+/// A name that means the same wherever it stands.
+pub(crate) fn full_name(database: &str, name: &TableName) -> String {
+    format!("{}.{}.{}", quoted(database), quoted(&name.schema), quoted(&name.table))
 }
 
 /// The table of that name, or an error that lists near ones.

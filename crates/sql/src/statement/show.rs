@@ -1,5 +1,6 @@
 //! SHOW and DESCRIBE, as queries on table functions.
 
+use super::databases::{self, TABLE_NAME_PARTS};
 use super::names::find;
 use super::{run_sql, table_name};
 use crate::batches::{Outcome, Query};
@@ -12,16 +13,21 @@ use std::sync::Arc;
 pub(super) fn run(session: &Session, what: &str, name: Option<&ast::ObjectName>) -> Result<Outcome> {
     let sql = match (what, name) {
         ("tables", None) => "SELECT * FROM tables()".to_owned(),
+        ("databases", None) => "SELECT * FROM databases()".to_owned(),
         ("memory", None) => "SELECT * FROM memory()".to_owned(),
         ("storage", None) => "SELECT * FROM storage()".to_owned(),
         ("storage", Some(name)) => {
-            let name = table_name(name)?;
-            find(&session.readable()?.0, &name)?;
+            let mut name = name.clone();
+            if let Some(attached) = databases::taken_from(session, &mut name, TABLE_NAME_PARTS)? {
+                return run(&session.at(&attached)?, what, Some(&name));
+            }
+            let name = table_name(&name)?;
+            find(&session.readable()?.catalog, &name)?;
             format!("SELECT * FROM storage('{}')", name.to_string().replace('\'', "''"))
         }
         _ => {
             return Err(Error::Sql(format!(
-                "SHOW {} is not known; there are: SHOW TABLES, SHOW STORAGE [t], SHOW MEMORY",
+                "SHOW {} is not known; there are: SHOW TABLES, SHOW DATABASES, SHOW STORAGE [t], SHOW MEMORY",
                 what.to_uppercase()
             )));
         }
@@ -31,8 +37,12 @@ pub(super) fn run(session: &Session, what: &str, name: Option<&ast::ObjectName>)
 
 /// The columns of a table.
 pub(super) fn describe(session: &Session, name: &ast::ObjectName) -> Result<Outcome> {
-    let (catalog, _) = session.readable()?;
-    let name = table_name(name)?;
+    let mut name = name.clone();
+    if let Some(attached) = databases::taken_from(session, &mut name, TABLE_NAME_PARTS)? {
+        return describe(&session.at(&attached)?, &name);
+    }
+    let catalog = session.readable()?.catalog;
+    let name = table_name(&name)?;
     let schema = find(&catalog, &name)?.schema();
     let names: StringArray = schema.columns.iter().map(|column| Some(column.name.as_str())).collect();
     let types: StringArray = schema.columns.iter().map(|column| Some(column.ty.to_string())).collect();

@@ -1,9 +1,9 @@
-//! CREATE VIEW and DROP VIEW.
+//! CREATE VIEW.
 
+use super::definitions::{Defined, IfTaken, may_define};
 use super::names::{normal, quoted};
 use super::{done, table_name};
-use crate::batches::{Outcome, named};
-use crate::parse::column_names;
+use crate::batches::Outcome;
 use crate::progress::Notes;
 use crate::{Error, Result, Session};
 use datafusion::sql::sqlparser::ast;
@@ -16,28 +16,18 @@ pub(super) fn create(session: &Session, create: &ast::CreateView) -> Result<Outc
     let name = table_name(&create.name)?;
     session.change(|transaction| {
         let notes = Notes::default();
-        let catalog = transaction.catalog();
-        if !catalog.has_schema(&name.schema) {
-            return Err(Error::Sql(format!("there is no schema '{}'; CREATE SCHEMA makes one", name.schema)));
-        }
-        if catalog.tables.contains_key(&name) {
-            return Err(Error::Sql(format!("'{name}' is a table; drop it first, or use another name")));
-        }
-        if catalog.views.contains_key(&name) {
-            if create.if_not_exists {
-                notes.add(format!("view '{name}' exists already"));
-                return Ok(done("CREATE VIEW", None, &notes));
-            }
-            if !create.or_replace {
-                return Err(Error::Sql(format!(
-                    "view '{name}' exists already; use CREATE OR REPLACE VIEW or another name"
-                )));
-            }
+        let if_taken = IfTaken { if_not_exists: create.if_not_exists, or_replace: create.or_replace };
+        if !may_define(transaction, &name, Defined::View, if_taken, &notes)? {
+            return Ok(done("CREATE VIEW", None, &notes));
         }
         // Planned now, so that a view that could never be read is refused, and its columns have names that stay.
-        let state = session.statement_state(catalog, transaction.reads(), notes.clone());
+        let seen = session.seen_by(transaction);
+        let own = seen.name.to_string();
+        let mut state = session.statement_state(seen, notes.clone());
+        // It is a view of its own database, whatever that will be called.
+        state.config_mut().options_mut().catalog.default_catalog = own;
         let planned = session.plan(&state, ast::Statement::Query(create.query.clone()))?;
-        let schema = named(&planned.physical.schema(), &column_names(&create.query));
+        let schema = planned.schema();
         let names: Vec<String> = match create.columns.len() {
             0 => schema.fields().iter().map(|field| field.name().clone()).collect(),
             given if given == schema.fields().len() => {
@@ -58,24 +48,5 @@ pub(super) fn create(session: &Session, create: &ast::CreateView) -> Result<Outc
         let sql = format!("SELECT * FROM ({}) AS {} ({})", create.query, quoted(&name.table), names.join(", "));
         transaction.create_view(&session.database, name.clone(), sql)?;
         Ok(done("CREATE VIEW", None, &notes))
-    })
-}
-
-pub(super) fn drop(session: &Session, names: &[ast::ObjectName], if_exists: bool) -> Result<Outcome> {
-    let names = names.iter().map(table_name).collect::<Result<Vec<_>>>()?;
-    session.change(|transaction| {
-        let notes = Notes::default();
-        for name in &names {
-            let catalog = transaction.catalog();
-            if catalog.tables.contains_key(name) {
-                return Err(Error::Sql(format!("'{name}' is a table; use DROP TABLE")));
-            }
-            match (catalog.views.contains_key(name), if_exists) {
-                (true, _) => transaction.drop(name)?,
-                (false, true) => notes.add(format!("there is no view '{name}'")),
-                (false, false) => return Err(Error::Sql(format!("there is no view '{name}'"))),
-            }
-        }
-        Ok(done("DROP VIEW", None, &notes))
     })
 }

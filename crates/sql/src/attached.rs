@@ -1,0 +1,105 @@
+//! Databases beside the one that was opened, under names of their own: ATTACH.
+//!
+//! All sessions of a database share what is attached to it. A query may name tables of all of them. A statement changes one,
+//! that of its target, in a commit of its own: two files have no common log, so no transaction over several statements
+//! changes an attached database, and what a transaction has read there is not validated at its commit. What it sees there
+//! stays as it was when it began.
+
+use crate::catalog::Catalog;
+use crate::session::CATALOG_NAME;
+use crate::statement::normal;
+use crate::transaction::Reads;
+use crate::{Database, Error, Result};
+use datafusion::sql::sqlparser::ast;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The attached databases at one moment, by name.
+pub(crate) type AttachedCatalogs = BTreeMap<Arc<str>, Arc<Catalog>>;
+
+/// What one statement sees.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    /// What queries call the database of `catalog`.
+    pub(crate) name: Arc<str>,
+    /// The tables that it may change.
+    pub(crate) catalog: Arc<Catalog>,
+    /// Where it notes what it reads of them.
+    pub(crate) reads: Reads,
+    /// The other databases.
+    pub(crate) attached: AttachedCatalogs,
+}
+
+/// The databases that are attached to one.
+#[derive(Debug, Default)]
+pub(crate) struct Attached(Mutex<BTreeMap<Arc<str>, Arc<Database>>>);
+
+impl Attached {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Arc<Database>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a database may get this name; `own` must not use it for a schema.
+    ///
+    /// # Errors
+    /// [`Error::Sql`]: the name is taken.
+    pub(crate) fn check_free(&self, name: &str, own: &Catalog) -> Result<()> {
+        let reserved = [CATALOG_NAME, "information_schema"];
+        match self.all().contains_key(name) || own.has_schema(name) || reserved.contains(&name) {
+            true => Err(taken(name)),
+            false => Ok(()),
+        }
+    }
+
+    /// Gives a database a name.
+    ///
+    /// # Errors
+    /// [`Error::Sql`]: the name is taken.
+    pub(crate) fn attach(&self, name: &str, database: Arc<Database>) -> Result<()> {
+        match self.all().entry(name.into()) {
+            Entry::Occupied(_) => Err(taken(name)),
+            Entry::Vacant(free) => {
+                free.insert(database);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a database away.
+    pub(crate) fn detach(&self, name: &str) -> Option<Arc<Database>> {
+        self.all().remove(name)
+    }
+
+    /// The database of that name.
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<Database>> {
+        self.all().get(name).cloned()
+    }
+
+    /// Each with its name, in order.
+    pub(crate) fn list(&self) -> Vec<(Arc<str>, Arc<Database>)> {
+        self.all().iter().map(|(name, database)| (Arc::clone(name), Arc::clone(database))).collect()
+    }
+
+    /// What the others hold now, as of their last durable commits.
+    pub(crate) fn catalogs(&self) -> AttachedCatalogs {
+        self.all().iter().map(|(name, database)| (Arc::clone(name), database.catalog())).collect()
+    }
+
+    /// Takes the name of an attached database off a name that begins with it, and returns that. `parts` is how many parts
+    /// the name of such an object has at most without it; a schema of that name has precedence.
+    pub(crate) fn take_from(&self, name: &mut ast::ObjectName, parts: usize, own: &Catalog) -> Option<Arc<str>> {
+        let first = normal(name.0.first()?.as_ident()?);
+        let is_short = name.0.len() <= parts;
+        if name.0.len() < 2 || (is_short && parts > 1 && own.has_schema(&first)) {
+            return None;
+        }
+        let found = self.all().get_key_value(first.as_str()).map(|(name, _)| Arc::clone(name))?;
+        name.0.remove(0);
+        Some(found)
+    }
+}
+
+fn taken(name: &str) -> Error {
+    Error::Sql(format!("the name '{name}' is taken by a database or schema; choose another with ATTACH ... AS name"))
+}

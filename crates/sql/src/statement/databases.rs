@@ -1,0 +1,137 @@
+//! Whole databases: CHECKPOINT, VACUUM, BACKUP, ATTACH and DETACH, and which of them a statement changes.
+
+use super::done;
+use super::names::normal;
+use crate::batches::Outcome;
+use crate::parse::Attach;
+use crate::progress::Notes;
+use crate::{Database, Error, Result, Session};
+use datafusion::sql::sqlparser::ast;
+use std::path::Path;
+use std::sync::Arc;
+
+/// `schema.table`.
+pub(super) const TABLE_NAME_PARTS: usize = 2;
+
+fn ok(tag: &str) -> Result<Outcome> {
+    Ok(done(tag, None, &Notes::default()))
+}
+
+fn check_no_transaction(session: &Session) -> Result<()> {
+    match session.in_transaction() {
+        true => Err(Error::Sql("this cannot be part of a transaction; end it with COMMIT or ROLLBACK".to_owned())),
+        false => Ok(()),
+    }
+}
+
+pub(super) fn checkpoint(session: &Session) -> Result<Outcome> {
+    check_no_transaction(session)?;
+    session.database.checkpoint()?;
+    ok("CHECKPOINT")
+}
+
+pub(super) fn vacuum(session: &Session) -> Result<Outcome> {
+    check_no_transaction(session)?;
+    session.database.checkpoint()?;
+    ok("VACUUM")
+}
+
+pub(super) fn backup(session: &Session, path: &str) -> Result<Outcome> {
+    check_no_transaction(session)?;
+    let _ = path;
+    ok("BACKUP")
+}
+
+pub(super) fn attach(session: &Session, attach: &Attach) -> Result<Outcome> {
+    check_no_transaction(session)?;
+    let database = &session.database;
+    let path = Path::new(&attach.path);
+    let name = match (&attach.name, path.file_stem().and_then(|stem| stem.to_str())) {
+        (Some(name), _) => normal(name),
+        (None, Some(stem)) if attach.path != ":memory:" => stem.to_lowercase(),
+        _ => return Err(Error::Sql("the attached database needs a name: ATTACH 'file' AS name".to_owned())),
+    };
+    if attach.if_not_exists && database.attached().get(&name).is_some() {
+        let notes = Notes::default();
+        notes.add(format!("'{name}' is attached already"));
+        return Ok(done("ATTACH", None, &notes));
+    }
+    database.attached().check_free(&name, &database.catalog())?;
+    let mut options = database.options().clone();
+    options.read_only |= attach.read_only;
+    let opened = Database::open((attach.path != ":memory:").then_some(path), options)?;
+    let notes = Notes::default();
+    if opened.is_new() && opened.path().is_some() {
+        notes.add(format!("new database '{}'", attach.path));
+    }
+    opened.notes().iter().for_each(|note| notes.add(note.clone()));
+    database.attached().attach(&name, opened)?;
+    Ok(done("ATTACH", None, &notes))
+}
+
+pub(super) fn detach(session: &Session, name: &ast::Ident, if_exists: bool) -> Result<Outcome> {
+    check_no_transaction(session)?;
+    let name = normal(name);
+    match (session.database.attached().detach(&name), if_exists) {
+        (Some(database), _) => database.close()?,
+        (None, true) => {}
+        (None, false) => return Err(Error::Sql(format!("there is no attached database '{name}'"))),
+    }
+    ok("DETACH")
+}
+
+/// The attached database that a statement changes, whose name is taken off the names of what it changes; `None` for the
+/// session's own.
+///
+/// # Errors
+/// [`Error::Sql`] where it names objects of several.
+pub(super) fn target(session: &Session, sql: &mut ast::Statement) -> Result<Option<Arc<str>>> {
+    let (parts, names) = targets(sql);
+    let mut found = None;
+    for (index, name) in names.into_iter().enumerate() {
+        let of_name = taken_from(session, name, parts)?;
+        if index > 0 && of_name != found {
+            return Err(Error::Sql("a statement changes one database; write one for each".to_owned()));
+        }
+        found = of_name;
+    }
+    Ok(found)
+}
+
+/// Takes the name of an attached database off a name that begins with it.
+pub(super) fn taken_from(session: &Session, name: &mut ast::ObjectName, parts: usize) -> Result<Option<Arc<str>>> {
+    match name.0.len() {
+        0 | 1 => Ok(None),
+        _ => Ok(session.database.attached().take_from(name, parts, &session.readable()?.catalog)),
+    }
+}
+
+/// The objects that a statement changes, and of how many parts their names are within a database.
+fn targets(sql: &mut ast::Statement) -> (usize, Vec<&mut ast::ObjectName>) {
+    match sql {
+        ast::Statement::Insert(insert) => match &mut insert.table {
+            ast::TableObject::TableName(name) => (TABLE_NAME_PARTS, vec![name]),
+            _ => (TABLE_NAME_PARTS, Vec::new()),
+        },
+        ast::Statement::Delete(delete) => {
+            let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &mut delete.from;
+            (TABLE_NAME_PARTS, from.iter_mut().filter_map(|from| name_of(&mut from.relation)).collect())
+        }
+        ast::Statement::Update(update) => (TABLE_NAME_PARTS, name_of(&mut update.table.relation).into_iter().collect()),
+        ast::Statement::CreateTable(create) => (TABLE_NAME_PARTS, vec![&mut create.name]),
+        ast::Statement::CreateView(create) => (TABLE_NAME_PARTS, vec![&mut create.name]),
+        ast::Statement::AlterTable(alter) => (TABLE_NAME_PARTS, vec![&mut alter.name]),
+        ast::Statement::CreateSchema { schema_name: ast::SchemaName::Simple(name), .. } => (1, vec![name]),
+        ast::Statement::Drop { object_type, names, .. } => {
+            (if *object_type == ast::ObjectType::Schema { 1 } else { TABLE_NAME_PARTS }, names.iter_mut().collect())
+        }
+        _ => (TABLE_NAME_PARTS, Vec::new()),
+    }
+}
+
+fn name_of(factor: &mut ast::TableFactor) -> Option<&mut ast::ObjectName> {
+    match factor {
+        ast::TableFactor::Table { name, .. } => Some(name),
+        _ => None,
+    }
+}
