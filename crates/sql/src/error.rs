@@ -1,7 +1,7 @@
 //! What an application can be told.
 
-use crate::files::FileError;
 use datafusion::error::DataFusionError;
+use sinter_files::FileError;
 
 /// Sorted by what the caller can do. Messages name the thing, the place and the remedy.
 #[derive(Debug, thiserror::Error)]

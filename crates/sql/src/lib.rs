@@ -1,4 +1,4 @@
-//! SinterDB's SQL: statements, catalog, files in and out, and the lowering of DataFusion's plans into our engine.
+//! SinterDB's SQL: statements, catalog, and the lowering of DataFusion's plans into our engine.
 //!
 //! This is the only room that knows DataFusion. It parses what DataFusion's front end refuses ([`parse()`]), rewrites
 //! UPDATE and DELETE into queries for row ids before anything is optimised (DataFusion's own way loses predicates),
@@ -12,7 +12,6 @@ mod catalog;
 mod coercion;
 mod database;
 mod error;
-pub mod files;
 mod foreign;
 mod functions;
 mod keeper;

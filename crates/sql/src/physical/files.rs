@@ -1,6 +1,5 @@
 //! Reading files as a leaf of a physical plan.
 
-use crate::files::{Files, Reader};
 use crate::progress::Notes;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
@@ -10,6 +9,7 @@ use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+use sinter_files::{Files, Reader};
 use std::fmt;
 use std::sync::Arc;
 

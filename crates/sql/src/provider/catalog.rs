@@ -3,7 +3,6 @@
 use super::{ColumnTableProvider, FileTable};
 use crate::attached::Seen;
 use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName, View};
-use crate::files::{Format, ReadOptions, expand, sniff};
 use crate::parse::{parse_one, path_of};
 use crate::progress::Notes;
 use crate::session::CATALOG_NAME;
@@ -13,6 +12,7 @@ use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::ViewTable;
 use datafusion::execution::SessionState;
+use sinter_files::{Format, ReadOptions, expand, sniff};
 use sinter_storage::ObjectId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,6 +1,5 @@
 //! `FROM 'file.csv'`: files as tables.
 
-use crate::files::Files;
 use crate::physical::FilesExec;
 use crate::progress::Notes;
 use arrow::datatypes::SchemaRef;
@@ -9,6 +8,7 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Result;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use sinter_files::Files;
 use std::sync::Arc;
 
 /// Files that were sniffed; read when scanned.

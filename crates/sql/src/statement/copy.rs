@@ -6,7 +6,6 @@ use super::insert::pull;
 use super::names::{find, normal, quoted};
 use super::{done, table_name};
 use crate::batches::{Outcome, outer_batch, outer_schema};
-use crate::files::{ReadOptions, WriteOptions, create, expand, sniff};
 use crate::parse::{Copy, CopyTarget, FileOption, parse_one};
 use crate::physical::FilesExec;
 use crate::progress::Notes;
@@ -15,6 +14,7 @@ use crate::{Error, Result, Session};
 use arrow::datatypes::{Field, Schema};
 use datafusion::sql::sqlparser::ast;
 use sinter_column::TableSchema;
+use sinter_files::{ReadOptions, WriteOptions, create, expand, sniff};
 use std::path::Path;
 use std::sync::Arc;
 
