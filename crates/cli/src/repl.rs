@@ -17,6 +17,8 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 const PROMPT: &str = "sinter> ";
+/// Between BEGIN and its end: what is typed is not done yet.
+const PROMPT_IN_TRANSACTION: &str = "sinter*> ";
 const PROMPT_CONTINUED: &str = "   ...> ";
 const HISTORY_ENTRIES_MAX: usize = 10_000;
 
@@ -34,7 +36,11 @@ pub(crate) fn run(session: &mut Session) -> Result<()> {
     let mut splitter = Splitter::default();
     let mut entry = String::new();
     loop {
-        let prompt = if splitter.is_waiting() { PROMPT_CONTINUED } else { PROMPT };
+        let prompt = match (splitter.is_waiting(), session.connection.in_transaction()) {
+            (true, _) => PROMPT_CONTINUED,
+            (false, true) => PROMPT_IN_TRANSACTION,
+            (false, false) => PROMPT,
+        };
         if let Some(helper) = editor.helper_mut() {
             helper.pending = splitter.pending().to_owned();
             helper.inside = splitter.inside().clone();
