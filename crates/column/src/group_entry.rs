@@ -28,6 +28,11 @@ impl GroupEntry {
         self.group.rows - self.deleted.as_ref().map_or(0, |deleted| deleted.count_ones())
     }
 
+    /// So much of it is deleted that it is worth pressing anew.
+    pub(crate) fn is_mostly_deleted(&self) -> bool {
+        2 * self.live_rows() < self.group.rows
+    }
+
     /// How full its living rows would make a row group, of [`crate::group_writer::GROUP_BYTES`].
     pub(crate) fn weight(&self) -> Result<u64> {
         let (live, rows) = (self.live_rows() as u64, self.group.rows.max(1) as u64);

@@ -5,6 +5,7 @@
 //! batches back.
 
 use crate::delta_batch::delta_batch;
+use crate::group::Segment;
 use crate::group_entry::GroupEntry;
 use crate::group_writer::{GROUP_BYTES, Gathered, GroupWriter, concatenated, row_ids_of, weight};
 use crate::{ColumnTable, Error, Result, Rewrite};
@@ -87,7 +88,7 @@ impl ColumnTable {
     /// # Errors
     /// Those of reading, encoding and writing.
     pub fn pressing(&self, threads: usize) -> Result<Option<Rewrite>> {
-        let loose = |entry: &GroupEntry| entry.group.is_fresh() || 2 * entry.live_rows() < entry.group.rows;
+        let loose = |entry: &GroupEntry| entry.group.is_fresh() || entry.is_mostly_deleted();
         let Some(start) = self.groups().iter().position(loose) else { return Ok(None) };
         let (mut end, mut run_weight) = (start, 0u64);
         while let Some(entry) = self.groups().get(end)
@@ -98,6 +99,18 @@ impl ColumnTable {
             end += 1;
         }
         self.press_run(0, start..end, threads).map(Some)
+    }
+
+    /// Bytes in chunks that [`ColumnTable::pressing`] would leave out: those of deleted rows, where most are. An estimate,
+    /// as if all rows of a group took the same.
+    pub fn bytes_to_give_back(&self) -> u64 {
+        let sparse = self.groups().iter().filter(|entry| !entry.group.is_fresh() && entry.is_mostly_deleted());
+        let dead = sparse.map(|entry| {
+            let bytes: usize = entry.group.segments.iter().map(Segment::byte_len).sum();
+            let rows = entry.group.rows.max(1);
+            (bytes as u128 * (rows - entry.live_rows()) as u128 / rows as u128) as u64
+        });
+        dead.sum()
     }
 
     /// Presses neighbouring groups, and small ones before them, but none before `first`.

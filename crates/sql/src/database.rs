@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
 
 /// A checkpoint is made once the log is this long: replaying more at an opening would be felt.
 const LOG_BYTES_MAX: u64 = 64 << 20;
@@ -71,6 +72,8 @@ struct Checkpoints {
     catalog_page: Option<PageId>,
     /// Where the log was when a checkpoint failed; 0 when none did.
     again_after_bytes: u64,
+    /// No vacuum before then that nobody asked for.
+    next_vacuum: Option<Instant>,
 }
 
 /// What an opening found.
@@ -265,9 +268,10 @@ impl Database {
         }
     }
 
-    /// Makes a checkpoint where the log is long.
+    /// Makes a checkpoint where the log is long, and gives space back where much of the file holds nothing alive.
     pub(crate) fn checkpoint_where_due(&self) -> Result<()> {
         let Ok(mut checkpoints) = self.checkpoints.try_lock() else { return Ok(()) };
+        self.vacuum_where_due(&mut checkpoints)?;
         if self.store.replay_bytes() <= checkpoints.again_after_bytes + LOG_BYTES_MAX {
             return Ok(());
         }
@@ -285,6 +289,29 @@ impl Database {
         self.check_writable()?;
         self.press_all()?;
         self.checkpoint_under(&mut self.checkpoints())
+    }
+
+    /// Makes the file as small as what is in it; commits go on meanwhile.
+    pub(crate) fn vacuum(&self) -> Result<()> {
+        self.runtime()?;
+        self.check_writable()?;
+        self.store.vacuum(|| self.checkpoint())
+    }
+
+    /// A vacuum that nobody asked for. However little it finds, a tenth of the time goes into it at most.
+    fn vacuum_where_due(&self, checkpoints: &mut Checkpoints) -> Result<()> {
+        let is_early = checkpoints.next_vacuum.is_some_and(|next| Instant::now() < next);
+        if self.path.is_none() || is_early {
+            return Ok(());
+        }
+        let deleted_bytes = self.catalog().tables.values().map(|table| table.bytes_to_give_back()).sum();
+        if !self.store.is_vacuum_due(deleted_bytes) {
+            return Ok(());
+        }
+        let begun = Instant::now();
+        let vacuumed = self.store.vacuum(|| self.press_all().and_then(|()| self.checkpoint_under(checkpoints)));
+        checkpoints.next_vacuum = Some(Instant::now() + 9 * begun.elapsed());
+        vacuumed
     }
 
     fn checkpoints(&self) -> MutexGuard<'_, Checkpoints> {
@@ -306,7 +333,7 @@ impl Database {
             next = Some(written);
             Ok(page)
         })?;
-        *checkpoints = next.unwrap_or_default();
+        *checkpoints = Checkpoints { next_vacuum: checkpoints.next_vacuum, ..next.unwrap_or_default() };
         Ok(())
     }
 

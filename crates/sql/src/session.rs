@@ -16,9 +16,9 @@ use async_trait::async_trait;
 use datafusion::catalog::{Session as DataFusionSession, TableProvider};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::datasource::MemTable;
-use datafusion::execution::SessionState;
 use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::Analyzer;
 use datafusion::physical_expr::expressions::Column;
@@ -501,14 +501,14 @@ impl Session {
                 return Err(Error::Sql(format!("this statement is not supported: {}", logical.display())));
             }
             let physical = state.create_physical_plan(&logical).await?;
-            Ok(Planned { physical, names, state: state.clone() })
+            Ok(Planned { physical, names, context: context_of(state) })
         })
     }
 
     /// Plans a statement that yields rows, as a query of its own.
     pub(crate) fn plan_query(&self, state: &SessionState, sql: ast::Statement) -> Result<Query> {
-        let Planned { physical, names, state } = self.plan(state, sql)?;
-        Ok(Query::planned(physical, state.task_ctx(), self.running()).with_names(&names))
+        let Planned { physical, names, context } = self.plan(state, sql)?;
+        Ok(Query::planned(physical, context, self.running()).with_names(&names))
     }
 }
 
@@ -522,18 +522,27 @@ pub(crate) fn no_transaction() -> Error {
     Error::Sql("no transaction is under way; BEGIN starts one".to_owned())
 }
 
-/// A physical plan and the state that it was made with.
+/// A physical plan, ready to run.
 pub(crate) struct Planned {
     pub(crate) physical: Arc<dyn ExecutionPlan>,
     /// What the statement calls its columns, as far as it does.
     names: Vec<Option<String>>,
-    pub(crate) state: SessionState,
+    pub(crate) context: Arc<TaskContext>,
+}
+
+/// What a plan needs when it runs: settings and memory. Names of functions were looked up when it was made; copying all of
+/// them would take longer than many a statement.
+fn context_of(state: &SessionState) -> Arc<TaskContext> {
+    let (id, config) = (state.session_id().to_owned(), state.config().clone());
+    let (scalars, higher, aggregates, windows) = Default::default();
+    let runtime = Arc::clone(state.runtime_env());
+    Arc::new(TaskContext::new(None, id, config, scalars, higher, aggregates, windows, runtime))
 }
 
 impl Planned {
     /// A plan of ours.
     pub(crate) fn new(physical: Arc<dyn ExecutionPlan>, state: &SessionState) -> Planned {
-        Planned { physical, names: Vec::new(), state: state.clone() }
+        Planned { physical, names: Vec::new(), context: context_of(state) }
     }
 
     /// The columns, as the statement calls them.

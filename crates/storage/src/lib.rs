@@ -20,6 +20,8 @@
 //!     .cut() -> Checkpoint                               of the last commit of this moment
 //!     .finish(|w| ...)                                   while others commit
 //! store.close(|w| ...)                                   checkpoint, and the log is gone: one file
+//! store.vacuum(|| the room's checkpoint)                 pages move down, until the file is as small as what is in it
+//! store.is_vacuum_due(bytes)                              whether that is worth it unasked
 //! store.stats() -> Stats                                 bytes and counts for `sinter inspect`
 //! store.log_bytes(), store.for_each_page(..)             when a checkpoint is due; what is where
 //! store.check(&mut |error| ...)                          reads everything, reports what is damaged

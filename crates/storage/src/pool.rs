@@ -70,6 +70,16 @@ impl Pool {
         clock.slot_of.insert(page, index);
     }
 
+    /// The page is in another place: what is here of it stays good.
+    pub(crate) fn moved(&self, page: PageId, from: PageEntry, to: PageEntry) {
+        let mut clock = self.clock();
+        if let Some(index) = clock.slot_of.get(&page).copied()
+            && let Some(slot) = clock.slots[index].as_mut().filter(|slot| slot.entry == from)
+        {
+            slot.entry = to;
+        }
+    }
+
     /// Lets go of a page that is no more.
     pub(crate) fn remove(&self, page: PageId) {
         self.clock().remove(page);

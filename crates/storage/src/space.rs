@@ -1,6 +1,7 @@
 //! Which units of the file are free. Nothing of this is on disk: it is what the page map leaves over.
 //!
-//! Best fit, lowest place first among equals, so that the file's end stays free and can be cut off. A place that a
+//! Best fit, lowest place first among equals, and first of all among the places at which everything would be if nothing
+//! were free between: so the file's end stays or becomes free, and can be cut off. A place that a
 //! checkpoint or a log may still need is *retired* first: it carries the number of the log during which it was freed,
 //! and returns when no valid header and no kept log reaches back that far.
 
@@ -15,6 +16,7 @@ pub(crate) struct Space {
     by_size: BTreeSet<(u64, u64)>,
     free_units: u64,
     retired: BTreeMap<CheckpointNumber, Vec<Extent>>,
+    retired_units: u64,
     end: u64,
 }
 
@@ -35,6 +37,7 @@ impl Space {
             by_size: BTreeSet::new(),
             free_units: 0,
             retired: BTreeMap::new(),
+            retired_units: 0,
             end: first,
         };
         space.extend_to(end.max(first));
@@ -58,8 +61,13 @@ impl Space {
         self.free_units
     }
 
+    /// Free units before `end`.
+    pub(crate) fn free_units_below(&self, end: u64) -> u64 {
+        self.free.range(..end).map(|(&place, &units)| units.min(end - place)).sum()
+    }
+
     pub(crate) fn retired_units(&self) -> u64 {
-        self.retired.values().flatten().map(|extent| extent.units).sum()
+        self.retired_units
     }
 
     /// The file has grown; the new units are free.
@@ -71,14 +79,38 @@ impl Space {
         }
     }
 
+    /// The file is cut. All units from `end` on are free.
+    pub(crate) fn cut_to(&mut self, end: u64) {
+        debug_assert!(self.used_end() <= end && end <= self.end);
+        if let Some((&place, &units)) = self.free.last_key_value().filter(|_| end < self.end) {
+            self.remove_run(place, units);
+            if place < end {
+                self.insert_run(place, end - place);
+            }
+            self.end = end;
+        }
+    }
+
     /// The smallest free run that is large enough, or `None`.
     pub(crate) fn allocate(&mut self, units: u64) -> Option<Extent> {
-        let &(run_units, place) = self.by_size.range((units, 0)..).next()?;
-        self.remove_run(place, run_units);
-        if run_units > units {
-            self.insert_run(place + units, run_units - units);
+        self.allocate_below(units, self.end - self.free_units).or_else(|| self.allocate_below(units, self.end))
+    }
+
+    /// The same, of the runs whose first units are below `end`.
+    pub(crate) fn allocate_below(&mut self, units: u64, end: u64) -> Option<Extent> {
+        let mut run_units_min = units;
+        loop {
+            // The lowest of the runs of one size: if it is too high, all of them are.
+            let &(run_units, place) = self.by_size.range((run_units_min, 0)..).next()?;
+            if place + units <= end {
+                self.remove_run(place, run_units);
+                if run_units > units {
+                    self.insert_run(place + units, run_units - units);
+                }
+                return Some(Extent { place, units });
+            }
+            run_units_min = run_units + 1;
         }
-        Some(Extent { place, units })
     }
 
     /// Takes this very extent, if it is free as a whole.
@@ -124,6 +156,7 @@ impl Space {
 
     /// Gives an extent up that a checkpoint or log up to number `during` may name.
     pub(crate) fn retire(&mut self, extent: Extent, during: CheckpointNumber) {
+        self.retired_units += extent.units;
         self.retired.entry(during).or_default().push(extent);
     }
 
@@ -131,6 +164,7 @@ impl Space {
     pub(crate) fn release_retired_before(&mut self, oldest: CheckpointNumber) {
         let kept = self.retired.split_off(&oldest);
         for extent in std::mem::replace(&mut self.retired, kept).into_values().flatten() {
+            self.retired_units -= extent.units;
             self.release(extent);
         }
     }
@@ -194,6 +228,31 @@ mod tests {
         assert_eq!((space.allocate(1), space.retired_units()), (None, 10));
         space.release_retired_before(CheckpointNumber(4));
         assert_eq!(space.allocate(10), Some(all));
+    }
+
+    #[test]
+    fn the_end_is_used_last_and_can_be_cut() {
+        let mut space = Space::new(0, 100);
+        for unit in [3, 9] {
+            space.reserve(extent(0, 90)).unwrap();
+            space.release(extent(10, unit));
+            space.release(extent(50, 3));
+            // Were nothing free, the file would end at about 80.
+            space.reserve(extent(98, 2)).unwrap();
+            space.release(extent(60, 20));
+            space.reserve(extent(95, 2)).unwrap();
+            assert_eq!(space.allocate(1), Some(extent(if unit == 3 { 10 } else { 50 }, 1)));
+            assert_eq!(space.allocate_below(10, 65), None);
+            assert_eq!(space.allocate_below(10, 70), Some(extent(60, 10)));
+            space = Space::new(0, 100);
+        }
+        space.reserve(extent(0, 40)).unwrap();
+        space.cut_to(70);
+        assert_eq!((space.end(), space.free_units(), space.used_end()), (70, 30, 40));
+        space.cut_to(40);
+        assert_eq!((space.end(), space.free_units(), space.allocate(1)), (40, 0, None));
+        space.extend_to(42);
+        assert_eq!(space.allocate(2), Some(extent(40, 2)));
     }
 
     proptest::proptest! {

@@ -68,7 +68,9 @@ impl Scripted {
     }
 
     fn opened(&self) -> Result<(Database, Connection), Error> {
-        let config = Config::builder().threads(self.setting.threads).memory_limit_bytes(1 << 30);
+        // Where the files are copied as a crash would leave them, nothing may go on beside the statements.
+        let background = !matches!(self.setting.place, Place::CrashedFile);
+        let config = Config::builder().threads(self.setting.threads).memory_limit_bytes(1 << 30).background(background);
         let database = match self.setting.place {
             Place::Memory => Database::memory_with(config)?,
             Place::ClosedFile | Place::CrashedFile => {

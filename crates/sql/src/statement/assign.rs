@@ -50,8 +50,15 @@ pub(crate) fn sources_by_name(table: &TableSchema, given: &SchemaRef) -> Result<
 }
 
 impl Assigner {
-    /// `sources` says for each column of the table where it comes from.
+    /// `sources` says for each column of the table where it comes from; `state` is to compile CHECKs.
     pub(crate) fn new(table: &Arc<ColumnTable>, sources: Vec<Option<usize>>, state: &SessionState) -> Result<Assigner> {
+        let schema = table.schema();
+        let checks = schema.checks.iter().map(|check| compile(check, schema, state)).collect::<Result<_>>()?;
+        Ok(Assigner { checks, ..Assigner::unchecked(table, sources)? })
+    }
+
+    /// For a table that has no CHECKs.
+    pub(crate) fn unchecked(table: &Arc<ColumnTable>, sources: Vec<Option<usize>>) -> Result<Assigner> {
         let schema = table.schema();
         if sources.len() != schema.columns.len() {
             return Err(Error::Sql(format!(
@@ -61,8 +68,7 @@ impl Assigner {
             )));
         }
         let defaults = vec![None; sources.len()];
-        let checks = schema.checks.iter().map(|check| compile(check, schema, state)).collect::<Result<_>>()?;
-        Ok(Assigner { table: Arc::clone(table), sources, defaults, checks })
+        Ok(Assigner { table: Arc::clone(table), sources, defaults, checks: Vec::new() })
     }
 
     /// Where the table's columns come from.

@@ -32,7 +32,7 @@ pub(super) fn checkpoint(session: &Session) -> Result<Outcome> {
 
 pub(super) fn vacuum(session: &Session) -> Result<Outcome> {
     check_no_transaction(session)?;
-    session.database.checkpoint()?;
+    session.database.vacuum()?;
     ok("VACUUM")
 }
 

@@ -33,11 +33,11 @@ pub(super) fn run(session: &Session, mut inner: ast::Statement, analyze: bool) -
         _ => return Err(Error::Sql("EXPLAIN wants a query, INSERT, UPDATE or DELETE".to_owned())),
     };
     let state = session.statement_state(seen, Notes::default());
-    let Planned { physical, state, .. } = session.plan(&state, inner)?;
+    let Planned { physical, context, .. } = session.plan(&state, inner)?;
     let mut lines = Vec::new();
     if analyze {
         let begun = Instant::now();
-        let query = Query::planned(Arc::clone(&physical), state.task_ctx(), session.running());
+        let query = Query::planned(Arc::clone(&physical), context, session.running());
         let mut rows = 0;
         for batch in query.stream()? {
             rows += batch?.num_rows();

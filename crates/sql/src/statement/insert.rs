@@ -3,7 +3,7 @@
 use super::assign::{Assigner, sources_by_name};
 use super::databases::{self, TABLE_NAME_PARTS};
 use super::names::{find, normal, parse_object_name, quoted};
-use super::values::{write_defaults, write_mixed_columns_as_text};
+use super::values::{constant_rows, write_defaults, write_mixed_columns_as_text};
 use super::{done, table_name};
 use crate::batches::Outcome;
 use crate::catalog::TableName;
@@ -36,6 +36,13 @@ pub(super) fn run(session: &Session, insert: &ast::Insert) -> Result<Outcome> {
     session.change(|transaction| {
         let notes = Notes::default();
         let table = Arc::clone(find(&transaction.catalog(), &name)?);
+        if let Some((rows, sources)) = constants(table.schema(), insert)? {
+            let assigner = Assigner::unchecked(&table, sources)?;
+            let mut change = transaction.change(&table, session.settings().threads)?;
+            change.insert(&assigner.assign(&rows)?)?;
+            transaction.put(change.finish()?)?;
+            return Ok(done("INSERT", Some(rows.num_rows() as u64), &notes));
+        }
         let state = session.statement_state(session.seen_by(transaction), notes.clone());
         let (planned, sources) = planned(session, &state, table.schema(), insert)?;
         let width = planned.physical.schema().fields().len();
@@ -53,6 +60,20 @@ pub(super) fn run(session: &Session, insert: &ast::Insert) -> Result<Outcome> {
         transaction.put(change.finish()?)?;
         Ok(done("INSERT", Some(rows), &notes))
     })
+}
+
+/// The rows of an INSERT of nothing but constants into a table without rules or order, and for each column of the table its
+/// place in them; `None` for all others. They need no plan: planning takes much longer than the insert.
+fn constants(schema: &TableSchema, insert: &ast::Insert) -> Result<Option<(RecordBatch, Vec<Option<usize>>)>> {
+    let given = given_columns(schema, &insert.columns)?;
+    let Some(source) = &insert.source else { return Ok(None) };
+    let is_plain = source.with.is_none() && source.order_by.is_none() && source.limit_clause.is_none();
+    let ast::SetExpr::Values(values) = source.body.as_ref() else { return Ok(None) };
+    if !is_plain || !schema.checks.is_empty() || !schema.order_by().is_empty() {
+        return Ok(None);
+    }
+    let Columns::Plain(sources) = source_columns(schema, &given) else { return Ok(None) };
+    Ok(constant_rows(values, given.len())?.map(|rows| (rows, sources)))
 }
 
 /// The query for the rows of an INSERT, and for each column of the table its place in what the query yields; NULL where
@@ -209,7 +230,7 @@ pub(super) fn pull(
 ) -> Result<()> {
     let running = session.running();
     let runtime = running.runtime()?;
-    let context = planned.state.task_ctx();
+    let context = planned.context;
     let (sender, mut receiver) = tokio::sync::mpsc::channel(2);
     let plan = planned.physical;
     let producer_running = running.clone();

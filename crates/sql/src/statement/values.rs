@@ -2,9 +2,12 @@
 
 use crate::parse::parse_expr;
 use crate::{Error, Result};
+use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, NullArray, RecordBatch, StringArray};
+use arrow::datatypes::{Field, Schema};
 use datafusion::sql::sqlparser::ast::{self, VisitMut};
 use sinter_column::{ColumnSchema, TableSchema};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// The word DEFAULT in the place of a value.
 pub(super) fn is_default(expr: &ast::Expr) -> bool {
@@ -81,6 +84,93 @@ pub(super) fn write_mixed_columns_as_text(values: &mut ast::Values) {
                 *cell = ast::Expr::value(ast::Value::SingleQuotedString(text));
             }
         }
+    }
+}
+
+/// The rows of VALUES where each column holds constants of one kind that need no evaluation, each of `width` columns.
+pub(super) fn constant_rows(values: &ast::Values, width: usize) -> Result<Option<RecordBatch>> {
+    if width == 0 || values.rows.iter().any(|row| row.content.len() != width) {
+        return Ok(None);
+    }
+    let columns = (0..width).map(|column| constant_column(values.rows.iter().map(|row| &row.content[column])));
+    let Some(columns) = columns.collect::<Option<Vec<ArrayRef>>>() else { return Ok(None) };
+    let fields = columns.iter().enumerate();
+    let fields = fields.map(|(index, column)| Field::new(format!("c{index}"), column.data_type().clone(), true));
+    Ok(Some(RecordBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), columns)?))
+}
+
+/// Constants of one kind, of the type that planning them would give.
+fn constant_column<'a>(cells: impl Iterator<Item = &'a ast::Expr> + Clone) -> Option<ArrayRef> {
+    let mut known = cells.clone().map(literal).filter(|cell| !matches!(cell, Some(Literal::Null)));
+    Some(match known.next() {
+        None => Arc::new(NullArray::new(cells.count())),
+        Some(first) => match first? {
+            Literal::Null => return None,
+            Literal::Int(_) => Arc::new(column::<Int64Array, _>(cells, |cell| match cell {
+                Literal::Int(value) => Some(value),
+                _ => None,
+            })?),
+            Literal::Double(_) => Arc::new(column::<Float64Array, _>(cells, |cell| match cell {
+                Literal::Double(value) => Some(value),
+                _ => None,
+            })?),
+            Literal::Boolean(_) => Arc::new(column::<BooleanArray, _>(cells, |cell| match cell {
+                Literal::Boolean(value) => Some(value),
+                _ => None,
+            })?),
+            Literal::Text(_) => Arc::new(column::<StringArray, _>(cells, |cell| match cell {
+                Literal::Text(value) => Some(value),
+                _ => None,
+            })?),
+        },
+    })
+}
+
+/// All cells as values of one kind; `None` where one is of another.
+fn column<'a, A: FromIterator<Option<T>>, T>(
+    cells: impl Iterator<Item = &'a ast::Expr>,
+    of_kind: impl Fn(Literal<'a>) -> Option<T>,
+) -> Option<A> {
+    let values = cells.map(|cell| match literal(cell)? {
+        Literal::Null => Some(None),
+        other => of_kind(other).map(Some),
+    });
+    values.collect()
+}
+
+/// A constant that stands for itself.
+enum Literal<'a> {
+    Null,
+    Int(i64),
+    Double(f64),
+    Boolean(bool),
+    Text(&'a str),
+}
+
+fn literal(expr: &ast::Expr) -> Option<Literal<'_>> {
+    match expr {
+        ast::Expr::Value(value) => match &value.value {
+            ast::Value::Null => Some(Literal::Null),
+            ast::Value::Boolean(value) => Some(Literal::Boolean(*value)),
+            ast::Value::Number(digits, false) => digits.parse().ok().map(Literal::Int),
+            ast::Value::SingleQuotedString(text) => Some(Literal::Text(text)),
+            _ => None,
+        },
+        ast::Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr } => match literal(expr)? {
+            Literal::Int(value) => value.checked_neg().map(Literal::Int),
+            _ => None,
+        },
+        // As numbers with an exponent and floating parameters are written.
+        ast::Expr::Cast {
+            kind: ast::CastKind::Cast,
+            data_type: ast::DataType::Double(_) | ast::DataType::DoublePrecision,
+            expr,
+            ..
+        } => match literal(expr)? {
+            Literal::Text(digits) => digits.parse().ok().map(Literal::Double),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -87,6 +87,14 @@ impl PageMap {
         }
     }
 
+    /// Gives up the places of nodes that reach behind the unit `end`, and of those above them: [`PageMap::store`] finds
+    /// new ones. They are added to `retired`.
+    pub(crate) fn forget_nodes_behind(&mut self, end: u64, retired: &mut Vec<Extent>) {
+        if let Some(root) = &mut self.root {
+            root.forget_behind(end, retired);
+        }
+    }
+
     /// Writes the nodes that are not on disk as they are, children first, and returns the root's entry
     /// ([`PageEntry::ABSENT`] for an empty map).
     pub(crate) fn store(&mut self, write: &mut dyn FnMut(&[u8; NODE_BYTES]) -> Result<PageEntry>) -> Result<PageEntry> {

@@ -94,6 +94,20 @@ impl Child {
         }
     }
 
+    pub(super) fn forget_behind(&mut self, end: u64, retired: &mut Vec<Extent>) {
+        let mut is_behind = false;
+        self.for_each_stored_node(&mut |stored| is_behind |= stored.extent().end() > end);
+        if !is_behind {
+            return;
+        }
+        retired.extend(self.stored.take().map(|stored| stored.extent()));
+        if let Node::Inner(_) = *self.node
+            && let Node::Inner(children) = Arc::make_mut(&mut self.node)
+        {
+            children.iter_mut().flatten().for_each(|child| child.forget_behind(end, retired));
+        }
+    }
+
     pub(super) fn store(&mut self, write: &mut dyn FnMut(&[u8; NODE_BYTES]) -> Result<PageEntry>) -> Result<PageEntry> {
         if let Some(stored) = self.stored {
             return Ok(stored);

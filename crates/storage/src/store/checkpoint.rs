@@ -15,6 +15,8 @@
 //!    one still stands with everything it names.
 //! 6. *Publish.* The new map becomes the live one, and what happened to the live one since the cut is done again on it;
 //!    places that only the overwritten header and the logs before its successor named return; those logs are removed.
+//! 7. *Cut.* Where so much has become free at the file's end that it would not grow back at once, it is given back. All
+//!    that either header copy and its logs name lies before that, so whether the cut survives a crash matters to nobody.
 //!
 //! One checkpoint at a time: the next one waits in step 1. One that is given up half way, before step 5, leaves the
 //! places that it took free, the pages that it kept as they were, and the logs as they are.
@@ -165,6 +167,7 @@ impl<'a> Checkpoint<'a> {
         let fallback = writer.header.checkpoint;
         self.publish(&mut store.journal(), header);
         store.remove_logs_before(fallback);
+        store.cut_where_due();
         Ok(())
     }
 
@@ -297,6 +300,7 @@ impl Store {
 
     /// Waits until no checkpoint is under way, and keeps others from beginning one.
     pub(super) fn checkpoint_turn(&self) -> MutexGuard<'_, ()> {
+        let _next = self.checkpoint_next.lock().unwrap_or_else(PoisonError::into_inner);
         self.checkpoint_turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -317,12 +321,7 @@ impl Store {
             written.push(extent);
             Ok(PageEntry::new(extent.place, PageKind::MAP_NODE, UNIT_BYTES as u32, crc32c::crc32c(node)))
         })?;
-        // Before the sync, so that the file is as long as the header says once that is done. Commits may name pages
-        // behind that end; what they name is synced before.
-        let (next_page, used_end) = {
-            let table = self.pages();
-            (table.next_page, table.space.used_end())
-        };
+        let next_page = self.pages().next_page;
         self.sync_data()?;
         let header = Header {
             checkpoint: writer.number,
@@ -330,10 +329,9 @@ impl Store {
             commit: writer.commit,
             next_page,
             catalog_root: Some(root),
-            file_units: match purpose {
-                Purpose::GoOn => used_end,
-                Purpose::Close => end_of(&writer.map),
-            },
+            // No more than what it names: the file may be cut there while this is a header that counts. Commits may name
+            // pages behind that end; what they name is synced before.
+            file_units: end_of(&writer.map),
             map_root,
             map_depth: writer.map.depth(),
             is_closed: purpose == Purpose::Close,
@@ -345,6 +343,7 @@ impl Store {
 
     fn publish_under(&self, journal: &mut Journal, header: Header, writer: CheckpointWriter<'_>) {
         let fallback = writer.header.checkpoint;
+        let named_end = header.file_units.max(writer.header.file_units);
         journal.header = header;
         journal.header_copy = older_copy(writer.header_copy);
         journal.older_logs = journal.older_logs.split_off(&fallback);
@@ -352,6 +351,7 @@ impl Store {
         let mut table = self.pages_mut();
         let since = table.since_cut.take().unwrap_or_default();
         table.map = writer.map;
+        table.named_end = named_end;
         table.is_changed = false;
         for extent in writer.given_up {
             table.space.retire(extent, writer.before_cut);
@@ -393,7 +393,7 @@ pub(super) fn older_copy(newest: usize) -> usize {
     (newest + 1) % COPIES
 }
 
-/// The unit after the last that the map names: what the file is cut to at the close.
+/// The unit after the last that the map names.
 pub(super) fn end_of(map: &PageMap) -> u64 {
     let mut end = COPIES as u64;
     map.for_each_page(&mut |_, entry| end = end.max(entry.extent().end()));

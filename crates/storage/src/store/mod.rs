@@ -11,12 +11,15 @@
 //! | `group_sync` | one sync for all who wait |
 //! | `journal` | log and header, as commits and checkpoints share them |
 //! | `commit`, `checkpoint`, `close` | the three ways to become durable |
+//! | `cut` | free units at the file's end go back to the operating system |
+//! | `vacuum` | pages move down, so that the end becomes free |
 //! | `stats`, `check` | looking without touching |
 
 mod check;
 mod checkpoint;
 mod close;
 mod commit;
+mod cut;
 mod group_sync;
 mod handle;
 mod journal;
@@ -26,6 +29,7 @@ mod pages;
 mod protect;
 mod recover;
 mod stats;
+mod vacuum;
 
 pub use checkpoint::{Checkpoint, CheckpointWriter, PreparedCheckpoint};
 pub use handle::PageHandle;
@@ -77,8 +81,10 @@ pub struct Store {
     journal: Mutex<Journal>,
     /// The header copy that the open passed over, if it did, and what is to be written in its place before all else.
     rejected_header: Mutex<Option<(usize, Header)>>,
-    /// Held by the one checkpoint that there is at a time.
+    /// Held by the one checkpoint that there is at a time, or by a vacuum that moves pages.
     checkpoint_turn: Mutex<()>,
+    /// Held by the one who is next to have the turn: so whoever takes it again and again lets others come between.
+    checkpoint_next: Mutex<()>,
     /// The last commit, readable without the journal's lock; written under it.
     last_commit: AtomicU64,
     /// The last commit that is durable in the logs.

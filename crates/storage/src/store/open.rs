@@ -44,8 +44,10 @@ impl Store {
         }
         let candidates = usable_headers(&*data, path, &mut notes)?;
         let whole_copies = candidates.len();
+        let named_end = candidates.iter().map(|(_, header)| header.file_units).max();
         let (recovered, rejected) = recover_from_any(&fs, &data, path, candidates, options.read_only, &mut notes)?;
-        let Recovered { header, header_copy, table, logs, next_log, commit, older_logs } = recovered;
+        let Recovered { header, header_copy, mut table, logs, next_log, commit, older_logs } = recovered;
+        table.named_end = table.named_end.max(named_end.unwrap_or(0));
         let root = header.catalog_root;
         let rejected_header = Some((older_copy(header_copy), header.clone()));
         let checkpoint = header.checkpoint;
@@ -122,6 +124,7 @@ impl Store {
             journal: Mutex::new(journal),
             rejected_header: Mutex::new(None),
             checkpoint_turn: Mutex::new(()),
+            checkpoint_next: Mutex::new(()),
             last_commit: AtomicU64::new(0),
             log_sync: GroupSync::new(0),
             // As if something were not durable: what a process before this one wrote.
@@ -144,6 +147,7 @@ impl PageTable {
             fresh: HashMap::new(),
             space: Space::new(COPIES as u64, file_units),
             next_page: PageId(header.next_page.0.max(1)),
+            named_end: header.file_units,
             epoch: header.log,
             since_cut: None,
             is_changed: false,

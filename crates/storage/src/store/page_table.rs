@@ -19,6 +19,8 @@ pub(super) struct PageTable {
     pub(super) fresh: HashMap<PageId, Fresh>,
     pub(super) space: Space,
     pub(super) next_page: PageId,
+    /// The file is at least this long according to a header copy: it is not cut below.
+    pub(super) named_end: u64,
     /// The newest cut. What is given up now may be named by its checkpoint or log, or older ones.
     pub(super) epoch: CheckpointNumber,
     /// What happened to the map since the cut of the checkpoint under way.

@@ -73,6 +73,14 @@ impl Store {
         Ok(whole)
     }
 
+    /// A page with its header, checked, to be copied: from the pool if it is there, else past it.
+    pub(super) fn whole_page(&self, page: PageId, entry: PageEntry) -> Result<Pinned> {
+        match self.pool.get(page, entry) {
+            Some(whole) => Ok(whole),
+            None => read_page(&*self.data, &self.path, page, entry),
+        }
+    }
+
     /// What the page holds.
     ///
     /// # Errors
@@ -128,6 +136,12 @@ impl Store {
     /// Writes bytes to a free place, which is released again if that fails.
     pub(crate) fn write_to_free_place(&self, parts: &[&[u8]], bytes: usize) -> Result<Extent> {
         let extent = self.allocate(units_for(bytes as u64))?;
+        self.write_to(extent, parts, bytes)?;
+        Ok(extent)
+    }
+
+    /// Writes bytes to a place that was allocated, and is released again if that fails.
+    pub(super) fn write_to(&self, extent: Extent, parts: &[&[u8]], bytes: usize) -> Result<()> {
         // On disk the last unit is filled up with zeros, so that the file depends on nothing but its contents.
         let padding = match self.mode {
             Mode::Memory => &[],
@@ -141,7 +155,7 @@ impl Store {
             self.pages_mut().release(extent, &*self.data);
             return Err(failed(&self.path, "writing a page")(error));
         }
-        Ok(extent)
+        Ok(())
     }
 
     /// Takes free units, and lets the file grow where there are none.
@@ -152,7 +166,7 @@ impl Store {
             return Ok(extent);
         }
         let end = pages.space.end();
-        let step = (end / GROWTH_DIVISOR).clamp(GROWTH_UNITS_MIN, GROWTH_UNITS_MAX).max(units);
+        let step = growth_units(end).max(units);
         self.data.set_length((end + step) * UNIT_BYTES as u64).map_err(failed(&self.path, "letting the file grow"))?;
         // Counts as a write: a checkpoint's header may say how long the file is only once that is durable.
         self.data_writes.fetch_add(1, Ordering::AcqRel);
@@ -162,6 +176,11 @@ impl Store {
             .allocate(units)
             .ok_or_else(|| Error::DiskFull { path: self.path.clone(), during: "letting the file grow" })
     }
+}
+
+/// By how many units a file of this length grows.
+pub(super) fn growth_units(end: u64) -> u64 {
+    (end / GROWTH_DIVISOR).clamp(GROWTH_UNITS_MIN, GROWTH_UNITS_MAX)
 }
 
 /// Reads a page, header included, and checks that it is the one that its map entry describes.

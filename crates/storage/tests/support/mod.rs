@@ -243,6 +243,18 @@ impl Workload {
         })
     }
 
+    /// The same, with a vacuum now and then.
+    pub(crate) fn run_with_vacuums(&mut self, store: &Store, steps: usize) -> Result<()> {
+        (0..steps).try_for_each(|_| match self.random.random_range(0..12) {
+            0 => self.vacuum(store),
+            _ => self.run(store, 1),
+        })
+    }
+
+    pub(crate) fn vacuum(&mut self, store: &Store) -> Result<()> {
+        store.vacuum(|| self.checkpoint(store))
+    }
+
     /// A step of those that may be taken while a checkpoint is under way.
     fn step(&mut self, store: &Store) -> Result<()> {
         match self.random.random_range(0..90) {
@@ -271,7 +283,6 @@ impl Workload {
 
     /// A few changes of slots, pages put on the shelf and taken off, as one commit.
     fn commit(&mut self, store: &Store) -> Result<()> {
-        let mut after = self.shelf().clone();
         let mut records = Vec::new();
         for _ in 0..self.random.random_range(1..6) {
             let (slot, value_bytes) = (self.random.random_range(0..40), self.random.random_range(0..2000));
@@ -291,22 +302,54 @@ impl Workload {
                 pages.push(page);
             }
         }
-        if let Some(&page) = after.pages.keys().next().filter(|_| self.random.random_bool(0.5)) {
+        let first = self.shelf().pages.keys().next().copied();
+        if let Some(page) = first.filter(|_| self.random.random_bool(0.5)) {
             records.push(record(RecordTag::CATALOG_DROP, page.0, Vec::new()));
         }
-        let mut free = Vec::new();
+        self.append(store, &records, &pages)?;
+        // Else a later commit makes it durable, or none.
+        if self.is_careful || self.random.random_bool(0.6) {
+            self.make_durable(store)?;
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, store: &Store, records: &[Record], pages: &[PageId]) -> Result<()> {
+        let (mut after, mut free) = (self.shelf().clone(), Vec::new());
         records.iter().for_each(|record| after.apply(record, &mut free));
         self.in_doubt = Some(after.clone());
-        self.commit = store.append(&records, &pages)?;
+        self.commit = store.append(records, pages)?;
         self.in_doubt = None;
         self.states.push(after);
         free.into_iter().for_each(|page| store.free(page));
-        // Else a later commit makes it durable, or none.
-        if self.is_careful || self.random.random_bool(0.6) {
-            store.make_durable(self.commit)?;
-            self.acknowledged = self.states.len() - 1;
-        }
         Ok(())
+    }
+
+    fn make_durable(&mut self, store: &Store) -> Result<()> {
+        store.make_durable(self.commit)?;
+        self.acknowledged = self.states.len() - 1;
+        Ok(())
+    }
+
+    /// Puts so many new pages on the shelf, in one durable commit. Returns them.
+    pub(crate) fn attach(&mut self, store: &Store, page_count: usize) -> Result<Vec<PageId>> {
+        let (mut records, mut pages) = (Vec::new(), Vec::new());
+        for _ in 0..page_count {
+            let seed = self.random.next_u64();
+            let page = store.write_page(PageKind::CHUNK, &payload(seed))?;
+            records.push(record(RecordTag::ROW_GROUPS_ATTACHED, page.0, seed.to_le_bytes().to_vec()));
+            pages.push(page);
+        }
+        self.append(store, &records, &pages)?;
+        self.make_durable(store)?;
+        Ok(pages)
+    }
+
+    /// Takes these pages off the shelf, in one durable commit.
+    pub(crate) fn drop_pages(&mut self, store: &Store, pages: &[PageId]) -> Result<()> {
+        let drop_page = |page: &PageId| record(RecordTag::CATALOG_DROP, page.0, Vec::new());
+        self.append(store, &pages.iter().map(drop_page).collect::<Vec<_>>(), &[])?;
+        self.make_durable(store)
     }
 
     /// A checkpoint step by step: others write, commit and free before its cut, after it, and while it is written; some
@@ -438,6 +481,30 @@ pub(crate) fn found(fs: &CrashingFileSystem) -> Result<(Shelf, Vec<String>), Err
     let shelf = Shelf::recover(&store, recovery)?;
     shelf.check_pages(&store).map_err(Error::caller)?;
     Ok((shelf, notes))
+}
+
+/// How many header copies are whole.
+pub(crate) fn whole_header_copies(fs: &CrashingFileSystem) -> usize {
+    let bytes = fs.bytes(Path::new(PATH));
+    let copies = bytes.chunks(4096).take(2);
+    copies.filter(|copy| copy.len() == 4096 && copy[4092..] == crc32c::crc32c(&copy[..4092]).to_le_bytes()).count()
+}
+
+/// Checks that the disk leads to a state that was promised; and where both header copies are whole, that each does.
+pub(crate) fn check_either_header(fs: &CrashingFileSystem, workload: &Workload, context: &str) {
+    let check = |fs: &CrashingFileSystem, context: &str| {
+        let (shelf, _) = found(fs).unwrap_or_else(|error| panic!("{context}: {error}"));
+        assert!(workload.allows(&shelf), "{context}: another state");
+    };
+    check(&fs.copy(), context);
+    for copy_at in [0, 4096] {
+        if whole_header_copies(fs) == 2 {
+            let (rotten, mut bytes) = (fs.copy(), fs.bytes(Path::new(PATH)));
+            bytes[copy_at + 100] ^= 1;
+            rotten.put(Path::new(PATH), bytes);
+            check(&rotten, &format!("{context}, header copy at {copy_at} rotten"));
+        }
+    }
 }
 
 /// The only log there is, or the newest.

@@ -1,0 +1,199 @@
+//! Making the file as small as what is in it.
+//!
+//! Only what is free at the file's end can be given back. So pages that lie behind the place at which the file would end,
+//! were nothing free, are copied into free places before it. The page map gives a page its place; nobody who names a page
+//! notices.
+//!
+//! A move is a copy, a sync, and then a new entry in the map: what the map names is durable, so a log may name it there. The
+//! old place is retired, like that of a page that was freed: as long as a header copy or a log may name it, it stays as it
+//! is, and a crash before the next checkpoint finds the page there. It returns with the second checkpoint from then on.
+//! Readers who come late to the old place find that the page is elsewhere.
+//!
+//! Fresh pages stay where they are: they are given away soon, by a commit or for good. Nodes of the map are not copied; those
+//! behind the end are written anew by the next checkpoint.
+
+use std::cmp::Reverse;
+
+use super::{Mode, Store};
+use crate::error::{Error, Result};
+use crate::ids::{PageId, UNIT_BYTES, units_for};
+use crate::map::PageEntry;
+
+/// A vacuum that nobody asked for is worth it from here on...
+const DUE_BYTES_MIN: u64 = 16 << 20;
+/// ... if it is this part of the file, too.
+const DUE_DIVISOR: u64 = 4;
+
+/// Pages are copied in batches of about so many bytes, with a sync each. A checkpoint waits no longer than for one.
+const BATCH_BYTES: u64 = 16 << 20;
+/// The same for small pages: their entries change under one lock.
+const BATCH_PAGES: usize = 1024;
+
+/// After so many rounds, others write as fast as pages are moved.
+const ROUNDS_MAX: usize = 8;
+
+/// Which free places a page may move to.
+#[derive(Debug, Clone, Copy)]
+enum Below {
+    /// Those before the place at which the file is to end.
+    End(u64),
+    /// Any before the page's own. The first page that finds none is the last: the file cannot be cut before it.
+    Itself,
+}
+
+impl Store {
+    /// Whether so much of the file is unused that a [`Store::vacuum`] is worth it without being asked for: more than a
+    /// quarter, and more than 16 MiB. `dead_bytes` of pages that are there hold nothing that anybody wants, and would be
+    /// freed before. Cheap enough to ask after every commit.
+    pub fn is_vacuum_due(&self, dead_bytes: u64) -> bool {
+        let table = self.pages();
+        let unused_units = table.space.free_units() + table.space.retired_units() + dead_bytes / UNIT_BYTES as u64;
+        let is_much = unused_units * UNIT_BYTES as u64 > DUE_BYTES_MIN;
+        is_much && unused_units > table.space.end() / DUE_DIVISOR && self.mode == Mode::Durable
+    }
+
+    /// Makes the file as small as the pages in it, as far as they fit into the gaps between them. Others read, write and
+    /// commit meanwhile, and make checkpoints, which wait for a batch of pages at most.
+    ///
+    /// `checkpoint` makes a checkpoint, in whatever way the rooms above do it; it is called at first, and as often as
+    /// needed: what was moved leaves its old place free after two. Its error ends the vacuum. In memory there is nothing
+    /// to do, and it is not called.
+    ///
+    /// # Errors
+    /// Those of `checkpoint`; [`Error::DamagedPage`], [`Error::DiskFull`], [`Error::Io`]: what was moved until then stays
+    /// moved, all else stays where it was, and the store goes on. After a failed sync it is poisoned.
+    pub fn vacuum<E: From<Error>>(&self, mut checkpoint: impl FnMut() -> Result<(), E>) -> Result<(), E> {
+        self.check_writable()?;
+        if self.mode == Mode::Memory {
+            return Ok(());
+        }
+        checkpoint()?;
+        let mut rounds_idle = 0;
+        for _ in 0..ROUNDS_MAX {
+            rounds_idle = if self.move_down(rounds_idle > 0)? { 0 } else { rounds_idle + 1 };
+            {
+                let _turn = self.checkpoint_turn();
+                self.check_writable()?;
+                self.cut_free_end()?;
+            }
+            // By now two checkpoints have been written since the last move: what it left is free, and nothing fits there.
+            if rounds_idle == 2 {
+                break;
+            }
+            checkpoint()?;
+        }
+        Ok(())
+    }
+
+    /// Moves what lies behind the place at which the file would end, were nothing free. Returns whether there was
+    /// something. If nothing fits and this is the `last_try`, a little further down is better than nothing.
+    fn move_down(&self, last_try: bool) -> Result<bool> {
+        let (map, end) = {
+            let table = self.pages();
+            let unused_units = table.space.free_units() + table.space.retired_units();
+            (table.map.clone(), table.space.end() - unused_units)
+        };
+        let mut behind = Vec::new();
+        map.for_each_page(&mut |page, entry| {
+            if entry.extent().end() > end {
+                behind.push((page, entry));
+            }
+        });
+        drop(map);
+        // The largest first: the small ones find a place last, too.
+        behind.sort_by_key(|(_, entry)| Reverse((entry.extent().units, entry.extent().place)));
+        let mut has_moved = self.move_pages(&behind, Below::End(end))?;
+        has_moved |= self.move_nodes(end)?;
+        if !has_moved && last_try {
+            behind.sort_by_key(|(_, entry)| Reverse(entry.extent().place));
+            has_moved = self.move_pages(&behind, Below::Itself)?;
+        }
+        Ok(has_moved)
+    }
+
+    fn move_pages(&self, pages: &[(PageId, PageEntry)], below: Below) -> Result<bool> {
+        let (mut rest, mut has_moved) = (pages, false);
+        while !rest.is_empty() {
+            has_moved |= self.move_batch(&mut rest, below)?;
+        }
+        Ok(has_moved)
+    }
+
+    /// Moves some of the first pages of `rest`, and takes them from it.
+    fn move_batch(&self, rest: &mut &[(PageId, PageEntry)], below: Below) -> Result<bool> {
+        // No checkpoint writes a page, or its map, while the page moves.
+        let _turn = self.checkpoint_turn();
+        self.check_writable()?;
+        self.overwrite_rejected_header()?;
+        let (mut moves, mut bytes) = (Vec::new(), 0);
+        let mut copied = Ok(());
+        while let Some((&(page, from), others)) = rest.split_first()
+            && bytes < BATCH_BYTES
+            && moves.len() < BATCH_PAGES
+        {
+            *rest = others;
+            match (self.copy_down(page, from, below), below) {
+                (Ok(Some(to)), _) => {
+                    moves.push((page, from, to));
+                    bytes += u64::from(from.bytes);
+                }
+                (Ok(None), Below::End(_)) => {}
+                (Ok(None), Below::Itself) => *rest = &[],
+                (Err(error), _) => {
+                    copied = Err(error);
+                    break;
+                }
+            }
+        }
+        let copied = copied.and_then(|()| self.sync_data());
+        let mut has_moved = false;
+        let mut table = self.pages_mut();
+        for (page, from, to) in moves {
+            // It may have been freed meanwhile.
+            if copied.is_ok() && table.map.get(page) == Some(from) {
+                table.replace(page, to, &*self.data);
+                self.pool.moved(page, from, to);
+                has_moved = true;
+            } else {
+                table.release(to.extent(), &*self.data);
+            }
+        }
+        copied.map(|()| has_moved)
+    }
+
+    /// Copies a page to a free place; nobody knows it there yet. `None` if there is no such place, or no such page any
+    /// more.
+    fn copy_down(&self, page: PageId, from: PageEntry, below: Below) -> Result<Option<PageEntry>> {
+        let end = match below {
+            Below::End(end) => end,
+            Below::Itself => from.extent().place,
+        };
+        let extent = {
+            let mut table = self.pages_mut();
+            let is_there = table.map.get(page) == Some(from);
+            let units = units_for(u64::from(from.bytes));
+            is_there.then(|| table.space.allocate_below(units, end)).flatten()
+        };
+        let Some(extent) = extent else { return Ok(None) };
+        let whole = self.whole_page(page, from).inspect_err(|_| self.pages_mut().release(extent, &*self.data))?;
+        self.write_to(extent, &[&whole], whole.len())?;
+        Ok(Some(PageEntry::new(extent.place, from.kind(), from.bytes, from.checksum)))
+    }
+
+    /// Lets the next checkpoint write the nodes anew that lie behind `end`, if there is room for them before it.
+    fn move_nodes(&self, end: u64) -> Result<bool> {
+        let _turn = self.checkpoint_turn();
+        self.check_writable()?;
+        let mut table = self.pages_mut();
+        let mut nodes_behind = 0;
+        table.map.for_each_stored_node(&mut |entry| nodes_behind += u64::from(entry.extent().end() > end));
+        if nodes_behind == 0 || table.space.free_units_below(end) < nodes_behind {
+            return Ok(false);
+        }
+        let mut given_up = Vec::new();
+        table.map.forget_nodes_behind(end, &mut given_up);
+        table.give_up(&given_up, &*self.data);
+        table.is_changed = true;
+        Ok(true)
+    }
+}
