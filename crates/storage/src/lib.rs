@@ -52,6 +52,7 @@ mod pool;
 mod record;
 mod space;
 mod store;
+mod sync;
 pub mod testing;
 mod timeline;
 

@@ -4,12 +4,11 @@
 //! letting go of it would free nothing. Thread-safe; reading happens outside of the lock, so two threads may read the
 //! same page at once, and one of the copies is dropped.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use crate::ids::PageId;
 use crate::map::PageEntry;
 use crate::pin::Pinned;
+use crate::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
 
 /// The pages in memory. Invariant: `bytes` is the sum over all slots; `slot_of` names each filled slot once.
 #[derive(Debug)]

@@ -15,12 +15,12 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::ids::{CommitNumber, PageId};
 use crate::record::Record;
 use crate::store::{CheckpointWriter, Store};
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What a commit is made of.
 #[derive(Debug)]

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::{File, FileSystem, LockGuard, LockKind, LockOutcome, OpenMode};
 use crate::pin::Pinned;
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Files that live as long as this value or a handle does. Thread-safe.
 #[derive(Debug, Default)]
@@ -146,11 +146,11 @@ impl Body {
 }
 
 impl HeapFile {
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, Body> {
+    fn read(&self) -> RwLockReadGuard<'_, Body> {
         self.body.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Body> {
+    fn write(&self) -> RwLockWriteGuard<'_, Body> {
         self.body.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -21,8 +21,6 @@
 //! One checkpoint at a time: the next one waits in step 1. One that is given up half way, before step 5, leaves the
 //! places that it took free, the pages that it kept as they were, and the logs as they are.
 
-use std::sync::{MutexGuard, PoisonError};
-
 use super::journal::Journal;
 use super::page_table::SinceCut;
 use super::{Mode, Store};
@@ -33,6 +31,7 @@ use crate::log::LogWriter;
 use crate::map::{PageEntry, PageMap};
 use crate::options::Synchronous;
 use crate::page_kind::PageKind;
+use crate::sync::{MutexGuard, PoisonError};
 
 /// How a checkpoint ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,14 +1,13 @@
 //! Closing: a last checkpoint, and then the database is one file.
 
-use std::sync::atomic::Ordering;
-use std::sync::{MutexGuard, PoisonError};
-
 use super::checkpoint::{Checkpoint, CheckpointWriter, older_copy};
 use super::journal::Journal;
 use super::{Mode, Store};
 use crate::error::{Result, failed};
 use crate::ids::{CheckpointNumber, PageId, UNIT_BYTES};
 use crate::options::Synchronous;
+use crate::sync::atomic::Ordering;
+use crate::sync::{MutexGuard, PoisonError};
 
 impl Store {
     /// Writes a last checkpoint, if anything changed since the one before, removes the logs, cuts the file to what is

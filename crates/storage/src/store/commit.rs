@@ -7,8 +7,6 @@
 //! 3. The log is *synced*, with no lock held that an append needs: one sync makes everything durable that was appended
 //!    before it began, and serves all who wait for that ([`GroupSync`](super::group_sync::GroupSync)).
 
-use std::sync::atomic::Ordering;
-
 use super::journal::Journal;
 use super::{Mode, Store};
 use crate::error::{Error, Result, failed};
@@ -17,6 +15,7 @@ use crate::ids::{CommitNumber, ObjectId, PageId};
 use crate::log::{self, AppendError, COMMIT_BYTES_MAX, PageReference, RecordRef};
 use crate::options::{NORMAL_SYNC_EVERY, Synchronous};
 use crate::record::{Record, RecordTag};
+use crate::sync::atomic::Ordering;
 
 impl Store {
     /// Makes `records` durable under one number, whole or not at all, and with them the `pages` that they name, written

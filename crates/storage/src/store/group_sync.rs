@@ -7,10 +7,10 @@
 //! It also sees to it that a file is synced by one thread at a time. An operating system reports a failed write-back to
 //! one of the syncs of a file; another one beside it would be told that all is well.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
+use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// How far something is durable, in numbers that grow: commits, or writes to the data file. Thread-safe; no lock is held
 /// while a sync runs.

@@ -1,9 +1,8 @@
 //! Pages that live as long as somebody holds on to them.
 
-use std::sync::{Arc, PoisonError, Weak};
-
 use super::Store;
 use crate::ids::PageId;
+use crate::sync::{Arc, PoisonError, Weak};
 
 /// A hold on a page: the last one to be dropped frees it.
 ///

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 
 use uuid::Uuid;
 
@@ -13,6 +12,7 @@ use crate::header::{COPIES, Header};
 use crate::ids::{CheckpointNumber, CommitNumber, UNIT_BYTES};
 use crate::log::{self, LogFile, LogHeader, LogWriter};
 use crate::options::Synchronous;
+use crate::sync::atomic::Ordering;
 
 /// Guarded by the store's `journal` lock, which puts commits in order.
 #[derive(Debug)]

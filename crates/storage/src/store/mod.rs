@@ -40,8 +40,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 use crate::fs::{File, FileSystem, LockGuard};
@@ -49,6 +48,8 @@ use crate::header::Header;
 use crate::ids::{CommitNumber, PageId};
 use crate::options::Synchronous;
 use crate::pool::Pool;
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 use group_sync::GroupSync;
 use journal::Journal;
 use page_table::PageTable;

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::OnceLock;
 
 use uuid::Uuid;
 
@@ -21,6 +20,8 @@ use crate::map::PageMap;
 use crate::options::Options;
 use crate::pool::Pool;
 use crate::space::Space;
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
+use crate::sync::{Arc, Mutex, PoisonError, RwLock};
 
 impl Store {
     /// Opens a database, or creates it where there is none (unless read-only), and brings it to its last commit.

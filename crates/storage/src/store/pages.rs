@@ -3,7 +3,6 @@
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 
 use super::page_table::Fresh;
 use super::{Mode, Store};
@@ -14,6 +13,7 @@ use crate::map::{NODE_BYTES, PageEntry};
 use crate::page;
 use crate::page_kind::PageKind;
 use crate::pin::Pinned;
+use crate::sync::atomic::Ordering;
 
 /// A file grows by an eighth of its length, so that growing is rare and the file is not much too large...
 const GROWTH_DIVISOR: u64 = 8;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::call::Call;
 use super::disk::{Change, Disk, NameChange};
 use super::random::Random;
 use crate::fs::{File, FileSystem, LockKind, LockOutcome, OpenMode};
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What happens at a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::call::Call;
 use super::crashing::CrashingFileSystem;
@@ -14,6 +13,7 @@ use super::fault_plan::{DiskFault, Injection, Plan, Trigger};
 use super::random::Random;
 use crate::fs::{File, FileSystem, LockKind, LockOutcome, OpenMode};
 use crate::pin::Pinned;
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Passes every call on to another file system, but for those that are planned to go wrong. Thread-safe; clones are the
 /// same file system. The same calls in the same order meet the same faults.

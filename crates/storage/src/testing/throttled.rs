@@ -4,11 +4,11 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::fs::{File, FileSystem, LockKind, LockOutcome, OpenMode};
 use crate::pin::Pinned;
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a disk that stood idle makes up for at once. Sleeping ends a little late each time; with this much in the bucket,
 /// a disk that is always busy still moves its bytes per second.
