@@ -1,0 +1,100 @@
+//! Any calls of a store, of several threads, in any order: each of them comes to an end.
+//!
+//! What they find out is for other tests; here a cycle of locks, or a notification that nobody sends, shows as a
+//! deadlock.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use shuttle::rand::{Rng, thread_rng};
+use shuttle::thread;
+use sinter_storage::testing::CrashingFileSystem;
+use sinter_storage::{Error, ObjectId, Options, PageHandle, PageKind, Record, RecordTag, Result, Store, UNIT_BYTES};
+
+use crate::commits::{PATH, contents, open};
+use crate::explore::explore;
+
+fn record() -> Record {
+    Record { tag: RecordTag::ROWS_INSERTED, object: ObjectId(1), payload: vec![7; 40] }
+}
+
+/// One call, or a few that belong together.
+fn call(store: &Arc<Store>, pages: &mut Vec<Arc<PageHandle>>) -> Result<()> {
+    match thread_rng().gen_range(0..18) {
+        0..4 => {
+            pages.push(store.handle(store.write_page(PageKind::CHUNK, &contents(0, 1))?));
+        }
+        4..7 => {
+            let page = store.handle(store.write_page(PageKind::CHUNK, &contents(0, 2))?);
+            store.commit(&[record()], &[page.page()])?;
+            pages.push(page);
+        }
+        7 => drop(store.append(&[record()], &[])?),
+        8 => drop(pages.pop()),
+        9..11 => {
+            for page in pages {
+                store.pin(page.page())?;
+            }
+        }
+        11..13 => store.checkpoint(|out| {
+            pages.iter().try_for_each(|page| out.keep(page.page()))?;
+            // The closure may do what others do meanwhile.
+            if thread_rng().gen_bool(0.3) {
+                store.commit(&[record()], &[])?;
+            }
+            out.put(None, PageKind::CATALOG, b"root")
+        })?,
+        13 => drop(store.prepare_checkpoint()?),
+        14 => drop(store.begin_checkpoint()?),
+        15 => {
+            store.sync_pages()?;
+            store.make_durable(store.last_commit())?;
+        }
+        16 => {
+            store.set_pool_bytes_max(thread_rng().gen_range(0..20_000));
+            store.for_each_page(&mut |_| {});
+            drop(store.stats());
+        }
+        _ => drop(store.check(&mut |error| panic!("{error}"))?),
+    }
+    Ok(())
+}
+
+fn calls() {
+    let disk = CrashingFileSystem::new();
+    let (store, _) = open(&disk, Options { pool_bytes_max: 9000, ..Options::default() });
+    store.commit(&[record()], &[]).unwrap();
+    drop(store);
+    if thread_rng().gen_bool(0.5) {
+        // One header copy is passed over, and written again before all else.
+        let mut bytes = disk.bytes(Path::new(PATH));
+        bytes[UNIT_BYTES + 8..UNIT_BYTES + 16].fill(0xee);
+        disk.put(Path::new(PATH), bytes);
+    }
+    let (store, _) = open(&disk, Options { pool_bytes_max: 9000, ..Options::default() });
+    let is_closed = thread_rng().gen_bool(0.3);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut pages = Vec::new();
+                for _ in 0..4 {
+                    match call(&store, &mut pages) {
+                        Ok(()) => {}
+                        Err(Error::Closed { .. }) if is_closed => return,
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            });
+        }
+        if is_closed {
+            store.close(|out| out.put(None, PageKind::CATALOG, b"root")).unwrap();
+        }
+    });
+    drop(store);
+    drop(open(&disk.copy(), Options::default()));
+}
+
+#[test]
+fn any_calls_in_any_order_come_to_an_end() {
+    explore(400, calls);
+}

@@ -1,0 +1,22 @@
+//! The threads of storage and column tables, in orders that a machine would not try.
+//!
+//! Both rooms are built with [shuttle](https://docs.rs/shuttle)'s locks and atomics here (`crates/storage/src/sync.rs`).
+//! At each of them, and so at each call to a disk, a seed says which thread goes on. Whoever waits for ever is found out,
+//! and so is a thread that reads a lock twice. What shuttle does not show is what weaker orderings of atomics allow: to it
+//! all are sequentially consistent.
+//!
+//! | file | what runs at once |
+//! |---|---|
+//! | `explore` | the schedules: from a seed, and again |
+//! | `commits` | commits, group sync, rewrites, checkpoints, exclusive transactions, a close, a power loss, the last drop |
+//! | `pages` | pins under a pool that is too small, reads of one page, handles that are dropped |
+//! | `tables` | inserts, deletes, merging, pressing, checkpoints, DROP, and readers of old states |
+//! | `calls` | any calls of the store in any order, which come to an end |
+
+#![cfg(test)]
+
+mod calls;
+mod commits;
+mod explore;
+mod pages;
+mod tables;
