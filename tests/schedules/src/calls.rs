@@ -9,7 +9,9 @@ use std::sync::Arc;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
 use sinter_storage::testing::CrashingFileSystem;
-use sinter_storage::{Error, ObjectId, Options, PageHandle, PageKind, Record, RecordTag, Result, Store, UNIT_BYTES};
+use sinter_storage::{
+    Error, ObjectId, Options, PageHandle, PageKind, Record, RecordTag, Result, Store, Synchronous, UNIT_BYTES,
+};
 
 use crate::commits::{PATH, contents, open};
 use crate::explore::explore;
@@ -20,7 +22,7 @@ fn record() -> Record {
 
 /// One call, or a few that belong together.
 fn call(store: &Arc<Store>, pages: &mut Vec<Arc<PageHandle>>) -> Result<()> {
-    match thread_rng().gen_range(0..18) {
+    match thread_rng().gen_range(0..20) {
         0..4 => {
             pages.push(store.handle(store.write_page(PageKind::CHUNK, &contents(0, 1))?));
         }
@@ -47,10 +49,15 @@ fn call(store: &Arc<Store>, pages: &mut Vec<Arc<PageHandle>>) -> Result<()> {
         13 => drop(store.prepare_checkpoint()?),
         14 => drop(store.begin_checkpoint()?),
         15 => {
+            let levels = [Synchronous::Full, Synchronous::Off];
+            store.set_synchronous(levels[thread_rng().gen_range(0..2)])?;
+        }
+        16 => store.sync()?,
+        17 => {
             store.sync_pages()?;
             store.make_durable(store.last_commit())?;
         }
-        16 => {
+        18 => {
             store.set_pool_bytes_max(thread_rng().gen_range(0..20_000));
             store.for_each_page(&mut |_| {});
             drop(store.stats());
@@ -92,6 +99,25 @@ fn calls() {
     });
     drop(store);
     drop(open(&disk.copy(), Options::default()));
+}
+
+/// Two logs, both of which are synced, while a checkpoint removes the older one.
+fn sync_all() {
+    let disk = CrashingFileSystem::new();
+    let (store, _) = open(&disk, Options::default());
+    let checkpoint = || store.checkpoint(|out| out.put(None, PageKind::CATALOG, b"root"));
+    checkpoint().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| checkpoint().unwrap());
+        scope.spawn(|| store.commit(&[record()], &[]).unwrap());
+        store.sync().unwrap();
+    });
+}
+
+/// A sync of everything found a log in the directory that was gone when it came to open it, and failed.
+#[test]
+fn a_checkpoint_may_remove_a_log_that_is_about_to_be_synced() {
+    explore(100, sync_all);
 }
 
 #[test]

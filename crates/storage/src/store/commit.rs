@@ -7,6 +7,8 @@
 //! 3. The log is *synced*, with no lock held that an append needs: one sync makes everything durable that was appended
 //!    before it began, and serves all who wait for that ([`GroupSync`](super::group_sync::GroupSync)).
 
+use std::io;
+
 use super::journal::Journal;
 use super::{Mode, Store};
 use crate::error::{Error, Result, failed};
@@ -125,7 +127,12 @@ impl Store {
             // Logs that were rotated by a process before this one, under `off`, and the directory.
             for number in log::list(&*self.fs, &self.path)? {
                 let path = log::path_of(&self.path, number);
-                let file = self.fs.open(&path, OpenMode::Write).map_err(failed(&path, "opening a log"))?;
+                let file = match self.fs.open(&path, OpenMode::Write) {
+                    // A checkpoint has removed it meanwhile, whose header is durable: it was written before the data file
+                    // was synced here, or under the new level.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    opened => opened.map_err(failed(&path, "opening a log"))?,
+                };
                 file.sync().map_err(|error| self.poison(&path, "syncing the log", error))?;
             }
             self.sync_directory()?;
