@@ -3,7 +3,11 @@
 use crate::loader::Loader;
 use crate::{ColumnTable, Draft, Result};
 use arrow::array::RecordBatch;
+use sinter_storage::{Reservation, Use};
 use std::sync::Arc;
+
+/// Ids of deleted rows are in memory twice: as they came, and those of them that were alive.
+const IDS_IN_MEMORY: usize = 2;
 
 /// Deletes and inserts on their way into a table. Dropping it gives back what it wrote.
 #[derive(Debug)]
@@ -15,6 +19,8 @@ pub struct Change {
     threads: usize,
     loader: Option<Loader>,
     rows_deleted: u64,
+    /// For the ids of rows that are deleted.
+    ids: Reservation,
 }
 
 /// What a finished [`Change`] made of its table.
@@ -37,7 +43,8 @@ impl Change {
 
     fn of(table: &Arc<ColumnTable>, own_row_id: u64, threads: usize) -> Change {
         let (before, now) = (Arc::clone(table), (**table).clone());
-        Change { before, now, own_row_id, threads, loader: None, rows_deleted: 0 }
+        let ids = table.store().budget().take(Use::Query, 0);
+        Change { before, now, own_row_id, threads, loader: None, rows_deleted: 0, ids }
     }
 
     /// The table before the change.
@@ -49,8 +56,9 @@ impl Change {
     /// those it can delete.
     ///
     /// # Errors
-    /// None in practice.
+    /// [`crate::Error::Storage`] where there is no memory for so many ids; the change is then to be dropped.
     pub fn delete(&mut self, mut row_ids: Vec<u64>) -> Result<()> {
+        self.ids.grow(IDS_IN_MEMORY * size_of_val(&row_ids[..]))?;
         row_ids.sort_unstable();
         row_ids.dedup();
         self.rows_deleted += self.now.delete(&row_ids).len() as u64;

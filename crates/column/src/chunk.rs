@@ -11,11 +11,15 @@ use crate::{Result, TableSchema};
 use sinter_codec::BlockStats;
 use sinter_exec::RowIds;
 use sinter_storage::page::PAYLOAD_BYTES_MAX;
-use sinter_storage::{PageKind, Store};
+use sinter_storage::{PageKind, Reservation, Store, Use};
 use std::sync::Arc;
 
 /// A chunk is written once it holds so many bytes.
 const CHUNK_BYTES_MIN: usize = 1 << 20;
+
+/// Chunks that are not full yet take up to this part of the memory that there is to reserve. Beyond it they are written as
+/// they are, several columns in one: a table may have any number of columns.
+const OPEN_DIVISOR: usize = 8;
 
 /// A chunk with all columns takes no more when it would pass so many bytes, though a row group may go on in another.
 const PAX_CHUNK_BYTES_MAX: usize = 8 << 20;
@@ -43,6 +47,8 @@ pub(crate) struct ChunkWriter {
     open: Vec<OpenChunk>,
     groups: Vec<(usize, RowIds, Vec<Option<BlockStats>>)>,
     placed: Vec<Option<SegmentPlace>>,
+    /// For the open chunks.
+    scratch: Reservation,
 }
 
 /// A segment's bytes with its statistics.
@@ -56,6 +62,7 @@ impl ChunkWriter {
             Layout::Pax => 1,
         };
         ChunkWriter {
+            scratch: store.budget().take(Use::Scratch, 0),
             store,
             layout,
             open: (0..open).map(|_| OpenChunk::default()).collect(),
@@ -95,6 +102,11 @@ impl ChunkWriter {
             self.write_open(0)?;
         }
         self.groups.push((rows, row_ids, stats));
+        let open_bytes = self.open.iter().map(|chunk| chunk.bytes.len()).sum();
+        let bytes_max = self.store.budget().reservable_bytes() / OPEN_DIVISOR;
+        if open_bytes > bytes_max || self.scratch.resize(open_bytes).is_err() {
+            self.write_all()?;
+        }
         Ok(())
     }
 
@@ -112,10 +124,11 @@ impl ChunkWriter {
         Ok(())
     }
 
-    /// Writes what is left and returns the groups.
-    pub(crate) fn finish(mut self) -> Result<Vec<RowGroup>> {
+    /// Writes the chunks that are not full as few.
+    fn write_all(&mut self) -> Result<()> {
         let mut shared = OpenChunk::default();
-        for chunk in std::mem::take(&mut self.open) {
+        for index in 0..self.open.len() {
+            let chunk = std::mem::take(&mut self.open[index]);
             let shift = shared.bytes.len() as u32;
             shared.bytes.extend_from_slice(&chunk.bytes);
             shared
@@ -128,11 +141,18 @@ impl ChunkWriter {
         if !shared.waiting.is_empty() {
             self.write(shared)?;
         }
+        self.scratch.shrink(usize::MAX);
+        Ok(())
+    }
+
+    /// Writes what is left and returns the groups.
+    pub(crate) fn finish(mut self) -> Result<Vec<RowGroup>> {
+        self.write_all()?;
         let mut places = self.placed.into_iter().flatten();
-        let group = |(rows, row_ids, stats): (usize, RowIds, Vec<Option<BlockStats>>)| RowGroup {
-            rows,
-            row_ids,
-            segments: stats.into_iter().zip(&mut places).map(|(stats, place)| Segment { place, stats }).collect(),
+        let budget = self.store.budget();
+        let group = |(rows, row_ids, stats): (usize, RowIds, Vec<Option<BlockStats>>)| {
+            let segments = stats.into_iter().zip(&mut places).map(|(stats, place)| Segment { place, stats }).collect();
+            RowGroup::new(budget, rows, row_ids, segments)
         };
         Ok(self.groups.into_iter().map(group).collect())
     }

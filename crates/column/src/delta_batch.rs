@@ -2,28 +2,28 @@
 
 use crate::group::{RowGroup, Segment, SegmentPlace};
 use crate::group_writer::{Gathered, press_column};
-use crate::{Error, Result, TableSchema};
+use crate::held::Held;
+use crate::{ColumnTable, Error, Result};
 use sinter_codec::Choice;
-use sinter_exec::Pinned;
 
 /// A delta batch of these rows.
 ///
 /// # Errors
 /// Those of encoding.
-pub(crate) fn delta_batch(schema: &TableSchema, gathered: Gathered) -> Result<RowGroup> {
+pub(crate) fn delta_batch(table: &ColumnTable, gathered: Gathered) -> Result<RowGroup> {
     let (mut bytes, mut parts) = (Vec::new(), Vec::with_capacity(gathered.columns.len()));
-    for (column, array) in schema.columns.iter().zip(&gathered.columns) {
+    for (column, array) in table.schema().columns.iter().zip(&gathered.columns) {
         let (segment, stats) = press_column(array, &column.ty, &Choice::Raw)?;
         let start = bytes.len();
         bytes.extend_from_slice(&segment);
         parts.push((start..bytes.len(), stats));
     }
-    bytes.shrink_to_fit();
-    let all = Pinned::from_vec(bytes);
+    let budget = table.store().budget();
+    let all = Held::new(budget, bytes);
     let cut = |(range, stats)| match all.slice(range) {
         Some(held) => Ok(Segment { place: SegmentPlace::Held(held), stats }),
         None => Err(Error::Data("a delta batch ends before its last segment".to_owned())),
     };
     let segments = parts.into_iter().map(cut).collect::<Result<Vec<_>>>()?;
-    Ok(RowGroup { rows: gathered.rows, row_ids: gathered.row_ids, segments })
+    Ok(RowGroup::new(budget, gathered.rows, gathered.row_ids, segments))
 }

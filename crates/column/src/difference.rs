@@ -1,6 +1,7 @@
 //! What others did to a table between two of its states: what a transaction's reads are held against.
 
 use crate::group_entry::GroupEntry;
+use crate::marks::Marks;
 use crate::{ColumnTable, Result};
 use sinter_codec::Bitmap;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ pub struct Difference {
 /// # Errors
 /// None in practice.
 pub fn differences(then: &ColumnTable, now: &ColumnTable) -> Result<Difference> {
-    let border = then.next_row_id();
+    let (border, budget) = (then.next_row_id(), now.store().budget());
     let (old, kept) = (then.groups(), now.groups());
     // Groups stand in the order of their ids in both; most are the same ones.
     let same = old.iter().zip(kept).take_while(|(old, new)| old.is_same(new)).count();
@@ -45,7 +46,7 @@ pub fn differences(then: &ColumnTable, now: &ColumnTable) -> Result<Difference> 
             alive.or(deleted);
         }
         if !alive.all() {
-            gone.push(GroupEntry { group: Arc::clone(group), deleted: Some(Arc::new(alive)) });
+            gone.push(entry.with_marks(Marks::new(budget, alive)));
         }
     }
     for entry in kept.iter().filter(|entry| entry.group.end_row_id() > border) {
@@ -59,7 +60,7 @@ pub fn differences(then: &ColumnTable, now: &ColumnTable) -> Result<Difference> 
             hidden.set(position, true);
         }
         if !hidden.all() {
-            new.push(GroupEntry { group: Arc::clone(group), deleted: Some(Arc::new(hidden)) });
+            new.push(entry.with_marks(Marks::new(budget, hidden)));
         }
     }
     Ok(Difference { new: now.with_groups(new), gone: then.with_groups(gone) })

@@ -1,10 +1,13 @@
 //! A row group: up to 131,072 rows, fewer where rows are large, one segment per column.
 
+use crate::held::Held;
 use crate::page::StoredPage;
 use crate::{Error, Result};
-use sinter_codec::{Block, BlockStats};
+use sinter_codec::{Block, BlockStats, Scalar};
 use sinter_exec::{Pinned, RowIds};
+use sinter_storage::{Budget, Reservation, Use};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// One column of one row group.
 #[derive(Clone, Debug)]
@@ -28,7 +31,7 @@ pub enum SegmentPlace {
         bytes: u32,
     },
     /// In memory: of a delta batch, or one value that stands for all rows of a column that was added later.
-    Held(Pinned),
+    Held(Held),
 }
 
 impl Segment {
@@ -38,7 +41,7 @@ impl Segment {
     /// What reading and checking the chunk can raise.
     pub fn pin(&self) -> Result<Pinned> {
         match &self.place {
-            SegmentPlace::Held(pinned) => Ok(pinned.clone()),
+            SegmentPlace::Held(held) => Ok(held.pin()),
             SegmentPlace::Stored { page, offset, bytes } => {
                 let range = *offset as usize..*offset as usize + *bytes as usize;
                 let chunk = page.pin()?;
@@ -54,7 +57,7 @@ impl Segment {
     pub fn byte_len(&self) -> usize {
         match &self.place {
             SegmentPlace::Stored { bytes, .. } => *bytes as usize,
-            SegmentPlace::Held(pinned) => pinned.len(),
+            SegmentPlace::Held(held) => held.len(),
         }
     }
 }
@@ -68,9 +71,30 @@ pub struct RowGroup {
     pub row_ids: RowIds,
     /// One per column.
     pub segments: Vec<Segment>,
+    /// For this directory: what says where its rows are.
+    memory: Reservation,
 }
 
 impl RowGroup {
+    /// A group of these parts.
+    pub(crate) fn new(budget: &Arc<Budget>, rows: usize, row_ids: RowIds, segments: Vec<Segment>) -> RowGroup {
+        let listed = match &row_ids {
+            RowIds::From(_) => 0,
+            RowIds::Listed(ids) => size_of_val(&ids[..]),
+        };
+        let bounds = segments.iter().flat_map(|segment| &segment.stats).map(|stats| {
+            let bytes = |bound: &Scalar| if let Scalar::Bytes(bytes) = bound { bytes.len() } else { 0 };
+            bytes(&stats.min) + bytes(&stats.max)
+        });
+        let bytes = size_of::<RowGroup>() + size_of_val(&segments[..]) + bounds.sum::<usize>() + listed;
+        RowGroup { rows, row_ids, segments, memory: budget.take(Use::Table, bytes) }
+    }
+
+    /// What its directory holds in memory, without the segments.
+    pub(crate) fn directory_bytes(&self) -> usize {
+        self.memory.bytes()
+    }
+
     /// True for delta batches: rows that no chunk holds yet.
     pub fn is_fresh(&self) -> bool {
         self.pages().next().is_none()
@@ -127,7 +151,12 @@ impl RowGroup {
             RowIds::From(first) => RowIds::From(first + shift),
             RowIds::Listed(ids) => RowIds::Listed(ids.iter().map(|id| id + shift).collect()),
         };
-        RowGroup { rows: self.rows, row_ids, segments: self.segments.clone() }
+        self.with_segments(row_ids, self.segments.clone())
+    }
+
+    /// As many rows, of these ids and segments.
+    pub(crate) fn with_segments(&self, row_ids: RowIds, segments: Vec<Segment>) -> RowGroup {
+        RowGroup::new(self.memory.budget(), self.rows, row_ids, segments)
     }
 
     /// The bytes of all its rows in plain form. Where statistics do not tell, the blocks do.

@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::group::RowGroup;
 use crate::group_writer::weight;
-use sinter_codec::Bitmap;
+use crate::marks::Marks;
 use std::sync::Arc;
 
 /// A row group and which of its rows are deleted.
@@ -11,8 +11,8 @@ use std::sync::Arc;
 pub struct GroupEntry {
     /// The rows.
     pub group: Arc<RowGroup>,
-    /// 1 = deleted; `None` when none is.
-    pub deleted: Option<Arc<Bitmap>>,
+    /// `None` when none is.
+    pub deleted: Option<Marks>,
 }
 
 impl From<RowGroup> for GroupEntry {
@@ -23,6 +23,11 @@ impl From<RowGroup> for GroupEntry {
 }
 
 impl GroupEntry {
+    /// The same rows with these marks.
+    pub(crate) fn with_marks(&self, deleted: Marks) -> GroupEntry {
+        GroupEntry { group: Arc::clone(&self.group), deleted: Some(deleted) }
+    }
+
     /// Rows that are not deleted.
     pub fn live_rows(&self) -> usize {
         self.group.rows - self.deleted.as_ref().map_or(0, |deleted| deleted.count_ones())
@@ -33,11 +38,11 @@ impl GroupEntry {
         2 * self.live_rows() < self.group.rows
     }
 
-    /// How full its living rows would make a row group, of [`crate::group_writer::GROUP_BYTES`].
-    pub(crate) fn weight(&self) -> Result<u64> {
+    /// How full its living rows would make a row group of `bytes_max`, of [`crate::group_writer::GROUP_BYTES`].
+    pub(crate) fn weight(&self, bytes_max: u64) -> Result<u64> {
         let (live, rows) = (self.live_rows() as u64, self.group.rows.max(1) as u64);
         let bytes = (u128::from(self.group.plain_bytes()?) * u128::from(live) / u128::from(rows)) as u64;
-        Ok(weight(live, bytes))
+        Ok(weight(live, bytes, bytes_max))
     }
 
     /// True for the same rows with the same marks, by their addresses.
@@ -49,7 +54,7 @@ impl GroupEntry {
     pub(crate) fn has_marks_of(&self, other: &GroupEntry) -> bool {
         match (&self.deleted, &other.deleted) {
             (None, None) => true,
-            (Some(left), Some(right)) => Arc::ptr_eq(left, right),
+            (Some(left), Some(right)) => left.is_same(right),
             _ => false,
         }
     }

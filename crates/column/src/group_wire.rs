@@ -1,11 +1,13 @@
 //! How row groups are written in table roots and log records (docs/format/table.md, "A row group").
 
 use crate::group::{RowGroup, Segment, SegmentPlace};
+use crate::held::Held;
+use crate::marks::Marks;
 use crate::page::StoredPage;
 use crate::wire::{Reader, Writer};
 use crate::{Error, Result};
 use sinter_codec::{Bitmap, Block, Choice, ROW_GROUP_LEN, Values, ValuesBuf, encode};
-use sinter_exec::{Pinned, RowIds};
+use sinter_exec::RowIds;
 use sinter_storage::{PageId, Store};
 use std::sync::Arc;
 
@@ -50,19 +52,19 @@ pub(crate) fn write_group(group: &RowGroup, deleted: Option<&Bitmap>, out: &mut 
 
 /// Reads what [`write_group`] wrote. How many segments a group should have is for the caller to say
 /// ([`check_columns`]), who knows whether it wants the group at all.
-pub(crate) fn read_group(input: &mut Reader<'_>, store: &Arc<Store>) -> Result<(RowGroup, Option<Arc<Bitmap>>)> {
+pub(crate) fn read_group(input: &mut Reader<'_>, store: &Arc<Store>) -> Result<(RowGroup, Option<Marks>)> {
     let rows = input.u32()? as usize;
     if rows == 0 || rows > ROW_GROUP_LEN {
         return Err(input.damaged(format!("row group of {rows} rows; there are 1 to {ROW_GROUP_LEN}")));
     }
     let row_ids = read_row_ids(rows, input)?;
-    let deleted = if input.flag()? { Some(Arc::new(read_marks(rows, input)?)) } else { None };
+    let deleted = if input.flag()? { Some(Marks::new(store.budget(), read_marks(rows, input)?)) } else { None };
     let count = input.count()?;
     let mut segments = Vec::with_capacity(count.min(1024));
     for _ in 0..count {
         let (page, offset) = (input.u64()?, input.u32()?);
         let place = match page {
-            INLINE => SegmentPlace::Held(Pinned::from_vec(input.bytes()?.to_vec())),
+            INLINE => SegmentPlace::Held(Held::new(store.budget(), input.bytes()?.to_vec())),
             page => SegmentPlace::Stored { page: StoredPage::new(store, PageId(page)), offset, bytes: input.u32()? },
         };
         if let SegmentPlace::Held(held) = &place {
@@ -71,7 +73,7 @@ pub(crate) fn read_group(input: &mut Reader<'_>, store: &Arc<Store>) -> Result<(
         let stats = if input.flag()? { Some(input.stats()?) } else { None };
         segments.push(Segment { place, stats });
     }
-    Ok((RowGroup { rows, row_ids, segments }, deleted))
+    Ok((RowGroup::new(store.budget(), rows, row_ids, segments), deleted))
 }
 
 /// A group of a table has a segment for each column.
@@ -83,7 +85,7 @@ pub(crate) fn check_columns(group: &RowGroup, columns: usize, input: &Reader<'_>
 }
 
 /// A segment that no page's checksum vouches for.
-fn check_held(segment: &Pinned, rows: usize, input: &Reader<'_>) -> Result<()> {
+fn check_held(segment: &[u8], rows: usize, input: &Reader<'_>) -> Result<()> {
     let block = Block::open(segment)
         .map_err(|source| sinter_exec::Error::Damaged { place: "segment beside its row group".to_owned(), source })?;
     match block.value_count() {

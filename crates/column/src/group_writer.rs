@@ -2,7 +2,8 @@
 //!
 //! A row group is full at 131,072 rows or at 32 MiB in plain form, whichever comes first. So what is held in memory while
 //! rows are gathered and pressed is bounded whatever a row takes, and so are the segments, each of which has to fit a
-//! page.
+//! page. Where memory is short, row groups are smaller: a load under a small limit is compressed a little less, and
+//! goes on.
 
 use crate::chunk::{ChunkWriter, Pressed};
 use crate::group::RowGroup;
@@ -12,22 +13,41 @@ use arrow::compute::{cast, concat};
 use sinter_codec::{BlockStats, Choice, ROW_GROUP_LEN};
 use sinter_exec::{LogicalType, RowIds, edge};
 use sinter_storage::page::PAYLOAD_BYTES_MAX;
+use sinter_storage::{Budget, Reservation, Use};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A row group takes no more rows when they would pass so many bytes in plain form: 256 for each row of a full group.
+/// What a row group takes at most in plain form, however much memory there is: 256 bytes for each row of a full one.
 pub(crate) const GROUP_BYTES: u64 = 32 << 20;
 
 /// No single value is larger: in plain form it has to fit a page, with room for the headers of its blocks.
 pub(crate) const VALUE_BYTES_MAX: u64 = 255 << 20;
 const _: () = assert!(VALUE_BYTES_MAX < PAYLOAD_BYTES_MAX as u64);
 
-/// How full some rows make a row group, of [`GROUP_BYTES`], by their count or their bytes.
-pub(crate) fn weight(rows: u64, bytes: u64) -> u64 {
-    bytes.max(rows * (GROUP_BYTES / ROW_GROUP_LEN as u64))
+/// A row group may take this part of the memory that there is to reserve ...
+const GROUP_DIVISOR: u64 = 6;
+
+/// ... since its rows are in memory about so many times over, in halves, while it is pressed: as they came, as one array
+/// per column, and some columns on their way through the codec.
+const HALVES_IN_MEMORY: u64 = 5;
+
+/// Where not even that is to be had, row groups are pressed as soon as they have so many bytes in plain form.
+const SCARCE_BYTES: u64 = 1 << 20;
+
+/// A row group takes no more rows when they would pass so many bytes in plain form.
+pub(crate) fn group_bytes_max(budget: &Budget) -> u64 {
+    (budget.reservable_bytes() as u64 / GROUP_DIVISOR).clamp(SCARCE_BYTES, GROUP_BYTES)
 }
 
-/// Gathers rows and presses full row groups as it goes, so memory stays at about one row group in plain form.
+/// How full some rows make a row group, of [`GROUP_BYTES`], by their count or their bytes, of which it can take
+/// `bytes_max`.
+pub(crate) fn weight(rows: u64, bytes: u64, bytes_max: u64) -> u64 {
+    let by_bytes = u128::from(bytes) * u128::from(GROUP_BYTES) / u128::from(bytes_max.max(1));
+    u64::try_from(by_bytes).unwrap_or(u64::MAX).max(rows * (GROUP_BYTES / ROW_GROUP_LEN as u64))
+}
+
+/// Gathers rows and presses full row groups as it goes, so memory stays at a few times one row group in plain form, which
+/// is reserved.
 #[derive(Debug)]
 pub(crate) struct GroupWriter {
     table: String,
@@ -37,6 +57,7 @@ pub(crate) struct GroupWriter {
     pending: Vec<Vec<ArrayRef>>,
     row_ids: Vec<u64>,
     bytes: u64,
+    scratch: Reservation,
     chunks: ChunkWriter,
 }
 
@@ -56,6 +77,7 @@ impl GroupWriter {
             pending: vec![Vec::new(); schema.columns.len()],
             row_ids: Vec::new(),
             bytes: 0,
+            scratch: table.store().budget().take(Use::Scratch, 0),
             chunks: ChunkWriter::new(Arc::clone(table.store()), &schema),
             schema,
         }
@@ -78,18 +100,14 @@ impl GroupWriter {
     /// pressing, after which the writer is to be dropped.
     pub(crate) fn push(&mut self, row_ids: &[u64], columns: &[ArrayRef]) -> Result<()> {
         let row_bytes = self.row_bytes(row_ids.len(), columns)?;
+        let mut bytes_max = self.bytes_max();
         let mut start = 0;
         while start < row_ids.len() {
-            let mut end = start;
-            let mut bytes = self.bytes;
-            let rows_max = start + ROW_GROUP_LEN - self.rows();
-            while end < row_ids.len().min(rows_max) {
-                let is_first = self.rows() + end - start == 0;
-                if !is_first && bytes + row_bytes[end] > GROUP_BYTES {
-                    break;
-                }
-                bytes += row_bytes[end];
-                end += 1;
+            let (end, bytes) = self.fitting(&row_bytes, start, bytes_max);
+            if !self.reserve(bytes - self.bytes, bytes_max == SCARCE_BYTES) {
+                bytes_max = SCARCE_BYTES;
+                self.press()?;
+                continue;
             }
             if start < end {
                 for (pending, column) in self.pending.iter_mut().zip(columns) {
@@ -99,11 +117,42 @@ impl GroupWriter {
                 self.bytes = bytes;
             }
             start = end;
-            if start < row_ids.len() || weight(self.rows() as u64, self.bytes) >= GROUP_BYTES {
+            if start < row_ids.len() || self.rows() == ROW_GROUP_LEN || self.bytes >= bytes_max {
                 self.press()?;
             }
         }
         Ok(())
+    }
+
+    /// What a row group takes now.
+    pub(crate) fn bytes_max(&self) -> u64 {
+        group_bytes_max(self.scratch.budget())
+    }
+
+    /// How many of the rows from `start` on fit beside those that are gathered: where they end, and the bytes of all. One
+    /// row always fits.
+    fn fitting(&self, row_bytes: &[u64], start: usize, bytes_max: u64) -> (usize, u64) {
+        let (mut end, mut bytes) = (start, self.bytes);
+        let rows_max = start + ROW_GROUP_LEN - self.rows();
+        while end < row_bytes.len().min(rows_max) {
+            let is_first = self.rows() + end - start == 0;
+            if !is_first && bytes + row_bytes[end] > bytes_max {
+                break;
+            }
+            bytes += row_bytes[end];
+            end += 1;
+        }
+        (end, bytes)
+    }
+
+    /// Reserves memory for more rows of so many bytes; by force, if so little cannot be refused. False if there is none.
+    fn reserve(&mut self, bytes: u64, is_forced: bool) -> bool {
+        let bytes = usize::try_from(bytes * HALVES_IN_MEMORY / 2).unwrap_or(usize::MAX);
+        let reserved = self.scratch.grow(bytes).is_ok();
+        if !reserved && is_forced {
+            self.scratch.take(bytes);
+        }
+        reserved || is_forced
     }
 
     /// The bytes of each row in plain form.
@@ -148,6 +197,8 @@ impl GroupWriter {
                 return Err(self.too_large(&column.name, bytes.len() as u64));
             }
         }
+        drop(columns);
+        self.scratch.shrink(usize::MAX);
         self.chunks.push(rows, row_ids, segments)
     }
 

@@ -3,9 +3,8 @@
 use crate::delta_batch::delta_batch;
 use crate::group::RowGroup;
 use crate::group_writer::GroupWriter;
-use crate::{ColumnTable, Result, TableSchema};
+use crate::{ColumnTable, Result};
 use arrow::array::RecordBatch;
-use std::sync::Arc;
 
 /// A remainder below this is kept as a delta batch: the next insert merges with it, and pressing so few rows saves
 /// little...
@@ -14,10 +13,11 @@ const PRESS_ROWS_MIN: usize = 256;
 /// ... unless its rows are large: delta batches stay in memory, and their bytes travel in the log.
 const PRESS_BYTES_MIN: u64 = 1 << 20;
 
-/// Takes batches and presses full row groups as it goes, so memory stays at about one row group in plain form.
+/// Takes batches and presses full row groups as it goes, so memory stays at a few times one row group in plain form.
 #[derive(Debug)]
 pub(crate) struct Loader {
-    schema: Arc<TableSchema>,
+    /// Without rows; for its schema.
+    table: ColumnTable,
     next_row_id: u64,
     rows: u64,
     writer: GroupWriter,
@@ -27,7 +27,7 @@ impl Loader {
     /// For rows that follow those of `table`.
     pub(crate) fn new(table: &ColumnTable, threads: usize) -> Loader {
         Loader {
-            schema: Arc::clone(table.schema()),
+            table: table.with_groups(Vec::new()),
             next_row_id: table.next_row_id(),
             rows: 0,
             writer: GroupWriter::new(table, threads),
@@ -45,7 +45,7 @@ impl Loader {
     /// [`crate::Error::Data`] where a type or NOT NULL is violated or a value is too large; the load is then to be
     /// dropped.
     pub(crate) fn push(&mut self, batch: &RecordBatch) -> Result<()> {
-        let columns = self.schema.check(batch)?;
+        let columns = self.table.schema().check(batch)?;
         let end = self.next_row_id + batch.num_rows() as u64;
         let row_ids: Vec<u64> = (self.next_row_id..end).collect();
         self.writer.push(&row_ids, &columns)?;
@@ -60,7 +60,7 @@ impl Loader {
         if self.writer.rows() >= PRESS_ROWS_MIN || self.writer.bytes() > PRESS_BYTES_MIN {
             self.writer.press()?;
         } else if self.writer.rows() > 0 {
-            last = Some(delta_batch(&self.schema, self.writer.take()?)?);
+            last = Some(delta_batch(&self.table, self.writer.take()?)?);
         }
         let mut groups = self.writer.finish()?;
         groups.extend(last);

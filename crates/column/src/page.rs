@@ -19,6 +19,11 @@ impl StoredPage {
         self.0.page()
     }
 
+    /// Bytes that it takes of the memory budget, beside the pool.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.0.memory_bytes()
+    }
+
     /// Its payload, verified.
     pub(crate) fn pin(&self) -> sinter_storage::Result<Pinned> {
         struct Bytes(sinter_storage::Pinned);

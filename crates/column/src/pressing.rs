@@ -7,11 +7,12 @@
 use crate::delta_batch::delta_batch;
 use crate::group::Segment;
 use crate::group_entry::GroupEntry;
-use crate::group_writer::{GROUP_BYTES, Gathered, GroupWriter, concatenated, row_ids_of, weight};
+use crate::group_writer::{GROUP_BYTES, Gathered, GroupWriter, concatenated, group_bytes_max, row_ids_of, weight};
 use crate::{ColumnTable, Error, Result, Rewrite};
 use arrow::array::ArrayRef;
 use sinter_codec::VECTOR_LEN;
 use sinter_exec::edge;
+use sinter_storage::{Reservation, Use};
 use std::ops::Range;
 
 /// A rewrite takes no more than about so many full row groups: what is done when the next one fails, or meets a
@@ -33,7 +34,7 @@ impl ColumnTable {
         let fresh = self.fresh_from(first);
         let mut fresh_weight = 0u64;
         for entry in &self.groups()[fresh.clone()] {
-            fresh_weight = fresh_weight.saturating_add(entry.weight()?);
+            fresh_weight = fresh_weight.saturating_add(self.weight(entry)?);
         }
         if fresh_weight >= GROUP_BYTES {
             match self.press_run(first, fresh, threads) {
@@ -62,7 +63,8 @@ impl ColumnTable {
     fn merging_from(&self, first: usize) -> Result<Option<Rewrite>> {
         let fresh = self.fresh_from(first);
         let end = fresh.end;
-        let weights = self.groups()[fresh.clone()].iter().map(GroupEntry::weight).collect::<Result<Vec<_>>>()?;
+        let weights =
+            self.groups()[fresh.clone()].iter().map(|entry| self.weight(entry)).collect::<Result<Vec<_>>>()?;
         let (mut start, mut rows, mut run_weight) = (end, 0, 0u64);
         for (index, weight) in fresh.zip(weights).rev() {
             let entry = &self.groups()[index];
@@ -77,7 +79,7 @@ impl ColumnTable {
             return Ok(None);
         }
         let gathered = self.gather(run)?;
-        let merged = if gathered.rows == 0 { None } else { Some(delta_batch(self.schema(), gathered)?.into()) };
+        let merged = if gathered.rows == 0 { None } else { Some(delta_batch(self, gathered)?.into()) };
         Ok(Some(Rewrite::new(self, run, merged.into_iter().collect())))
     }
 
@@ -95,7 +97,7 @@ impl ColumnTable {
             && loose(entry)
             && run_weight < RUN_GROUPS_MAX * GROUP_BYTES
         {
-            run_weight = run_weight.saturating_add(entry.weight()?);
+            run_weight = run_weight.saturating_add(self.weight(entry)?);
             end += 1;
         }
         self.press_run(0, start..end, threads).map(Some)
@@ -118,16 +120,16 @@ impl ColumnTable {
         let Range { mut start, end } = run;
         let mut run_weight = 0u64;
         for entry in &self.groups()[start..end] {
-            run_weight = run_weight.saturating_add(entry.weight()?);
+            run_weight = run_weight.saturating_add(self.weight(entry)?);
         }
         // A small group before is pressed once more with them; the factor keeps that work logarithmic. Small is by
         // weight: few rows that fill a row group with their bytes are none that could grow.
         while start > first && run_weight < GROUP_BYTES {
             let before = &self.groups()[start - 1];
-            if weight(before.live_rows() as u64, 0) > run_weight {
+            if weight(before.live_rows() as u64, 0, 1) > run_weight {
                 break;
             }
-            let before_weight = before.weight()?;
+            let before_weight = self.weight(before)?;
             if before_weight > run_weight {
                 break;
             }
@@ -144,10 +146,12 @@ impl ColumnTable {
         for entry in run {
             let rows = entry.group.rows;
             // Row groups of earlier releases may be larger than those of this one, as may be those with a column that
-            // was added later: never all of such a one at once.
+            // was added later, or from a time when there was more memory: never all of such a one at once.
             let vectors = rows.div_ceil(VECTOR_LEN) as u64;
-            let pieces = entry.group.plain_bytes()?.div_ceil(GROUP_BYTES).clamp(1, vectors) as usize;
-            let step = rows.div_ceil(pieces);
+            let plain_bytes = entry.group.plain_bytes()?;
+            let pieces = plain_bytes.div_ceil(writer.bytes_max()).clamp(1, vectors);
+            let step = rows.div_ceil(pieces as usize);
+            let _unpacked = self.scratch(plain_bytes / pieces);
             for start in (0..rows).step_by(step) {
                 let (ids, columns) = self.living(entry, start..rows.min(start + step))?;
                 writer.push(&ids, &columns)?;
@@ -159,6 +163,8 @@ impl ColumnTable {
 
     /// The living rows of some groups.
     fn gather(&self, entries: &[GroupEntry]) -> Result<Gathered> {
+        let plain_bytes = entries.iter().map(|entry| entry.group.plain_bytes()).sum::<Result<u64>>()?;
+        let _unpacked = self.scratch(2 * plain_bytes);
         let mut ids: Vec<u64> = Vec::new();
         let mut columns: Vec<Vec<ArrayRef>> = vec![Vec::new(); self.schema().columns.len()];
         for entry in entries {
@@ -168,6 +174,16 @@ impl ColumnTable {
         }
         let columns = columns.iter().map(|parts| concatenated(parts)).collect::<Result<_>>()?;
         Ok(Gathered { rows: ids.len(), row_ids: row_ids_of(ids), columns })
+    }
+
+    /// Memory for rows that are unpacked. It is taken: without pressing, tables would hold more for longer.
+    fn scratch(&self, bytes: u64) -> Reservation {
+        self.store().budget().take(Use::Scratch, usize::try_from(bytes).unwrap_or(usize::MAX))
+    }
+
+    /// How full its living rows would make a row group now, of [`GROUP_BYTES`].
+    fn weight(&self, entry: &GroupEntry) -> Result<u64> {
+        entry.weight(group_bytes_max(self.store().budget()))
     }
 
     /// The living rows among those at the positions `range` of a group, with their ids.

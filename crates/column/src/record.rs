@@ -7,10 +7,10 @@ use crate::group::{RowGroup, Segment, SegmentPlace};
 use crate::group_wire::{
     check_columns, decode_row_ids, encode_row_ids, read_group, read_row_ids, write_group, write_row_ids,
 };
+use crate::held::Held;
 use crate::wire::{Reader, Writer};
 use crate::{ColumnTable, Error, Result};
 use sinter_codec::{Block, ROW_GROUP_LEN};
-use sinter_exec::Pinned;
 use sinter_storage::{ObjectId, Record, RecordTag};
 use std::sync::Arc;
 
@@ -28,25 +28,27 @@ pub(crate) fn inserted(table: ObjectId, group: &RowGroup) -> Result<Record> {
 
 /// The delta batch of such a record; `None` where the table has it already. It keeps the payload and points into it.
 pub(crate) fn read_inserted(table: &ColumnTable, payload: &[u8]) -> Result<Option<RowGroup>> {
-    let pinned = Pinned::from_vec(payload.to_vec());
-    let mut input = Reader::new("record of inserted rows", &pinned);
+    let mut input = Reader::new("record of inserted rows", payload);
     let rows = input.u32()? as usize;
     if rows == 0 || rows > ROW_GROUP_LEN {
         return Err(input.damaged(format!("{rows} rows; there are 1 to {ROW_GROUP_LEN}")));
     }
     let row_ids = read_row_ids(rows, &mut input)?;
-    let mut group = RowGroup { rows, row_ids, segments: Vec::new() };
-    if group.first_row_id() < table.next_row_id() {
+    let budget = table.store().budget();
+    let ids = RowGroup::new(budget, rows, row_ids, Vec::new());
+    if ids.first_row_id() < table.next_row_id() {
         return Ok(None);
     }
     let (count, columns) = (input.count()?, &table.schema().columns);
     if count != columns.len() {
         return Err(input.damaged(format!("{count} columns for a table of {}", columns.len())));
     }
+    let held = Held::new(budget, payload.to_vec());
+    let mut segments = Vec::with_capacity(columns.len());
     for column in columns {
         let bytes = input.bytes()?;
-        let start = bytes.as_ptr() as usize - pinned.as_ptr() as usize;
-        let place = pinned.slice(start..start + bytes.len()).ok_or_else(|| input.damaged("segment out of bounds"))?;
+        let start = bytes.as_ptr() as usize - payload.as_ptr() as usize;
+        let place = held.slice(start..start + bytes.len()).ok_or_else(|| input.damaged("segment out of bounds"))?;
         let block = Block::open(&place).map_err(|source| sinter_exec::Error::Damaged {
             place: format!("record of inserted rows, column '{}'", column.name),
             source,
@@ -56,10 +58,10 @@ pub(crate) fn read_inserted(table: &ColumnTable, payload: &[u8]) -> Result<Optio
         }
         let stats = column.ty.physical().map(|_| block.stats().clone());
         drop(block);
-        group.segments.push(Segment { place: SegmentPlace::Held(place), stats });
+        segments.push(Segment { place: SegmentPlace::Held(place), stats });
     }
     input.end()?;
-    Ok(Some(group))
+    Ok(Some(ids.with_segments(ids.row_ids.clone(), segments)))
 }
 
 /// The record of row groups whose chunks are in the file already.

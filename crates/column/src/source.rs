@@ -31,7 +31,7 @@ impl TableSource for ColumnTable {
     }
 
     fn deleted(&self, group: usize) -> Option<Arc<Bitmap>> {
-        self.groups()[group].deleted.clone()
+        self.groups()[group].deleted.as_ref().map(|marks| Arc::clone(marks.bits()))
     }
 
     fn zone(&self, group: usize, column: usize) -> Option<&BlockStats> {

@@ -2,12 +2,13 @@
 
 use crate::group::SegmentPlace;
 use crate::group_entry::GroupEntry;
+use crate::marks::Marks;
 use crate::record::{read_attached, read_deleted, read_inserted, unknown};
 use crate::{Alteration, Result, TableSchema, root};
 use sinter_codec::Bitmap;
 use sinter_exec::LogicalType;
 use sinter_storage::{ObjectId, PageId, Record, RecordTag, Store};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A table at one moment: an immutable value. Cloning it shares the row groups and keeps their pages from being given
@@ -107,6 +108,24 @@ impl ColumnTable {
         bytes
     }
 
+    /// Bytes that this state holds in memory, beside the pool: delta batches, the directories of its row groups, delete
+    /// marks; in a database in memory its chunks, too. States share what they have in common, so two of them together hold less than the sum. What the budget has
+    /// under [`sinter_storage::Use::Table`] beyond the newest states is held by those who still look at older ones.
+    pub fn memory_bytes(&self) -> u64 {
+        let (mut held_by, mut pages) = (HashMap::new(), HashMap::new());
+        let mut bytes = 0;
+        for entry in &self.groups {
+            bytes += entry.group.directory_bytes() + entry.deleted.as_ref().map_or(0, Marks::memory_bytes);
+            for segment in &entry.group.segments {
+                match &segment.place {
+                    SegmentPlace::Held(held) => held_by.insert(Arc::as_ptr(held.memory()), held.memory().bytes()),
+                    SegmentPlace::Stored { page, .. } => pages.insert(page.id(), page.memory_bytes()),
+                };
+            }
+        }
+        (bytes + held_by.values().chain(pages.values()).sum::<usize>()) as u64
+    }
+
     /// The bytes of the table's root page: where its chunks are, and what is in none.
     ///
     /// # Errors
@@ -163,8 +182,8 @@ impl ColumnTable {
                     continue;
                 }
                 // Marks that another value shares are copied, once.
-                let marks = marks.get_or_insert_with(|| Arc::new(Bitmap::new(group.rows, false)));
-                Arc::make_mut(marks).set(position, true);
+                let none = || Marks::new(self.store.budget(), Bitmap::new(group.rows, false));
+                marks.get_or_insert_with(none).bits_mut().set(position, true);
                 deleted.push(id);
             }
             rest = &rest[here..];

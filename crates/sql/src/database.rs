@@ -3,12 +3,14 @@
 use crate::attached::Attached;
 use crate::catalog::Catalog;
 use crate::keeper::Keeper;
+use crate::query_memory::QueryMemory;
 use crate::transaction::Transaction;
 use crate::{Error, Result, Session};
-use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use sinter_column::{ColumnTable, Rewrite};
-use sinter_storage::{CheckpointWriter, FileSystem, ObjectId, Options, PageId, PageKind, Store, Synchronous, Timeline};
+use sinter_storage::{
+    CheckpointWriter, FileSystem, ObjectId, Options, PageId, PageKind, Store, Synchronous, Timeline, Use,
+};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,7 +29,7 @@ const WORKER_STACK_BYTES: usize = 32 << 20;
 /// How a database is opened.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
-    /// Budget for cached pages and running queries, in bytes.
+    /// The budget for everything that grows with data, in bytes.
     pub memory_limit_bytes: u64,
     /// Threads per query.
     pub threads: usize,
@@ -59,8 +61,8 @@ pub struct Database {
     notes: Vec<String>,
     closed: AtomicBool,
     attached: Attached,
-    /// What queries in DataFusion may use beside the pool; all sessions share it.
-    runtime_environment: Mutex<Arc<RuntimeEnv>>,
+    /// What queries in DataFusion use; all sessions share it.
+    runtime_environment: Arc<RuntimeEnv>,
 }
 
 /// Where the last checkpoint put each table, and what they held then.
@@ -107,6 +109,9 @@ impl Database {
                 notes: Vec::new(),
             },
         };
+        set_memory_limit(&store, options.memory_limit_bytes);
+        let query_memory = Arc::new(QueryMemory::new(store.budget()));
+        let runtime_environment = RuntimeEnvBuilder::new().with_memory_pool(query_memory).build_arc()?;
         let next_object = AtomicU64::new(catalog.next_object.max(1));
         let database = Arc::new(Database {
             timeline: Timeline::new(Arc::clone(&store), catalog),
@@ -121,7 +126,7 @@ impl Database {
             notes,
             closed: AtomicBool::new(false),
             attached: Attached::default(),
-            runtime_environment: Mutex::new(environment_of(options.memory_limit_bytes)?),
+            runtime_environment,
             options,
         });
         if database.options.background && !database.options.read_only {
@@ -179,15 +184,13 @@ impl Database {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Divides a new limit between cached pages and queries; statements that already run keep what they have.
-    pub(crate) fn set_memory_limit(&self, bytes: u64) -> Result<()> {
-        *self.runtime_environment.lock().unwrap_or_else(PoisonError::into_inner) = environment_of(bytes)?;
-        self.store.set_pool_bytes_max(half(bytes));
-        Ok(())
+    /// Sets the limit of the one budget; statements that already run keep what they have.
+    pub(crate) fn set_memory_limit(&self, bytes: u64) {
+        set_memory_limit(&self.store, bytes);
     }
 
     pub(crate) fn runtime_environment(&self) -> Arc<RuntimeEnv> {
-        Arc::clone(&self.runtime_environment.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.runtime_environment)
     }
 
     /// Everything as of the last durable commit.
@@ -329,7 +332,7 @@ impl Database {
         }
         let mut next = None;
         self.timeline.checkpoint(|catalog, out| -> Result<PageId> {
-            let (page, written) = checkpoints.write(catalog, out)?;
+            let (page, written) = checkpoints.write(&self.store, catalog, out)?;
             next = Some(written);
             Ok(page)
         })?;
@@ -358,7 +361,7 @@ impl Database {
         self.press_all()?;
         let mut next = None;
         self.timeline.close(|catalog, out| -> Result<PageId> {
-            let (page, written) = checkpoints.write(catalog, out)?;
+            let (page, written) = checkpoints.write(&self.store, catalog, out)?;
             next = Some(written);
             Ok(page)
         })?;
@@ -369,7 +372,7 @@ impl Database {
 
 impl Checkpoints {
     /// Writes what changed since the last checkpoint; returns the catalog's page, and what the next one is to know.
-    fn write(&self, catalog: &Catalog, out: &mut CheckpointWriter<'_>) -> Result<(PageId, Checkpoints)> {
+    fn write(&self, store: &Store, catalog: &Catalog, out: &mut CheckpointWriter<'_>) -> Result<(PageId, Checkpoints)> {
         let mut next = Checkpoints::default();
         for table in catalog.tables.values() {
             let (id, root) = (table.id(), self.roots.get(&table.id()).copied());
@@ -381,7 +384,9 @@ impl Checkpoints {
                     for page in table.pages() {
                         out.keep(page)?;
                     }
-                    out.put(root, PageKind::TABLE_ROOT, &table.root_bytes()?)?
+                    let bytes = table.root_bytes()?;
+                    let _root = store.budget().take(Use::Scratch, bytes.len());
+                    out.put(root, PageKind::TABLE_ROOT, &bytes)?
                 }
             };
             next.roots.insert(id, root);
@@ -408,7 +413,7 @@ fn open_file(path: &Path, is_new: bool, options: &DatabaseOptions) -> Result<Ope
     }
     let of_store = Options {
         synchronous: options.synchronous,
-        pool_bytes_max: half(options.memory_limit_bytes),
+        memory_limit_bytes: usize::try_from(options.memory_limit_bytes).unwrap_or(usize::MAX),
         read_only: options.read_only,
     };
     let (store, recovery) = Store::open(Arc::clone(&options.file_system), path, of_store)?;
@@ -465,14 +470,8 @@ fn free_unreachable_pages(store: &Store, catalog: &Catalog, checkpoints: &Checkp
     lost.into_iter().for_each(|page| store.free(page));
 }
 
-/// Half of the budget is for cached pages, half for queries.
-fn half(memory_limit_bytes: u64) -> usize {
-    usize::try_from(memory_limit_bytes / 2).unwrap_or(usize::MAX)
-}
-
-fn environment_of(memory_limit_bytes: u64) -> Result<Arc<RuntimeEnv>> {
-    let pool = Arc::new(GreedyMemoryPool::new(half(memory_limit_bytes)));
-    Ok(RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc()?)
+fn set_memory_limit(store: &Store, bytes: u64) {
+    store.budget().set_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
 }
 
 impl Drop for Database {

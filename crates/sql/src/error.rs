@@ -107,8 +107,11 @@ impl From<DataFusionError> for Error {
             },
             DataFusionError::Collection(mut errors) if !errors.is_empty() => Error::from(errors.swap_remove(0)),
             DataFusionError::IoError(inner) => Error::Io(inner.to_string()),
+            DataFusionError::ResourcesExhausted(message) if message.contains("out of memory") => {
+                Error::Unavailable(message)
+            }
             DataFusionError::ResourcesExhausted(message) => {
-                Error::Unavailable(format!("out of memory: {message}; raise memory_limit or make the query smaller"))
+                Error::Unavailable(format!("out of memory: {message}; raise memory_limit, or make the query smaller"))
             }
             DataFusionError::Internal(message) => Error::Internal(message),
             DataFusionError::Execution(message) => Error::Data(message),

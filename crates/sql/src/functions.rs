@@ -126,15 +126,24 @@ fn table_bytes(table: &ColumnTable) -> u64 {
 }
 
 fn memory(database: &Database, catalog: &Catalog, _arguments: &[String]) -> crate::Result<RecordBatch> {
+    let usage = database.store().budget().usage();
     let mut rows: Vec<(String, u64)> = Vec::new();
-    let in_memory = database.path().is_none();
     for (name, table) in &catalog.tables {
-        let (stored, held) = table.segment_bytes();
-        rows.push((format!("table {name}"), if in_memory { stored + held } else { held }));
+        rows.push((format!("table {name}"), table.memory_bytes()));
     }
-    let stats = database.store().stats();
-    rows.push(("pool".to_owned(), stats.pool_bytes));
-    rows.push(("pool limit".to_owned(), stats.pool_bytes_max));
+    let tables: u64 = rows.iter().map(|(_, bytes)| *bytes).sum();
+    rows.extend(
+        [
+            ("tables", tables),
+            ("pool", usage.pool),
+            ("scratch", usage.scratch),
+            // What tables hold that the newest state does not: it is there for those who still look at an older one.
+            ("undo", usage.table.saturating_sub(tables)),
+            ("query", usage.query),
+            ("limit", usage.limit),
+        ]
+        .map(|(what, bytes)| (what.to_owned(), bytes)),
+    );
     batch(vec![
         ("what", Arc::new(rows.iter().map(|(what, _)| Some(what.as_str())).collect::<StringArray>())),
         ("bytes", Arc::new(rows.iter().map(|(_, bytes)| Some(*bytes)).collect::<UInt64Array>())),

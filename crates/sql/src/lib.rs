@@ -20,6 +20,7 @@ mod parse;
 mod physical;
 mod progress;
 mod provider;
+mod query_memory;
 mod session;
 mod statement;
 mod transaction;

@@ -58,7 +58,7 @@ pub struct Session {
     pub(crate) database: Arc<Database>,
     /// Where the statement comes from, if its target is in an attached database.
     home: Option<Home>,
-    template: Mutex<SessionState>,
+    template: SessionState,
     pub(crate) settings: Mutex<Settings>,
     registered: RwLock<BTreeMap<String, Arc<dyn TableProvider>>>,
     /// Between BEGIN and COMMIT; held by the statement that runs in it.
@@ -158,7 +158,7 @@ impl Session {
         Session {
             database,
             home: None,
-            template: Mutex::new(state),
+            template: state,
             settings: Mutex::new(settings),
             registered: RwLock::default(),
             transaction: Mutex::default(),
@@ -179,7 +179,7 @@ impl Session {
         Ok(Session {
             database,
             home: Some(home),
-            template: Mutex::new(self.template.lock().unwrap_or_else(PoisonError::into_inner).clone()),
+            template: self.template.clone(),
             settings: Mutex::new(self.settings()),
             registered: RwLock::new(self.registered.read().unwrap_or_else(PoisonError::into_inner).clone()),
             transaction: Mutex::default(),
@@ -466,13 +466,7 @@ impl Session {
 
     /// What one statement plans against: these tables, and nothing that others commit meanwhile.
     pub(crate) fn statement_state(&self, seen: Seen, notes: Notes) -> SessionState {
-        let mut template = self.template.lock().unwrap_or_else(PoisonError::into_inner);
-        let environment = self.database.runtime_environment();
-        if !Arc::ptr_eq(template.runtime_env(), &environment) {
-            *template = SessionStateBuilder::new_from_existing(template.clone()).with_runtime_env(environment).build();
-        }
-        let mut state = template.clone();
-        drop(template);
+        let mut state = self.template.clone();
         let settings = self.settings();
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner).clone();
         state.register_catalog_list(Arc::new(StatementCatalog::new(seen, registered, notes, &state)));

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::budget::Usage;
 use crate::ids::PageId;
 use crate::page_kind::PageKind;
 
@@ -20,6 +21,21 @@ pub enum Error {
         holders: Vec<u32>,
         /// The ways out.
         remedy: &'static str,
+    },
+
+    // -- ask for less, or allow more --
+    /// Memory cannot be reserved within the limit.
+    #[error(
+        "out of memory: {wants} wants {bytes} bytes more; {}; raise memory_limit, or do less at once",
+        usage_in_words(usage)
+    )]
+    OutOfMemory {
+        /// Who wanted it.
+        wants: &'static str,
+        /// How much, beyond what it has.
+        bytes: u64,
+        /// Who holds what.
+        usage: Box<Usage>,
     },
 
     // -- fix the argument --
@@ -271,6 +287,14 @@ fn holders_in_words(holders: &[u32]) -> String {
         [one] => format!("process {one}"),
         many => format!("processes {}", many.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
     }
+}
+
+fn usage_in_words(usage: &Usage) -> String {
+    let Usage { limit, reservable, table, scratch, query, pool, .. } = usage;
+    format!(
+        "memory_limit is {limit} bytes, of which {reservable} can be reserved: tables hold {table}, loads {scratch}, \
+         queries {query}, pages {pool}"
+    )
 }
 
 fn page_in_words(page: Option<PageId>, kind: PageKind) -> String {

@@ -12,6 +12,8 @@
 //!     store.append(&[Record], &[PageId]) -> CommitNumber in order, not durable yet
 //!     store.make_durable(CommitNumber)                   one sync serves all who wait
 //! store.pin(PageId) -> Pinned                            the payload; zero-copy from memory or the pool
+//! store.read_ahead(&[PageId]) -> ReadAhead               reads them beside, as long as that is held
+//! store.budget() -> &Arc<Budget>                         what holds much memory reserves it
 //! store.kind_of(PageId) -> PageKind
 //! store.free(PageId)                                     replay must free again
 //!
@@ -38,6 +40,7 @@
 //! [`Store::checkpoint`] (the steps, and what a crash between them leaves). What is assumed of a disk stands in [`fs`];
 //! [`testing`] breaks disks.
 
+mod budget;
 mod error;
 pub mod fs;
 pub mod header;
@@ -56,15 +59,17 @@ mod sync;
 pub mod testing;
 mod timeline;
 
+pub use budget::{Budget, Reservation, Usage, Use};
 pub use error::{Error, Result};
 pub use fs::{File, FileSystem, HeapFileSystem, RealFileSystem};
 pub use ids::{CheckpointNumber, CommitNumber, ObjectId, PageId, UNIT_BYTES};
 pub use options::{NORMAL_SYNC_EVERY, Options, Synchronous};
 pub use page_kind::PageKind;
 pub use pin::Pinned;
+pub use pool::PoolCounts;
 pub use record::{Record, RecordTag, Transaction};
 pub use store::{
-    Checkpoint, CheckpointWriter, PageCount, PageHandle, PageInfo, PreparedCheckpoint, Recovery, Stats, Store,
-    Transactions,
+    Checkpoint, CheckpointWriter, PageCount, PageHandle, PageInfo, PreparedCheckpoint, ReadAhead, Recovery, Stats,
+    Store, Transactions,
 };
 pub use timeline::{Built, Exclusive, Timeline};

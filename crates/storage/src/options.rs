@@ -25,14 +25,14 @@ pub const NORMAL_SYNC_EVERY: std::time::Duration = std::time::Duration::from_mil
 pub struct Options {
     /// What a commit promises.
     pub synchronous: Synchronous,
-    /// Bytes that the buffer pool keeps. Pages that are pinned stay, even beyond it.
-    pub pool_bytes_max: usize,
+    /// The [`Budget`](crate::Budget), which the buffer pool fills as far as others leave it.
+    pub memory_limit_bytes: usize,
     /// Open for reading: nothing is created or written, readers share the file, a log is replayed in memory.
     pub read_only: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { synchronous: Synchronous::Full, pool_bytes_max: 256 << 20, read_only: false }
+        Options { synchronous: Synchronous::Full, memory_limit_bytes: 256 << 20, read_only: false }
     }
 }

@@ -95,7 +95,7 @@ fn seeds(default: u64) -> std::ops::Range<u64> {
 }
 
 fn with_level(synchronous: Synchronous) -> Options {
-    Options { synchronous, pool_bytes_max: 64 << 10, ..Options::default() }
+    Options { synchronous, memory_limit_bytes: 64 << 10, ..Options::default() }
 }
 
 /// The operating system lives on, and with it everything that was written.

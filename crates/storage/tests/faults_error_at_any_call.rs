@@ -41,7 +41,7 @@ impl Life {
     }
 
     fn open(&mut self) -> Result<()> {
-        let options = Options { pool_bytes_max: 32 << 10, ..Options::default() };
+        let options = Options { memory_limit_bytes: 32 << 10, ..Options::default() };
         let (store, recovery) = open(Arc::new(self.fs.clone()), options)?;
         let shelf = Shelf::recover(&store, recovery)?;
         assert!(shelf == *self.workload.shelf(), "another state after opening");

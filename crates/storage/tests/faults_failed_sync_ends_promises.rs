@@ -33,7 +33,7 @@ fn put_slots(writer: &mut sinter_storage::CheckpointWriter<'_>, shelf: &Shelf) -
 fn fails(trigger: Trigger, fault: DiskFault, what: impl Fn(&Store, &Shelf) -> Result<()>, why: &str) {
     let disk = CrashingFileSystem::new();
     let fs = FaultyFileSystem::on_disk(&disk);
-    let (store, _) = open(Arc::new(fs.clone()), Options { pool_bytes_max: 0, ..Options::default() }).unwrap();
+    let (store, _) = open(Arc::new(fs.clone()), Options { memory_limit_bytes: 0, ..Options::default() }).unwrap();
     let page = store.write_page(PageKind::CHUNK, &[9; 5000]).unwrap();
     store.commit(&put(1), &[page]).unwrap();
     store.commit(&put(2), &[]).unwrap();

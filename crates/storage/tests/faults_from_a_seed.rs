@@ -38,7 +38,7 @@ fn session(disk: &CrashingFileSystem, start: &Shelf, seed: u64) -> (Workload, Ve
         fs.set_bytes_free(Some(random.random_range(0..200_000)));
     }
     let mut workload = Workload::new(seed, start.clone());
-    let options = Options { pool_bytes_max: 32 << 10, ..Options::default() };
+    let options = Options { memory_limit_bytes: 32 << 10, ..Options::default() };
     let Ok((store, recovery)) = open(Arc::new(fs.clone()), options) else { return (workload, fs.injected()) };
     let Ok(shelf) = Shelf::recover(&store, recovery) else { return (workload, fs.injected()) };
     assert!(shelf == *start, "opened with another state than a well disk has");

@@ -35,7 +35,7 @@ enum Outcome {
 
 /// Opens, replays, and reads every page twice: to use it, and to check it.
 fn read_all(fs: &FaultyFileSystem, read_only: bool) -> Result<(Shelf, Vec<String>), Error> {
-    let options = Options { pool_bytes_max: 0, read_only, ..Options::default() };
+    let options = Options { memory_limit_bytes: 0, read_only, ..Options::default() };
     let (store, mut recovery) = open(Arc::new(fs.clone()), options)?;
     let notes = std::mem::take(&mut recovery.notes);
     let shelf = Shelf::recover(&store, recovery)?;
@@ -145,7 +145,7 @@ fn errors() {
 fn the_messages_name_the_thing_and_the_place() {
     let disk = CrashingFileSystem::new();
     let fs = FaultyFileSystem::on_disk(&disk);
-    let (store, _) = open(Arc::new(fs.clone()), Options { pool_bytes_max: 0, ..Options::default() }).unwrap();
+    let (store, _) = open(Arc::new(fs.clone()), Options { memory_limit_bytes: 0, ..Options::default() }).unwrap();
     let page = store.write_page(PageKind::CHUNK, &[9; 5000]).unwrap();
     store.commit(&[record(RecordTag::ROWS_INSERTED, 1, vec![1])], &[page]).unwrap();
     let message = |fault| {

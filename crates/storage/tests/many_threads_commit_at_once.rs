@@ -49,7 +49,7 @@ fn the_log_holds_each_acknowledged_commit_once_and_in_order() {
 #[test]
 fn pages_come_and_go_while_checkpoints_run() {
     let fs = CrashingFileSystem::new();
-    let options = Options { pool_bytes_max: 100_000, ..Options::default() };
+    let options = Options { memory_limit_bytes: 100_000, ..Options::default() };
     let (store, _) = open(Arc::new(fs.clone()), options).unwrap();
     let done = AtomicBool::new(false);
     let checkpoint = |store: &Store| {

@@ -13,7 +13,7 @@ fn pins_of_a_page_point_to_the_same_bytes() {
     let (first, second) = (store.pin(page).unwrap(), store.pin(page).unwrap());
     assert!(std::ptr::eq(&first[0], &second[0]));
     assert_eq!(*first, payload[..]);
-    assert_eq!(store.stats().pool_bytes, 0, "the pool holds no second copy");
+    assert_eq!(store.stats().memory.pool, 0, "the pool holds no second copy");
     assert_eq!(store.kind_of(page).unwrap(), PageKind::CHUNK);
 }
 

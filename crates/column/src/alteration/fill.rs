@@ -2,11 +2,12 @@
 
 use crate::group::{Segment, SegmentPlace};
 use crate::group_writer::press_column;
+use crate::held::Held;
 use crate::schema::accepts;
-use crate::{ColumnSchema, Error, Result};
+use crate::{ColumnSchema, ColumnTable, Error, Result};
 use arrow::array::{Array, ArrayRef, UInt32Array, new_null_array};
 use sinter_codec::Choice;
-use sinter_exec::{Pinned, edge};
+use sinter_exec::edge;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -45,14 +46,14 @@ fn too_large(table: &str, column: &str, size: &str) -> Error {
 
 /// Makes the segments of a column that is added, one for each number of rows that there is.
 pub(super) struct Filling<'a> {
-    table: &'a str,
+    table: &'a ColumnTable,
     column: &'a ColumnSchema,
     fill: Option<&'a ArrayRef>,
     made: HashMap<usize, Segment>,
 }
 
 impl<'a> Filling<'a> {
-    pub(super) fn new(table: &'a str, column: &'a ColumnSchema, fill: Option<&'a ArrayRef>) -> Filling<'a> {
+    pub(super) fn new(table: &'a ColumnTable, column: &'a ColumnSchema, fill: Option<&'a ArrayRef>) -> Filling<'a> {
         Filling { table, column, fill, made: HashMap::new() }
     }
 
@@ -71,9 +72,9 @@ impl<'a> Filling<'a> {
         if bytes.len() > FILL_SEGMENT_BYTES_MAX {
             let bytes = bytes.len();
             let size = format!("that takes {bytes} bytes for {rows} rows is larger than the {FILL_SEGMENT_BYTES_MAX}");
-            return Err(too_large(self.table, &column.name, &size));
+            return Err(too_large(self.table.name(), &column.name, &size));
         }
-        let segment = Segment { place: SegmentPlace::Held(Pinned::from_vec(bytes)), stats };
+        let segment = Segment { place: SegmentPlace::Held(Held::new(self.table.store().budget(), bytes)), stats };
         Ok(entry.insert(segment).clone())
     }
 }

@@ -7,7 +7,7 @@ mod fill;
 mod next_schema;
 mod record;
 
-use crate::group::{RowGroup, Segment};
+use crate::group::Segment;
 use crate::group_entry::GroupEntry;
 use crate::{Check, ColumnSchema, ColumnTable, Error, Result, TableSchema};
 use arrow::array::{Array, ArrayRef};
@@ -126,7 +126,7 @@ impl Alteration {
     fn rebuilt(&self, table: &ColumnTable, schema: TableSchema) -> Result<ColumnTable> {
         let groups = match self {
             Alteration::AddColumn { column, fill } => {
-                let mut filling = Filling::new(table.name(), column, fill.as_ref());
+                let mut filling = Filling::new(table, column, fill.as_ref());
                 with_segments(table, &mut |rows, segments| {
                     segments.push(filling.segment(rows)?);
                     Ok(())
@@ -155,7 +155,7 @@ fn with_segments(
     let altered = |GroupEntry { group, deleted }: &GroupEntry| {
         let mut segments = group.segments.clone();
         change(group.rows, &mut segments)?;
-        let group = RowGroup { rows: group.rows, row_ids: group.row_ids.clone(), segments };
+        let group = group.with_segments(group.row_ids.clone(), segments);
         Ok(GroupEntry { group: Arc::new(group), deleted: deleted.clone() })
     };
     table.groups().iter().map(altered).collect()

@@ -6,6 +6,7 @@ mod databases;
 mod engine;
 mod golden;
 mod kill;
+mod memory;
 mod reopen;
 mod serializable;
 mod sql_scripts;

@@ -18,7 +18,7 @@ pub(super) fn run(session: &Session, name: &str, value: &str) -> Result<Outcome>
         }
         "memory_limit" => {
             let bytes = parse_bytes(value).ok_or_else(|| wrong(name, value, "a size such as '512MB' or '2GiB'"))?;
-            session.database.set_memory_limit(bytes)?;
+            session.database.set_memory_limit(bytes);
         }
         "synchronous" => {
             let level = match value.to_lowercase().as_str() {

@@ -38,6 +38,7 @@ impl Store {
             self.is_closed.store(true, Ordering::Release);
         }
         self.is_closed.store(true, Ordering::Release);
+        self.read_ahead.stop();
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         Ok(())
     }

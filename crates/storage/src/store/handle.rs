@@ -1,6 +1,7 @@
 //! Pages that live as long as somebody holds on to them.
 
-use super::Store;
+use super::{Mode, Store};
+use crate::budget::{Reservation, Use};
 use crate::ids::PageId;
 use crate::sync::{Arc, PoisonError, Weak};
 
@@ -13,12 +14,19 @@ use crate::sync::{Arc, PoisonError, Weak};
 pub struct PageHandle {
     store: Arc<Store>,
     page: PageId,
+    /// In memory, where the page is nowhere else.
+    memory: Option<Reservation>,
 }
 
 impl PageHandle {
     /// The page.
     pub fn page(&self) -> PageId {
         self.page
+    }
+
+    /// Bytes that the page takes of the memory budget, beside the pool: none but in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.memory.as_ref().map_or(0, Reservation::bytes)
     }
 
     /// Where it is.
@@ -41,7 +49,12 @@ impl Store {
         if let Some(handle) = handles.get(&page).and_then(Weak::upgrade) {
             return handle;
         }
-        let handle = Arc::new(PageHandle { store: Arc::clone(self), page });
+        let bytes = match self.mode {
+            Mode::Memory => self.entry(page).ok().map(|entry| entry.bytes as usize),
+            _ => None,
+        };
+        let memory = bytes.map(|bytes| self.budget.take(Use::Table, bytes));
+        let handle = Arc::new(PageHandle { store: Arc::clone(self), page, memory });
         handles.insert(page, Arc::downgrade(&handle));
         handle
     }

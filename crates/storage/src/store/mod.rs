@@ -6,6 +6,7 @@
 //! | `recover` | from a header and its logs to the state at the last commit |
 //! | `protect` | what an older header still needs |
 //! | `pages` | write, pin, free |
+//! | `reading` | from the file into the pool: once, and ahead |
 //! | `handle` | pages that live as long as somebody holds on to them |
 //! | `page_table` | map, fresh pages and free space, as one |
 //! | `group_sync` | one sync for all who wait |
@@ -27,12 +28,14 @@ mod open;
 mod page_table;
 mod pages;
 mod protect;
+mod reading;
 mod recover;
 mod stats;
 mod vacuum;
 
 pub use checkpoint::{Checkpoint, CheckpointWriter, PreparedCheckpoint};
 pub use handle::PageHandle;
+pub use reading::ReadAhead;
 pub use recover::{Recovery, Transactions};
 pub use stats::{PageCount, PageInfo, Stats};
 
@@ -42,17 +45,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::fs::{File, FileSystem, LockGuard};
 use crate::header::Header;
 use crate::ids::{CommitNumber, PageId};
 use crate::options::Synchronous;
-use crate::pool::Pool;
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 use group_sync::GroupSync;
 use journal::Journal;
 use page_table::PageTable;
+use reading::{ReadAheadThreads, Reads};
 
 /// What kind of store this is, for its whole life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +73,7 @@ enum Mode {
 ///
 /// Thread-safe: any number of threads may pin, write pages, commit and free at once; commits are put in order by a
 /// mutex, which nobody holds while syncing but the first commit and the close. Locks are taken in the order checkpoint's
-/// turn, journal, rejected header, pages, pool; a leader of `log_sync` takes the journal's and the last two, and is waited for by nobody who holds one.
+/// turn, journal, rejected header, pages, budget; a leader of `log_sync` takes the journal's and the last two, and is waited for by nobody who holds one.
 ///
 /// Dropping a store without [`Store::close`] is what a crash is: the next open replays the log.
 pub struct Store {
@@ -78,7 +82,9 @@ pub struct Store {
     mode: Mode,
     data: Arc<dyn File>,
     pages: RwLock<PageTable>,
-    pool: Pool,
+    budget: Arc<Budget>,
+    reads: Reads,
+    read_ahead: ReadAheadThreads,
     journal: Mutex<Journal>,
     /// The header copy that the open passed over, if it did, and what is to be written in its place before all else.
     rejected_header: Mutex<Option<(usize, Header)>>,
@@ -142,9 +148,9 @@ impl Store {
         Ok(())
     }
 
-    /// Sets the buffer pool's limit, and keeps to it at once as far as pins allow.
-    pub fn set_pool_bytes_max(&self, bytes_max: usize) {
-        self.pool.set_bytes_max(bytes_max);
+    /// The memory that the pool and everybody else share. Its limit can be changed at any time.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
     }
 
     fn check_open(&self) -> Result<()> {

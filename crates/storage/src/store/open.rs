@@ -10,15 +10,16 @@ use super::checkpoint::older_copy;
 use super::group_sync::GroupSync;
 use super::journal::Journal;
 use super::page_table::PageTable;
+use super::reading::{ReadAheadThreads, Reads};
 use super::recover::{Recovered, Recovery, Transactions, recover};
 use super::{Mode, Store};
+use crate::budget::Budget;
 use crate::error::{Error, Result, failed};
 use crate::fs::{File, FileSystem, HeapFileSystem, LockGuard, LockKind, LockOutcome, OpenMode};
 use crate::header::{CHECKPOINT_AT, CHECKSUM_AT, COPIES, DATABASE_AT, FORMAT_VERSION, Header, MAGIC, Unusable};
 use crate::ids::{CheckpointNumber, PageId, UNIT_BYTES};
 use crate::map::PageMap;
 use crate::options::Options;
-use crate::pool::Pool;
 use crate::space::Space;
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use crate::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -84,7 +85,7 @@ impl Store {
         Ok(())
     }
 
-    /// A database in memory: no log, no checkpoints, nothing to recover.
+    /// A database in memory: no log, no checkpoints, nothing to recover. Its budget has no limit yet.
     ///
     /// # Panics
     /// Never: a new heap file can always be made.
@@ -101,7 +102,8 @@ impl Store {
             header_copy: 0,
             older_logs: BTreeMap::new(),
         };
-        Store::assemble(fs, path, Mode::Memory, data, table, journal, Options::default(), None)
+        let options = Options { memory_limit_bytes: usize::MAX, ..Options::default() };
+        Store::assemble(fs, path, Mode::Memory, data, table, journal, options, None)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of a store, each once")]
@@ -121,7 +123,9 @@ impl Store {
             mode,
             data,
             pages: RwLock::new(table),
-            pool: Pool::new(options.pool_bytes_max),
+            budget: Budget::new(options.memory_limit_bytes),
+            reads: Reads::default(),
+            read_ahead: ReadAheadThreads::default(),
             journal: Mutex::new(journal),
             rejected_header: Mutex::new(None),
             checkpoint_turn: Mutex::new(()),

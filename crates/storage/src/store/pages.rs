@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::page_table::Fresh;
 use super::{Mode, Store};
+use crate::budget::Use;
 use crate::error::{Error, Result, failed};
 use crate::fs::File;
 use crate::ids::{Extent, PageId, UNIT_BYTES, units_for};
@@ -31,9 +32,14 @@ impl Store {
     /// close; give it back with [`Store::free`] if it is not going to be committed.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] beyond [`page::PAYLOAD_BYTES_MAX`]; [`Error::DiskFull`], [`Error::Io`]: nothing was written.
+    /// [`Error::TooLarge`] beyond [`page::PAYLOAD_BYTES_MAX`]; [`Error::DiskFull`], [`Error::Io`], in memory
+    /// [`Error::OutOfMemory`]: nothing was written.
     pub fn write_page(&self, kind: PageKind, payload: &[u8]) -> Result<PageId> {
         self.check_writable()?;
+        if self.mode == Mode::Memory {
+            // Whether there is room. Whoever gets a handle of the page takes the memory.
+            drop(self.budget.reserve(Use::Table, payload.len())?);
+        }
         let page = self.new_page_id();
         let entry = self.write_entry(page, kind, payload)?;
         let write = self.data_writes.load(Ordering::Acquire);
@@ -51,14 +57,11 @@ impl Store {
             let entry = self.entry(page)?;
             let whole = match self.mode {
                 Mode::Memory => self.data.read_shared(entry.offset(), entry.bytes as usize),
-                _ => match self.pool.get(page, entry) {
-                    Some(whole) => Ok(whole),
-                    None => match self.read_verified(page, entry) {
-                        Ok(whole) => Ok(whole),
-                        // The page moved while it was read, and its old place was given to another.
-                        Err(_) if self.entry(page)? != entry => continue,
-                        Err(error) => return Err(error),
-                    },
+                _ => match self.read_once(page, entry) {
+                    Ok(whole) => Ok(whole),
+                    // The page moved while it was read, and its old place was given to another.
+                    Err(_) if self.entry(page)? != entry => continue,
+                    Err(error) => return Err(error),
                 },
             };
             let whole = whole.map_err(failed(&self.path, "reading a page"))?;
@@ -66,16 +69,9 @@ impl Store {
         }
     }
 
-    /// Reads a page from the file, past the pool, and checks it; then the pool keeps it.
-    fn read_verified(&self, page: PageId, entry: PageEntry) -> Result<Pinned> {
-        let whole = read_page(&*self.data, &self.path, page, entry)?;
-        self.pool.insert(page, entry, whole.clone());
-        Ok(whole)
-    }
-
     /// A page with its header, checked, to be copied: from the pool if it is there, else past it.
     pub(super) fn whole_page(&self, page: PageId, entry: PageEntry) -> Result<Pinned> {
-        match self.pool.get(page, entry) {
+        match self.budget.page(page, entry) {
             Some(whole) => Ok(whole),
             None => read_page(&*self.data, &self.path, page, entry),
         }
@@ -106,10 +102,10 @@ impl Store {
             None => table.replace(page, PageEntry::ABSENT, &*self.data),
         }
         drop(table);
-        self.pool.remove(page);
+        self.budget.forget_page(page);
     }
 
-    fn entry(&self, page: PageId) -> Result<PageEntry> {
+    pub(super) fn entry(&self, page: PageId) -> Result<PageEntry> {
         self.check_open()?;
         self.pages().get(page).ok_or_else(|| Error::NoSuchPage { path: self.path.clone(), page })
     }

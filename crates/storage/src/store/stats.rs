@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::Store;
 use super::page_table::Fresh;
+use crate::budget::Usage;
 use crate::ids::{CheckpointNumber, CommitNumber, PageId, UNIT_BYTES};
 use crate::options::Synchronous;
 use crate::page_kind::PageKind;
@@ -53,10 +54,8 @@ pub struct Stats {
     pub pages: BTreeMap<PageKind, PageCount>,
     /// Pages that no commit has named yet.
     pub fresh_pages: u64,
-    /// Bytes of pages in the buffer pool.
-    pub pool_bytes: u64,
-    /// The pool's limit.
-    pub pool_bytes_max: u64,
+    /// Memory, and what the buffer pool did.
+    pub memory: Usage,
     /// Bytes in all logs.
     pub log_bytes: u64,
 }
@@ -92,7 +91,6 @@ impl Store {
             let journal = self.journal();
             (journal.header.database, journal.header.checkpoint)
         };
-        let (pool_bytes, pool_bytes_max) = self.pool.bytes();
         let table = self.pages();
         let mut pages: BTreeMap<PageKind, PageCount> = BTreeMap::new();
         let mut count = |kind, units: u64| {
@@ -113,8 +111,7 @@ impl Store {
             retired_bytes: table.space.retired_units() * UNIT_BYTES as u64,
             fresh_pages: table.fresh.len() as u64,
             pages,
-            pool_bytes: pool_bytes as u64,
-            pool_bytes_max: pool_bytes_max as u64,
+            memory: self.budget.usage(),
             log_bytes,
         }
     }

@@ -152,7 +152,7 @@ impl Store {
             // It may have been freed meanwhile.
             if copied.is_ok() && table.map.get(page) == Some(from) {
                 table.replace(page, to, &*self.data);
-                self.pool.moved(page, from, to);
+                self.budget.move_page(page, from, to);
                 has_moved = true;
             } else {
                 table.release(to.extent(), &*self.data);

@@ -1,4 +1,4 @@
-//! A disk whose syncs end when the test says so.
+//! A disk whose syncs, or reads, end when the test says so.
 
 use std::ffi::OsStr;
 use std::io;
@@ -13,7 +13,7 @@ use sinter_storage::{File, FileSystem};
 /// How long a test waits for what must come, and holds what it has forgotten to release.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A [`CrashingFileSystem`] on which the syncs of one file can be held. Clones are the same disk.
+/// A [`CrashingFileSystem`] on which the syncs or reads of one file can be held. Clones are the same disk.
 #[derive(Debug, Clone)]
 pub(crate) struct SlowDisk {
     pub(crate) disk: CrashingFileSystem,
@@ -28,18 +28,22 @@ struct Gate {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The file whose syncs are held, and whether before or after they have done their work.
+    /// The file of which calls are held, and which ones.
     held: Option<(&'static str, Work)>,
     waiting: usize,
     /// Syncs that were let through, by the file's name.
     done: Vec<String>,
 }
 
-/// Whether a sync that is held has made anything durable.
+/// What is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
+    /// Syncs that have made nothing durable yet.
     ToDo,
+    /// Syncs that have.
     Done,
+    /// Reads.
+    Read,
 }
 
 impl SlowDisk {
@@ -57,17 +61,22 @@ impl SlowDisk {
         self.gate.state.lock().unwrap().held = Some((name, Work::Done));
     }
 
+    /// From now on reads of this file do not begin.
+    pub(crate) fn hold_reads(&self, name: &'static str) {
+        self.gate.state.lock().unwrap().held = Some((name, Work::Read));
+    }
+
     /// Lets all go on.
     pub(crate) fn release(&self) {
         self.gate.state.lock().unwrap().held = None;
         self.gate.changed.notify_all();
     }
 
-    /// Returns when so many syncs are held.
+    /// Returns when so many calls are held.
     pub(crate) fn wait_for_held(&self, count: usize) {
         let state = self.gate.state.lock().unwrap();
         let waited = self.gate.changed.wait_timeout_while(state, PATIENCE, |state| state.waiting < count).unwrap();
-        assert!(!waited.1.timed_out(), "nobody syncs that file");
+        assert!(!waited.1.timed_out(), "nobody calls for that file");
     }
 
     /// The names of the files that were synced since the last call, in order.
@@ -129,6 +138,7 @@ impl SlowFile {
 
 impl File for SlowFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.wait_while_held(Work::Read);
         self.file.read_at(offset, buffer)
     }
 

@@ -1,0 +1,109 @@
+//! One memory limit for everything, and SHOW MEMORY says who has what.
+
+use crate::answers::{lines, rows, value};
+use sinterdb::{Config, Connection, Database};
+
+/// What SHOW MEMORY says of something, in bytes.
+#[track_caller]
+fn held(conn: &Connection, what: &str) -> u64 {
+    value(conn, &format!("SELECT bytes FROM memory() WHERE what = '{what}'")).parse().unwrap()
+}
+
+#[test]
+fn show_memory_says_who_has_what() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = Config::builder().threads(2).memory_limit_bytes(64 << 20).background(false);
+    let database = Database::open_with(directory.path().join("m.sinter"), config).unwrap();
+    let conn = database.connect();
+    conn.execute("CREATE TABLE few (a INT)", &[]).unwrap();
+    conn.execute("INSERT INTO few SELECT value FROM generate_series(1, 200)", &[]).unwrap();
+    conn.execute("CREATE TABLE many AS SELECT value AS a FROM generate_series(1, 300000)", &[]).unwrap();
+    let names = lines(&conn, "SELECT what FROM memory()");
+    assert_eq!(names, ["table few", "table many", "tables", "pool", "scratch", "undo", "query", "limit"]);
+    assert!(held(&conn, "table few") > 200 * 4, "they are in memory");
+    assert_eq!(held(&conn, "tables"), held(&conn, "table few") + held(&conn, "table many"));
+    assert!(held(&conn, "table many") < 10_000, "they are in the file");
+    assert_eq!(value(&conn, "SELECT sum(a) FROM many WHERE a % 2 = 0"), "22500150000");
+    assert!(held(&conn, "pool") > 100, "and now in the pool");
+    assert_eq!((held(&conn, "undo"), held(&conn, "limit")), (0, 64 << 20));
+    conn.execute("SET memory_limit = '32MB'", &[]).unwrap();
+    assert_eq!(held(&conn, "limit"), 32_000_000);
+}
+
+#[test]
+fn what_a_long_reader_keeps_is_undo() {
+    let database = Database::memory().unwrap();
+    let (conn, reader) = (database.connect(), database.connect());
+    conn.execute("CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 300000)", &[]).unwrap();
+    assert_eq!(held(&conn, "undo"), 0);
+    reader.begin(true).unwrap();
+    assert_eq!(value(&reader, "SELECT count(*) FROM t"), "300000");
+    for _ in 0..5 {
+        conn.execute("UPDATE t SET a = a + 1", &[]).unwrap();
+        conn.execute("CHECKPOINT", &[]).unwrap();
+    }
+    let one_state = held(&conn, "tables");
+    let undo = held(&conn, "undo");
+    assert!(undo > one_state / 2 && undo < 2 * one_state, "one state, not the ones in between: {undo} of {one_state}");
+    assert_eq!(value(&reader, "SELECT min(a) FROM t"), "1");
+    reader.roll_back().unwrap();
+    assert_eq!(held(&conn, "undo"), 0);
+}
+
+#[test]
+fn a_sort_larger_than_the_limit_spills() {
+    let config = Config::builder().threads(2).memory_limit_bytes(64 << 20);
+    let database = Database::memory_with(config).unwrap();
+    let conn = database.connect();
+    let sorted = "SELECT a, row_number() OVER (ORDER BY b) AS n FROM \
+                  (SELECT value AS a, (value * 7919) % 2000003 AS b, repeat('x', 40) AS c FROM generate_series(1, 2000000))";
+    let sql = format!("SELECT count(*), sum(n), max(a) FROM ({sorted})");
+    assert_eq!(lines(&conn, &sql), ["2000000 2000001000000 2000000"]);
+    assert_eq!(held(&conn, "query"), 0, "all is given back");
+}
+
+#[test]
+fn what_has_no_room_says_so() {
+    let config = Config::builder().threads(2).memory_limit_bytes(24 << 20);
+    let database = Database::memory_with(config).unwrap();
+    let conn = database.connect();
+    // A join holds one side, and cannot spill it.
+    let sql = "SELECT count(*) FROM (SELECT value AS a FROM generate_series(1, 3000000)) AS x \
+               JOIN (SELECT value AS b FROM generate_series(1, 3000000)) AS y ON x.a = y.b";
+    let error = rows(&conn, sql).unwrap_err().to_string();
+    assert!(error.contains("out of memory") && error.contains("raise memory_limit"), "{error}");
+    assert_eq!(held(&conn, "query"), 0, "all is given back");
+    conn.execute("SET memory_limit = '1GB'", &[]).unwrap();
+    assert_eq!(lines(&conn, sql), ["3000000"]);
+}
+
+/// A table several times as large as the limit, loaded and scanned.
+#[test]
+fn a_table_larger_than_the_limit_loads_and_scans() {
+    const LIMIT: u64 = 16 << 20;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("large.sinter");
+    let config = || Config::builder().threads(2).memory_limit_bytes(LIMIT);
+    let count = 3_000_000u64;
+    {
+        let database = Database::open_with(&path, config()).unwrap();
+        let conn = database.connect();
+        let sql = format!(
+            "CREATE TABLE t AS SELECT value AS a, random() AS b, random() AS c, uuid() AS d \
+             FROM generate_series(1, {count})"
+        );
+        conn.execute(&sql, &[]).unwrap();
+        assert_eq!((held(&conn, "scratch"), held(&conn, "query")), (0, 0));
+    }
+    assert!(std::fs::metadata(&path).unwrap().len() > 4 * LIMIT);
+    let database = Database::open_with(&path, config()).unwrap();
+    let conn = database.connect();
+    for _ in 0..2 {
+        let sql = "SELECT sum(a), count(*) FILTER (WHERE b < c), count(d) FROM t WHERE b + c >= 0";
+        let answer = lines(&conn, sql);
+        let sum = count * (count + 1) / 2;
+        assert!(answer[0].starts_with(&format!("{sum} ")) && answer[0].ends_with(&format!(" {count}")), "{answer:?}");
+        let all = ["pool", "tables", "scratch", "query"].map(|what| held(&conn, what)).iter().sum::<u64>();
+        assert!(all <= LIMIT / 8 * 7, "{all} bytes");
+    }
+}

@@ -1,0 +1,434 @@
+//! One budget for all memory that grows with data, under `memory_limit`.
+//!
+//! Whoever is going to hold much reserves it first, under one of three [uses](Use). The buffer pool gets what nobody has
+//! reserved: it shrinks, down to what is pinned, when others reserve, and grows back as pages are read. So a reservation
+//! fails only when everything but pinned pages and the reservations of others is used up.
+//!
+//! What cannot be refused is *taken*: the delta batches of a commit that is in the log already. Then the pool pays, and
+//! after it the next who ask.
+//!
+//! An eighth of the limit is for nobody. It stands for what is not counted: code, stacks, what the allocator holds back,
+//! buffers of a few pages that come and go. So the process as a whole stays near the limit.
+//!
+//! Thread-safe: one lock, held for a few steps, and never while anything is read or freed.
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+use crate::ids::PageId;
+use crate::map::PageEntry;
+use crate::pin::Pinned;
+use crate::pool::{Pool, PoolCounts};
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The part of the limit that nobody gets.
+const MARGIN_DIVISOR: usize = 8;
+
+/// Queries leave this part of what can be reserved to others, so that loads, commits and the pages that the queries
+/// read go on.
+const QUERY_LEAVES_DIVISOR: usize = 4;
+
+/// What memory is reserved for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Use {
+    /// What tables hold beside the pool: delta batches, directories of row groups, delete marks.
+    Table,
+    /// Loads, pressing and checkpoints on their way.
+    Scratch,
+    /// What operators of queries hold.
+    Query,
+}
+
+impl Use {
+    /// All of them.
+    pub const ALL: [Use; 3] = [Use::Table, Use::Scratch, Use::Query];
+
+    fn wants(self) -> &'static str {
+        match self {
+            Use::Table => "a table",
+            Use::Scratch => "a load",
+            Use::Query => "a query",
+        }
+    }
+}
+
+/// A budget in numbers, at one moment. All in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// `memory_limit`.
+    pub limit: u64,
+    /// Of it, what can be reserved.
+    pub reservable: u64,
+    /// Reserved under [`Use::Table`].
+    pub table: u64,
+    /// Reserved under [`Use::Scratch`].
+    pub scratch: u64,
+    /// Reserved under [`Use::Query`].
+    pub query: u64,
+    /// Pages in the pool.
+    pub pool: u64,
+    /// What the pool may hold now.
+    pub pool_max: u64,
+    /// What the pool did so far.
+    pub counts: PoolCounts,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Budget {
+    memory: Mutex<Memory>,
+}
+
+/// Invariant: `used` is the sum over all reservations that there are, by use.
+#[derive(Debug)]
+struct Memory {
+    limit: usize,
+    used: [usize; Use::ALL.len()],
+    pool: Pool,
+}
+
+impl Memory {
+    /// What can be reserved, if the pool holds nothing.
+    fn reservable(&self) -> usize {
+        self.limit - self.limit / MARGIN_DIVISOR
+    }
+
+    /// What the pool may hold.
+    fn pool_max(&self) -> usize {
+        self.used.iter().fold(self.reservable(), |left, used| left.saturating_sub(*used))
+    }
+
+    /// What queries may hold.
+    fn query_max(&self) -> usize {
+        let others = self.used[Use::Table as usize].saturating_add(self.used[Use::Scratch as usize]);
+        let reservable = self.reservable();
+        (reservable - reservable / QUERY_LEAVES_DIVISOR).min(reservable.saturating_sub(others))
+    }
+
+    /// Takes bytes, and lets the pool pay.
+    fn take(&mut self, purpose: Use, bytes: usize, evicted: &mut Vec<Pinned>) {
+        let used = &mut self.used[purpose as usize];
+        *used = used.saturating_add(bytes);
+        let pool_max = self.pool_max();
+        self.pool.evict(pool_max, evicted);
+    }
+
+    /// Takes bytes if they are there. Says whether they were.
+    fn try_take(&mut self, purpose: Use, bytes: usize, evicted: &mut Vec<Pinned>) -> bool {
+        if bytes == 0 {
+            return true;
+        }
+        // The pool gives only where that helps.
+        let is_there = match purpose {
+            Use::Query => bytes <= self.query_max().saturating_sub(self.used[purpose as usize]),
+            _ => bytes <= self.pool_max(),
+        };
+        if !is_there {
+            return false;
+        }
+        self.take(purpose, bytes, evicted);
+        let fits = self.pool.bytes() <= self.pool_max();
+        if !fits {
+            self.used[purpose as usize] -= bytes;
+        }
+        fits
+    }
+
+    fn usage(&self) -> Usage {
+        let used = |purpose: Use| self.used[purpose as usize] as u64;
+        Usage {
+            limit: self.limit as u64,
+            reservable: self.reservable() as u64,
+            table: used(Use::Table),
+            scratch: used(Use::Scratch),
+            query: used(Use::Query),
+            pool: self.pool.bytes() as u64,
+            pool_max: self.pool_max() as u64,
+            counts: self.pool.counts(),
+        }
+    }
+}
+
+impl Budget {
+    /// A budget of so many bytes, of which nothing is used.
+    pub fn new(limit_bytes: usize) -> Arc<Budget> {
+        let memory = Memory { limit: limit_bytes, used: [0; Use::ALL.len()], pool: Pool::default() };
+        Arc::new(Budget { memory: Mutex::new(memory) })
+    }
+
+    /// Reserves bytes; dropping the reservation gives them back.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]: others have reserved or pinned too much.
+    pub fn reserve(self: &Arc<Budget>, purpose: Use, bytes: usize) -> Result<Reservation> {
+        let mut reservation = self.take(purpose, 0);
+        reservation.grow(bytes)?;
+        Ok(reservation)
+    }
+
+    /// Reserves bytes that are used in any case, even beyond the limit.
+    pub fn take(self: &Arc<Budget>, purpose: Use, bytes: usize) -> Reservation {
+        let mut reservation = Reservation { budget: Arc::clone(self), purpose, bytes: 0 };
+        reservation.take(bytes);
+        reservation
+    }
+
+    /// Sets the limit. The pool keeps to it at once; what is reserved stays so.
+    pub fn set_limit(&self, limit_bytes: usize) {
+        self.change(|memory, evicted| {
+            memory.limit = limit_bytes;
+            memory.take(Use::Scratch, 0, evicted);
+        });
+    }
+
+    /// What could be reserved in all, if nobody had reserved anything.
+    pub fn reservable_bytes(&self) -> usize {
+        self.memory().reservable()
+    }
+
+    /// What all queries together may hold, if the pool holds nothing.
+    pub fn query_bytes_max(&self) -> usize {
+        self.memory().query_max()
+    }
+
+    /// Who holds what.
+    pub fn usage(&self) -> Usage {
+        self.memory().usage()
+    }
+
+    /// The page, if this very version of it is in the pool.
+    pub(crate) fn page(&self, page: PageId, entry: PageEntry) -> Option<Pinned> {
+        self.memory().pool.get(page, entry)
+    }
+
+    /// Whether [`Budget::page`] would find the page; does not count as a use.
+    pub(crate) fn has_page(&self, page: PageId, entry: PageEntry) -> bool {
+        self.memory().pool.has(page, entry)
+    }
+
+    /// What the pool may hold now.
+    pub(crate) fn pool_bytes_max(&self) -> usize {
+        self.memory().pool_max()
+    }
+
+    /// Lets the pool keep a page that was read, if it can.
+    pub(crate) fn keep_page(&self, page: PageId, entry: PageEntry, bytes: Pinned, is_ahead: bool) {
+        self.change(|memory, evicted| {
+            memory.pool.insert(page, entry, bytes, is_ahead);
+            let pool_max = memory.pool_max();
+            memory.pool.evict(pool_max, evicted);
+        });
+    }
+
+    /// A page is in another place of the file.
+    pub(crate) fn move_page(&self, page: PageId, from: PageEntry, to: PageEntry) {
+        self.memory().pool.moved(page, from, to);
+    }
+
+    /// Lets go of a page that is no more.
+    pub(crate) fn forget_page(&self, page: PageId) {
+        self.change(|memory, evicted| evicted.extend(memory.pool.remove(page)));
+    }
+
+    /// Changes something, and drops what was evicted once the lock is gone.
+    fn change<R>(&self, change: impl FnOnce(&mut Memory, &mut Vec<Pinned>) -> R) -> R {
+        let mut evicted = Vec::new();
+        change(&mut self.memory(), &mut evicted)
+    }
+
+    // No step in here can panic half-way but for want of memory for a queue's entry.
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bytes of a budget, given back when this is dropped.
+pub struct Reservation {
+    budget: Arc<Budget>,
+    purpose: Use,
+    bytes: usize,
+}
+
+impl Reservation {
+    /// How many bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whose bytes.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// Reserves so many bytes more.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; it is then as large as before.
+    pub fn grow(&mut self, bytes: usize) -> Result<()> {
+        let purpose = self.purpose;
+        let refused = self.budget.change(|memory, evicted| match memory.try_take(purpose, bytes, evicted) {
+            true => None,
+            false => Some(memory.usage()),
+        });
+        if let Some(usage) = refused {
+            return Err(Error::OutOfMemory { wants: purpose.wants(), bytes: bytes as u64, usage: Box::new(usage) });
+        }
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Reserves so many bytes more, even beyond the limit.
+    pub fn take(&mut self, bytes: usize) {
+        let purpose = self.purpose;
+        self.budget.change(|memory, evicted| memory.take(purpose, bytes, evicted));
+        self.bytes += bytes;
+    }
+
+    /// Gives so many bytes back, or all where there are fewer.
+    pub fn shrink(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        self.budget.memory().used[self.purpose as usize] -= bytes;
+    }
+
+    /// Grows or shrinks to so many bytes.
+    ///
+    /// # Errors
+    /// As [`Reservation::grow`].
+    pub fn resize(&mut self, bytes: usize) -> Result<()> {
+        match bytes.checked_sub(self.bytes) {
+            Some(more) => self.grow(more),
+            None => {
+                self.shrink(self.bytes - bytes);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.shrink(self.bytes);
+    }
+}
+
+impl fmt::Debug for Reservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reservation({:?}, {} bytes)", self.purpose, self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page_kind::PageKind;
+    use proptest::prelude::*;
+
+    fn entry() -> PageEntry {
+        PageEntry::new(2, PageKind::CHUNK, 100, 0)
+    }
+
+    fn keep(budget: &Budget, page: u64) {
+        budget.keep_page(PageId(page), entry(), Pinned::from(vec![0; 100]), false);
+    }
+
+    #[test]
+    fn the_pool_gives_way_and_grows_back() {
+        let budget = Budget::new(800);
+        (0..10).for_each(|page| keep(&budget, page));
+        assert_eq!(budget.usage().pool, 700, "an eighth is nobody's");
+        let load = budget.reserve(Use::Scratch, 450).unwrap();
+        assert_eq!((budget.usage().pool, budget.usage().pool_max), (200, 250));
+        let table = budget.take(Use::Table, 1000);
+        assert_eq!((budget.usage().pool, budget.usage().table), (0, 1000), "what must be is taken");
+        drop((load, table));
+        (0..10).for_each(|page| keep(&budget, page));
+        assert_eq!(budget.usage().pool, 700);
+    }
+
+    #[test]
+    fn a_refusal_names_the_limit_who_holds_what_and_the_remedy() {
+        let budget = Budget::new(800);
+        (0..7).for_each(|page| keep(&budget, page));
+        let pins: Vec<_> = (0..3).filter_map(|page| budget.page(PageId(page), entry())).collect();
+        let _batch = budget.take(Use::Table, 50);
+        let mut load = budget.reserve(Use::Scratch, 300).unwrap();
+        let error = load.grow(51).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "out of memory: a load wants 51 bytes more; memory_limit is 800 bytes, of which 700 can be reserved: tables \
+             hold 50, loads 300, queries 0, pages 300; raise memory_limit, or do less at once"
+        );
+        assert_eq!(load.bytes(), 300);
+        load.grow(50).unwrap();
+        drop(pins);
+        load.grow(300).unwrap();
+    }
+
+    #[test]
+    fn queries_leave_a_part_to_loads() {
+        let budget = Budget::new(800);
+        assert!(budget.reserve(Use::Query, 526).is_err());
+        let _query = budget.reserve(Use::Query, 525).unwrap();
+        assert!(budget.reserve(Use::Query, 1).is_err());
+        budget.reserve(Use::Scratch, 175).unwrap();
+    }
+
+    #[test]
+    fn a_new_limit_holds_at_once() {
+        let budget = Budget::new(800);
+        (0..7).for_each(|page| keep(&budget, page));
+        budget.set_limit(400);
+        assert_eq!((budget.usage().pool, budget.usage().reservable), (300, 350));
+        budget.set_limit(0);
+        assert_eq!(budget.usage().pool, 0);
+        assert!(budget.reserve(Use::Query, 1).is_err());
+    }
+
+    proptest! {
+        /// Against a list of sizes: what is used is the sum, the pool never stands in the way of a reservation that
+        /// fits, and reservations that were granted keep to the limit.
+        #[test]
+        fn agrees_with_a_model(steps in prop::collection::vec((0usize..6, 0usize..3, 0usize..400), 1..80)) {
+            let budget = Budget::new(1600);
+            let mut held: Vec<Reservation> = Vec::new();
+            let mut page = 0;
+            for (step, which, bytes) in steps {
+                let sum = |held: &[Reservation]| held.iter().map(Reservation::bytes).sum::<usize>();
+                let before = sum(&held);
+                let queries = budget.usage().query as usize;
+                let fits = |more: usize, purpose: Use| match purpose {
+                    _ if more == 0 => true,
+                    Use::Query if queries + more > 1050 => false,
+                    _ => before + more <= 1400,
+                };
+                match step {
+                    0 | 1 => {
+                        let granted = budget.reserve(Use::ALL[which], bytes);
+                        prop_assert_eq!(granted.is_ok(), fits(bytes, Use::ALL[which]));
+                        held.extend(granted);
+                    }
+                    2 if !held.is_empty() => drop(held.swap_remove(bytes % held.len())),
+                    3 if !held.is_empty() => {
+                        let at = which % held.len();
+                        let (was, purpose) = (held[at].bytes(), held[at].purpose);
+                        let resized = held[at].resize(bytes).is_ok();
+                        let more = bytes.saturating_sub(was);
+                        prop_assert_eq!(resized, fits(more, purpose));
+                        prop_assert_eq!(held[at].bytes(), if resized { bytes } else { was });
+                    }
+                    _ => {
+                        page += 1;
+                        keep(&budget, page);
+                    }
+                }
+                let usage = budget.usage();
+                prop_assert_eq!((usage.table + usage.scratch + usage.query) as usize, sum(&held));
+                prop_assert!(usage.pool <= usage.pool_max && usage.pool_max as usize <= 1400 - sum(&held));
+            }
+            held.clear();
+            let usage = budget.usage();
+            prop_assert_eq!((usage.table, usage.scratch, usage.query, usage.pool_max), (0, 0, 0, 1400));
+        }
+    }
+}
