@@ -1,8 +1,9 @@
 //! A table in the shape that the engine reads.
 
 use crate::ColumnTable;
+use crate::group::SegmentPlace;
 use sinter_codec::{Bitmap, BlockStats};
-use sinter_exec::{LogicalType, Pinned, RowIds, TableSource};
+use sinter_exec::{LogicalType, Pinned, ReadAhead, RowIds, TableSource};
 use std::sync::Arc;
 
 impl TableSource for ColumnTable {
@@ -40,5 +41,18 @@ impl TableSource for ColumnTable {
 
     fn segment(&self, group: usize, column: usize) -> sinter_exec::Result<Pinned> {
         Ok(self.groups()[group].group.segments[column].pin()?)
+    }
+
+    fn will_read(&self, group: usize, columns: &[usize]) -> Option<ReadAhead> {
+        let segments = &self.groups()[group].group.segments;
+        let mut pages = Vec::new();
+        for &column in columns {
+            if let SegmentPlace::Stored { page, .. } = &segments[column].place
+                && !pages.contains(&page.id())
+            {
+                pages.push(page.id());
+            }
+        }
+        Some(ReadAhead::new(self.store().read_ahead(&pages)?))
     }
 }

@@ -27,6 +27,6 @@ pub use expr::{ArithmeticOp, Expr, Foreign};
 pub use pin::{PageSource, Pinned};
 pub use pipeline::{Aggregate, AggregateFunction, Output, Pipeline};
 pub use run::{Counters, Run, Worker};
-pub use source::{RowIds, ScanColumn, TableSource};
+pub use source::{ReadAhead, RowIds, ScanColumn, TableSource};
 pub use types::{Field, LogicalType, TimeUnit};
 pub use vector::{Batch, Dictionary, Vector};

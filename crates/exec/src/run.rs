@@ -48,6 +48,7 @@ pub struct Run {
     scan: ScanPlan,
     output: OutputPlan,
     next_group: AtomicUsize,
+    next_announced: AtomicUsize,
     rows_out: AtomicUsize,
     cancelled: AtomicBool,
 }
@@ -86,6 +87,7 @@ impl Pipeline {
             scan,
             output,
             next_group: AtomicUsize::new(0),
+            next_announced: AtomicUsize::new(0),
             rows_out: AtomicUsize::new(0),
             cancelled: AtomicBool::new(false),
         }))
@@ -150,6 +152,8 @@ impl Run {
             plan: &self.scan,
             source: &*self.pipeline.source,
             next_group: &self.next_group,
+            next_announced: &self.next_announced,
+            is_limited: self.pipeline.limit.is_some(),
             cancelled: &self.cancelled,
         }
     }

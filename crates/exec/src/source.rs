@@ -2,6 +2,7 @@
 
 use crate::{LogicalType, Pinned, Result};
 use sinter_codec::{Bitmap, BlockStats};
+use std::fmt;
 use std::sync::Arc;
 
 /// The ids of the rows of a group, in order.
@@ -11,6 +12,22 @@ pub enum RowIds {
     From(u64),
     /// One per row, increasing.
     Listed(Arc<[u64]>),
+}
+
+/// What a source does because of [`TableSource::will_read`], until this is dropped.
+pub struct ReadAhead(#[expect(dead_code, reason = "only held")] Box<dyn Send + Sync>);
+
+impl ReadAhead {
+    /// Keeps something, and drops it with itself.
+    pub fn new(kept: impl Send + Sync + 'static) -> ReadAhead {
+        ReadAhead(Box::new(kept))
+    }
+}
+
+impl fmt::Debug for ReadAhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReadAhead")
+    }
 }
 
 /// A column that a scan can produce.
@@ -48,4 +65,9 @@ pub trait TableSource: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// Whatever reading and checking a page can raise.
     fn segment(&self, group: usize, column: usize) -> Result<Pinned>;
+    /// Says that these segments of a group will probably be asked for soon, in this order. A source that has to fetch
+    /// them may begin, and goes on as long as what it returns is held.
+    fn will_read(&self, _group: usize, _columns: &[usize]) -> Option<ReadAhead> {
+        None
+    }
 }

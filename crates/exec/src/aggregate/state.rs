@@ -70,4 +70,8 @@ impl Sink for AggregateSink<'_> {
     fn take_group(&mut self, group: usize, rows: usize) -> bool {
         zone::add_group(self.plan, self.source, group, rows, &mut self.state.accumulators)
     }
+
+    fn would_take_group(&self, group: usize) -> bool {
+        zone::answers_group(self.plan, self.source, group)
+    }
 }

@@ -14,11 +14,10 @@ pub(super) fn add_group(
     rows: usize,
     accumulators: &mut [Accumulator],
 ) -> bool {
-    let stats = |part: &Part| part.table_column(plan).and_then(|column| source.zone(group, column));
-    let answers = |part: &Part| part.is_row_count() || stats(part).is_some_and(|stats| answers(part, stats));
-    if !plan.parts.iter().all(answers) {
+    if !answers_group(plan, source, group) {
         return false;
     }
+    let stats = |part: &Part| stats_of(part, plan, source, group);
     let mut added = accumulators.to_vec();
     for (part, accumulator) in plan.parts.iter().zip(&mut added) {
         match (accumulator, stats(part)) {
@@ -35,6 +34,23 @@ pub(super) fn add_group(
     }
     accumulators.clone_from_slice(&added);
     true
+}
+
+/// Whether statistics of a group can answer for all aggregates, but for sums that may overflow.
+pub(super) fn answers_group(plan: &AggregatePlan, source: &dyn TableSource, group: usize) -> bool {
+    let answers = |part: &Part| {
+        part.is_row_count() || stats_of(part, plan, source, group).is_some_and(|stats| answers(part, stats))
+    };
+    plan.parts.iter().all(answers)
+}
+
+fn stats_of<'a>(
+    part: &Part,
+    plan: &AggregatePlan,
+    source: &'a dyn TableSource,
+    group: usize,
+) -> Option<&'a BlockStats> {
+    part.table_column(plan).and_then(|column| source.zone(group, column))
 }
 
 fn present(stats: &BlockStats) -> u64 {

@@ -4,6 +4,7 @@
 //! zone maps for whole row groups and by the codec on encoded vectors; the rest are programs over decoded values of the
 //! rows that are still alive. Columns are opened when first needed, and decoded for survivors only.
 
+mod ahead;
 mod group;
 mod plan;
 mod row_ids;

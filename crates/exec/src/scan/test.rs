@@ -39,6 +39,17 @@ impl Test {
         }
     }
 
+    /// The columns that it reads.
+    pub(super) fn columns(&self) -> Vec<usize> {
+        let mut leaves = Vec::new();
+        self.leaves(&mut leaves);
+        let column = |leaf: &Test| match leaf {
+            Test::Column { column, .. } | Test::Null { column, .. } => Some(*column),
+            _ => None,
+        };
+        leaves.into_iter().filter_map(column).collect()
+    }
+
     /// About how much a vector costs; only the order matters.
     pub(super) fn cost(&self, types: &[LogicalType]) -> u32 {
         match self {

@@ -1,5 +1,6 @@
 //! The loop over vectors: test, decode what is left, hand on.
 
+use super::ahead::Ahead;
 use super::group::{Group, Segments, Tester};
 use super::plan::ScanPlan;
 use super::survivors::Survivors;
@@ -14,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 #[derive(Debug, Default)]
 pub(crate) struct Scanner {
     group: Option<Group>,
+    ahead: Ahead,
     survivors: Survivors,
     scratch: Scratch,
     alive: Bitmap,
@@ -28,6 +30,10 @@ pub(crate) struct Shared<'a> {
     pub(crate) plan: &'a ScanPlan,
     pub(crate) source: &'a dyn TableSource,
     pub(crate) next_group: &'a AtomicUsize,
+    /// The first group of which nobody was told that it will be read.
+    pub(crate) next_announced: &'a AtomicUsize,
+    /// A few rows may be enough.
+    pub(crate) is_limited: bool,
     pub(crate) cancelled: &'a AtomicBool,
 }
 
@@ -39,6 +45,10 @@ pub(crate) trait Sink {
     fn take(&mut self, columns: &mut [Vector], rows: usize) -> Result<ControlFlow<()>>;
     /// May take a whole group by its statistics: all its rows pass and none is deleted. True when it did.
     fn take_group(&mut self, _group: usize, _rows: usize) -> bool {
+        false
+    }
+    /// Whether it is going to do so, as far as one can tell.
+    fn would_take_group(&self, _group: usize) -> bool {
         false
     }
 }
@@ -67,6 +77,7 @@ impl Scanner {
                         self.tally.groups_answered += 1;
                         continue;
                     }
+                    self.ahead.announce(shared, sink, index);
                     group
                 }
             };
@@ -80,6 +91,7 @@ impl Scanner {
                 self.group = Some(group);
                 return Ok(true);
             }
+            self.ahead.learn(pins.iter().map(|pin| pin.get().is_some()).collect());
         }
     }
 

@@ -2,9 +2,9 @@
 
 use arrow::array::ArrayRef;
 use sinter_codec::{Bitmap, BlockStats, Choice};
-use sinter_exec::{LogicalType, Pinned, Result, RowIds, TableSource, edge};
-use std::sync::Arc;
+use sinter_exec::{LogicalType, Pinned, ReadAhead, Result, RowIds, TableSource, edge};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 #[derive(Debug)]
 pub struct MemoryTable {
@@ -13,6 +13,10 @@ pub struct MemoryTable {
     groups: Vec<Group>,
     /// Calls of [`TableSource::segment`].
     pub pins: AtomicUsize,
+    /// Calls of [`TableSource::will_read`]: groups and their columns.
+    pub announced: Mutex<Vec<(usize, Vec<usize>)>>,
+    /// Shared with all that is announced and still held.
+    pub wishes: Arc<()>,
     /// Show zone maps.
     pub zones: bool,
     /// Panic when this group's segments are asked for.
@@ -50,7 +54,16 @@ impl MemoryTable {
         }
         let types: Vec<_> = columns.iter().map(|(_, ty)| ty.clone()).collect();
         let names = (0..types.len()).map(|column| format!("c{column}")).collect();
-        MemoryTable { types, names, groups, pins: AtomicUsize::new(0), zones: true, panics_at: None }
+        MemoryTable {
+            types,
+            names,
+            groups,
+            pins: AtomicUsize::new(0),
+            announced: Mutex::default(),
+            wishes: Arc::default(),
+            zones: true,
+            panics_at: None,
+        }
     }
 
     /// Marks rows as deleted, by their position in the table.
@@ -110,5 +123,10 @@ impl TableSource for MemoryTable {
         assert!(self.panics_at != Some(group), "this group panics");
         self.pins.fetch_add(1, Ordering::Relaxed);
         Ok(self.groups[group].segments[column].0.clone())
+    }
+
+    fn will_read(&self, group: usize, columns: &[usize]) -> Option<ReadAhead> {
+        self.announced.lock().expect("no panic").push((group, columns.to_vec()));
+        Some(ReadAhead::new(Arc::clone(&self.wishes)))
     }
 }
