@@ -5,9 +5,9 @@
 //! the standard library that is held while one of these is taken would hang there. What never waits may come from
 //! either: `Arc`, `Weak`, `OnceLock`, `PoisonError`.
 //!
-//! Where the room starts threads or sleeps, `thread` belongs here too.
+//! Threads are started with `thread` from here, for the same reason.
 
 #[cfg(feature = "shuttle")]
-pub(crate) use shuttle::sync::*;
+pub(crate) use shuttle::{sync::*, thread};
 #[cfg(not(feature = "shuttle"))]
-pub(crate) use std::sync::*;
+pub(crate) use std::{sync::*, thread};

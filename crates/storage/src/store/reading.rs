@@ -8,8 +8,8 @@
 //! was read and not yet used. Nobody waits for room in it; who is refused reads for himself when the time comes.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread::JoinHandle;
+use crate::sync::thread::{self, JoinHandle};
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::pages::read_page;
 use super::{Mode, Store};
@@ -143,7 +143,7 @@ impl ReadAheadThreads {
         self.shared.queue().is_running = true;
         for _ in 0..THREADS {
             let (shared, store) = (Arc::clone(&self.shared), Arc::downgrade(store));
-            let named = std::thread::Builder::new().name("sinter read-ahead".to_owned());
+            let named = thread::Builder::new().name("sinter read-ahead".to_owned());
             threads.extend(named.spawn(move || shared.serve(&store)));
         }
     }
@@ -159,7 +159,7 @@ impl ReadAheadThreads {
         self.shared.changed.notify_all();
         for thread in std::mem::take(&mut *self.threads()) {
             // The last handle on a store may be dropped by one of them.
-            if thread.thread().id() != std::thread::current().id() {
+            if thread.thread().id() != thread::current().id() {
                 let _ = thread.join();
             }
         }
