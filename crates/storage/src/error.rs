@@ -53,16 +53,27 @@ pub enum Error {
         /// What was found, and what a database would have there.
         what: String,
     },
+    /// There is something where a backup was to be.
+    #[error(
+        "{}: a backup needs a name of its own, and there is {} already; choose another path, or move that away",
+        path.display(), found.display()
+    )]
+    Exists {
+        /// The path asked for.
+        path: PathBuf,
+        /// What is there: a file, or a log of one.
+        found: PathBuf,
+    },
     /// The store was opened for reading.
     #[error("{}: opened for reading only; open it for writing to change it", path.display())]
     ReadOnly {
         /// The database file.
         path: PathBuf,
     },
-    /// Whoever was to write a checkpoint gave it up; the reason is theirs to tell.
-    #[error("{}: the checkpoint was given up by who began it", path.display())]
+    /// Whoever was to write a checkpoint or a backup gave it up; the reason is theirs to tell.
+    #[error("{}: the checkpoint or backup was given up by who began it", path.display())]
     GivenUp {
-        /// The database.
+        /// The database, or the backup.
         path: PathBuf,
     },
     /// The store was closed.

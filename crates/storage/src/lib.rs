@@ -24,6 +24,7 @@
 //! store.close(|w| ...)                                   checkpoint, and the log is gone: one file
 //! store.vacuum(|| the room's checkpoint)                 pages move down, until the file is as small as what is in it
 //! store.is_vacuum_due(bytes)                              whether that is worth it unasked
+//! timeline.backup(fs, path, &mut |progress| .., |root, w| ...)   the visible state, in a closed database of its own
 //! store.stats() -> Stats                                 bytes and counts for `sinter inspect`
 //! store.log_bytes(), store.for_each_page(..)             when a checkpoint is due; what is where
 //! store.check(&mut |error| ...)                          reads everything, reports what is damaged
@@ -69,7 +70,7 @@ pub use pin::Pinned;
 pub use pool::PoolCounts;
 pub use record::{Record, RecordTag, Transaction};
 pub use store::{
-    Checkpoint, CheckpointWriter, PageCount, PageHandle, PageInfo, PreparedCheckpoint, ReadAhead, Recovery, Stats,
-    Store, Transactions,
+    BackupProgress, Checkpoint, CheckpointWriter, PageCount, PageHandle, PageInfo, PreparedCheckpoint, ReadAhead,
+    Recovery, Stats, Store, Transactions,
 };
 pub use timeline::{Built, Exclusive, Timeline};

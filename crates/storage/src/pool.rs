@@ -298,6 +298,17 @@ mod tests {
     }
 
     #[test]
+    fn a_page_that_moved_is_known_in_its_new_place() {
+        let pool = Pool::new(300);
+        pool.insert(PageId(1), entry(0), Pinned::from(vec![7; 100]));
+        pool.moved(PageId(1), entry(1), entry(2));
+        assert!(pool.get(PageId(1), entry(2)).is_none(), "it was another version that moved");
+        pool.moved(PageId(1), entry(0), entry(2));
+        assert!(pool.get(PageId(1), entry(2)).is_some_and(|page| page[..] == [7; 100]));
+        assert!(pool.get(PageId(1), entry(0)).is_none());
+    }
+
+    #[test]
     fn a_pinned_page_stays() {
         let mut small = Small::new(1);
         small.read(1);

@@ -15,11 +15,14 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::ops::ControlFlow;
+use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::fs::FileSystem;
 use crate::ids::{CommitNumber, PageId};
 use crate::record::Record;
-use crate::store::{CheckpointWriter, Store};
+use crate::store::{BackupProgress, CheckpointWriter, Store};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What a commit is made of.
@@ -37,6 +40,8 @@ pub struct Built<R> {
 struct Order<R> {
     visible: Arc<R>,
     pending: Arc<R>,
+    /// The last commit in the visible root.
+    visible_commit: CommitNumber,
     /// Roots whose commits are not durable yet, oldest first.
     waiting: VecDeque<(CommitNumber, Arc<R>)>,
     /// Commits on their way.
@@ -49,8 +54,8 @@ impl<R> Order<R> {
     /// Commits up to this one are durable: shows them.
     fn show(&mut self, durable: CommitNumber) {
         while self.waiting.front().is_some_and(|(commit, _)| *commit <= durable) {
-            if let Some((_, root)) = self.waiting.pop_front() {
-                self.visible = root;
+            if let Some((commit, root)) = self.waiting.pop_front() {
+                (self.visible, self.visible_commit) = (root, commit);
             }
         }
         if self.waiting.is_empty() {
@@ -95,6 +100,7 @@ impl<R> Timeline<R> {
         let order = Order {
             visible: Arc::clone(&root),
             pending: root,
+            visible_commit: store.last_commit(),
             waiting: VecDeque::new(),
             committing: 0,
             is_exclusive: false,
@@ -216,6 +222,28 @@ impl<R> Timeline<R> {
         };
         let mut failure = None;
         let done = cut.finish(|out| self.noting(&mut failure, write(&root, out)));
+        failure.map_or(done.map_err(E::from), Err)
+    }
+
+    /// Writes the visible root into a new file at `path`, a whole and closed database with a UUID of its own. Commits,
+    /// checkpoints and vacuums go on. `write` is as for [`Timeline::checkpoint`], with nothing known of checkpoints
+    /// before: it keeps or puts every page that the root needs. `progress` hears of each page, and may break off.
+    ///
+    /// # Errors
+    /// As [`Store::backup`], and those of `write`: there is no file at `path`.
+    pub fn backup<E: From<Error>>(
+        &self,
+        fs: &dyn FileSystem,
+        path: &Path,
+        progress: &mut dyn FnMut(BackupProgress) -> ControlFlow<()>,
+        write: impl FnOnce(&R, &mut CheckpointWriter<'_>) -> std::result::Result<PageId, E>,
+    ) -> std::result::Result<(), E> {
+        let (commit, root) = {
+            let order = self.order();
+            (order.visible_commit, Arc::clone(&order.visible))
+        };
+        let mut failure = None;
+        let done = self.store.backup(fs, path, commit, progress, |out| self.noting(&mut failure, write(&root, out)));
         failure.map_or(done.map_err(E::from), Err)
     }
 

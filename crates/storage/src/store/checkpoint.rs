@@ -62,11 +62,28 @@ pub struct Checkpoint<'a> {
     _turn: MutexGuard<'a, ()>,
     commit: CommitNumber,
     /// `None` in memory, and once it is finished.
-    writer: Option<CheckpointWriter<'a>>,
+    draft: Option<Draft<'a>>,
 }
 
-/// Takes the pages of a checkpoint. They appear, all at once, when it has succeeded.
+/// Takes the pages of a checkpoint, or of a backup. They appear, all at once, when it has succeeded.
 pub struct CheckpointWriter<'a> {
+    to: &'a mut (dyn Destination + 'a),
+}
+
+/// Where the pages of one state go.
+pub(super) trait Destination {
+    /// See [`CheckpointWriter::commit`].
+    fn commit(&self) -> CommitNumber;
+    /// See [`CheckpointWriter::put`].
+    fn put(&mut self, page: Option<PageId>, kind: PageKind, payload: &[u8]) -> Result<PageId>;
+    /// See [`CheckpointWriter::keep`].
+    fn keep(&mut self, page: PageId) -> Result<()>;
+    /// See [`CheckpointWriter::free`].
+    fn free(&mut self, page: PageId);
+}
+
+/// The store's own file, as the checkpoint will leave it.
+struct Draft<'a> {
     store: &'a Store,
     number: CheckpointNumber,
     /// The epoch before the cut: the last log or failed checkpoint.
@@ -95,7 +112,7 @@ impl<'a> PreparedCheckpoint<'a> {
         store.check_writable()?;
         let turn = self.turn.take().expect("a preparation is cut once");
         let Some(log) = self.log.take() else {
-            return Ok(Checkpoint { store, _turn: turn, commit: store.last_commit(), writer: None });
+            return Ok(Checkpoint { store, _turn: turn, commit: store.last_commit(), draft: None });
         };
         let number = log.number();
         if let Some(old) = journal.writer.replace(log) {
@@ -126,7 +143,7 @@ impl<'a> Checkpoint<'a> {
         let before_cut = std::mem::replace(&mut table.epoch, number);
         table.since_cut = Some(SinceCut::default());
         let commit = store.last_commit();
-        let writer = CheckpointWriter {
+        let draft = Draft {
             store,
             number,
             before_cut,
@@ -137,7 +154,7 @@ impl<'a> Checkpoint<'a> {
             given_up: Vec::new(),
             written: Vec::new(),
         };
-        Checkpoint { store, _turn: turn, commit, writer: Some(writer) }
+        Checkpoint { store, _turn: turn, commit, draft: Some(draft) }
     }
 
     /// The last commit before the cut: what the checkpoint is to hold, no more and no less.
@@ -156,14 +173,14 @@ impl<'a> Checkpoint<'a> {
     /// After the failure of a sync or of writing the header, the store is poisoned.
     pub fn finish(mut self, write: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<PageId>) -> Result<()> {
         let store = self.store;
-        let Some(writer) = &mut self.writer else { return Ok(()) };
+        let Some(draft) = &mut self.draft else { return Ok(()) };
         // Step 3; the rest follows.
         if store.synchronous() != Synchronous::Off {
             store.sync_logs_to(self.commit)?;
         }
 
-        let header = store.write_checkpoint(writer, Purpose::GoOn, write)?;
-        let fallback = writer.header.checkpoint;
+        let header = store.write_checkpoint(draft, Purpose::GoOn, write)?;
+        let fallback = draft.header.checkpoint;
         self.publish(&mut store.journal(), header);
         store.remove_logs_before(fallback);
         store.cut_where_due();
@@ -176,8 +193,8 @@ impl<'a> Checkpoint<'a> {
         journal: &mut Journal,
         write: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<PageId>,
     ) -> Result<()> {
-        let Some(writer) = &mut self.writer else { return Ok(()) };
-        let header = self.store.write_checkpoint(writer, Purpose::Close, write)?;
+        let Some(draft) = &mut self.draft else { return Ok(()) };
+        let header = self.store.write_checkpoint(draft, Purpose::Close, write)?;
         self.publish(journal, header);
         // The file holds all commits now, whatever became of the log.
         self.store.log_sync.advance(self.commit.0);
@@ -186,24 +203,28 @@ impl<'a> Checkpoint<'a> {
 
     /// Step 6, but for the old logs.
     fn publish(&mut self, journal: &mut Journal, header: Header) {
-        if let Some(writer) = self.writer.take() {
-            self.store.publish_under(journal, header, writer);
+        if let Some(draft) = self.draft.take() {
+            self.store.publish_under(journal, header, draft);
         }
     }
 }
 
 impl Drop for Checkpoint<'_> {
     fn drop(&mut self) {
-        if let Some(writer) = self.writer.take() {
-            self.store.abandon(writer);
+        if let Some(draft) = self.draft.take() {
+            self.store.abandon(draft);
         }
     }
 }
 
-impl CheckpointWriter<'_> {
+impl<'a> CheckpointWriter<'a> {
+    pub(super) fn new(to: &'a mut (dyn Destination + 'a)) -> CheckpointWriter<'a> {
+        CheckpointWriter { to }
+    }
+
     /// The last commit that the checkpoint holds.
     pub fn commit(&self) -> CommitNumber {
-        self.commit
+        self.to.commit()
     }
 
     /// Writes a page: a new one for `None`, else a new version of that page. Returns its id.
@@ -211,6 +232,29 @@ impl CheckpointWriter<'_> {
     /// # Errors
     /// [`Error::NoSuchPage`], [`Error::TooLarge`], [`Error::DiskFull`], [`Error::Io`].
     pub fn put(&mut self, page: Option<PageId>, kind: PageKind, payload: &[u8]) -> Result<PageId> {
+        self.to.put(page, kind, payload)
+    }
+
+    /// Keeps a page that was written by [`Store::write_page`], whether a commit has named it since the cut or none has.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchPage`].
+    pub fn keep(&mut self, page: PageId) -> Result<()> {
+        self.to.keep(page)
+    }
+
+    /// Gives a page up that is not part of the checkpoint any more. An id that is not known is passed over.
+    pub fn free(&mut self, page: PageId) {
+        self.to.free(page);
+    }
+}
+
+impl Destination for Draft<'_> {
+    fn commit(&self) -> CommitNumber {
+        self.commit
+    }
+
+    fn put(&mut self, page: Option<PageId>, kind: PageKind, payload: &[u8]) -> Result<PageId> {
         let page = match page {
             Some(page) if self.map.get(page).is_none() => {
                 return Err(Error::NoSuchPage { path: self.store.path.clone(), page });
@@ -224,11 +268,7 @@ impl CheckpointWriter<'_> {
         Ok(page)
     }
 
-    /// Keeps a page that was written by [`Store::write_page`], whether a commit has named it since the cut or none has.
-    ///
-    /// # Errors
-    /// [`Error::NoSuchPage`].
-    pub fn keep(&mut self, page: PageId) -> Result<()> {
+    fn keep(&mut self, page: PageId) -> Result<()> {
         if self.map.get(page).is_some() {
             return Ok(());
         }
@@ -238,11 +278,12 @@ impl CheckpointWriter<'_> {
         Ok(())
     }
 
-    /// Gives a page up that is not part of the checkpoint any more. An id that is not known is passed over.
-    pub fn free(&mut self, page: PageId) {
+    fn free(&mut self, page: PageId) {
         self.replace(page, PageEntry::ABSENT);
     }
+}
 
+impl Draft<'_> {
     fn replace(&mut self, page: PageId, entry: PageEntry) {
         let old = self.map.replace(page, entry, &mut self.given_up);
         // A page put twice in the same checkpoint: the first version was nobody's, but is treated as the others.
@@ -306,16 +347,16 @@ impl Store {
     /// Steps 4 and 5. Returns the new header, which is durable.
     fn write_checkpoint(
         &self,
-        writer: &mut CheckpointWriter<'_>,
+        draft: &mut Draft<'_>,
         purpose: Purpose,
         write: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<PageId>,
     ) -> Result<Header> {
-        let root = write(writer)?;
-        if writer.map.get(root).is_none() {
+        let root = write(&mut CheckpointWriter::new(draft))?;
+        if draft.map.get(root).is_none() {
             return Err(Error::NoSuchPage { path: self.path.clone(), page: root });
         }
-        let written = &mut writer.written;
-        let map_root = writer.map.store(&mut |node| {
+        let written = &mut draft.written;
+        let map_root = draft.map.store(&mut |node| {
             let extent = self.write_to_free_place(&[node], UNIT_BYTES)?;
             written.push(extent);
             Ok(PageEntry::new(extent.place, PageKind::MAP_NODE, UNIT_BYTES as u32, crc32c::crc32c(node)))
@@ -323,37 +364,37 @@ impl Store {
         let next_page = self.pages().next_page;
         self.sync_data()?;
         let header = Header {
-            checkpoint: writer.number,
-            log: writer.number,
-            commit: writer.commit,
+            checkpoint: draft.number,
+            log: draft.number,
+            commit: draft.commit,
             next_page,
             catalog_root: Some(root),
             // No more than what it names: the file may be cut there while this is a header that counts. Commits may name
             // pages behind that end; what they name is synced before.
-            file_units: end_of(&writer.map),
+            file_units: end_of(&draft.map),
             map_root,
-            map_depth: writer.map.depth(),
+            map_depth: draft.map.depth(),
             is_closed: purpose == Purpose::Close,
-            ..writer.header.clone()
+            ..draft.header.clone()
         };
-        self.write_header(older_copy(writer.header_copy), &header)?;
+        self.write_header(older_copy(draft.header_copy), &header)?;
         Ok(header)
     }
 
-    fn publish_under(&self, journal: &mut Journal, header: Header, writer: CheckpointWriter<'_>) {
-        let fallback = writer.header.checkpoint;
-        let named_end = header.file_units.max(writer.header.file_units);
+    fn publish_under(&self, journal: &mut Journal, header: Header, draft: Draft<'_>) {
+        let fallback = draft.header.checkpoint;
+        let named_end = header.file_units.max(draft.header.file_units);
         journal.header = header;
-        journal.header_copy = older_copy(writer.header_copy);
+        journal.header_copy = older_copy(draft.header_copy);
         journal.older_logs = journal.older_logs.split_off(&fallback);
         journal.unsynced_logs.retain(|log| log.number >= fallback);
         let mut table = self.pages_mut();
         let since = table.since_cut.take().unwrap_or_default();
-        table.map = writer.map;
+        table.map = draft.map;
         table.named_end = named_end;
         table.is_changed = false;
-        for extent in writer.given_up {
-            table.space.retire(extent, writer.before_cut);
+        for extent in draft.given_up {
+            table.space.retire(extent, draft.before_cut);
         }
         for (page, entry) in since.changes {
             // A kept page is in the checkpoint's map already.
@@ -365,7 +406,7 @@ impl Store {
     }
 
     /// As if the checkpoint had not been tried, but for the new log.
-    fn abandon(&self, writer: CheckpointWriter<'_>) {
+    fn abandon(&self, draft: Draft<'_>) {
         if self.poisoned().is_some() {
             // The header may have reached the disk: what it names stays as it is.
             return;
@@ -373,7 +414,7 @@ impl Store {
         let mut table = self.pages_mut();
         let since = table.since_cut.take().unwrap_or_default();
         table.give_up(&since.given_up, &*self.data);
-        for extent in writer.written {
+        for extent in draft.written {
             table.release(extent, &*self.data);
         }
         // Those that were freed meanwhile are not in the map, and those that a commit has named are not among these.

@@ -14,8 +14,10 @@
 //! | `commit`, `checkpoint`, `close` | the three ways to become durable |
 //! | `cut` | free units at the file's end go back to the operating system |
 //! | `vacuum` | pages move down, so that the end becomes free |
+//! | `backup` | one state, copied into a file of its own |
 //! | `stats`, `check` | looking without touching |
 
+mod backup;
 mod check;
 mod checkpoint;
 mod close;
@@ -33,6 +35,7 @@ mod recover;
 mod stats;
 mod vacuum;
 
+pub use backup::BackupProgress;
 pub use checkpoint::{Checkpoint, CheckpointWriter, PreparedCheckpoint};
 pub use handle::PageHandle;
 pub use reading::ReadAhead;

@@ -9,7 +9,7 @@ use super::{Mode, Store};
 use crate::budget::Use;
 use crate::error::{Error, Result, failed};
 use crate::fs::File;
-use crate::ids::{Extent, PageId, UNIT_BYTES, units_for};
+use crate::ids::{CommitNumber, Extent, PageId, UNIT_BYTES, units_for};
 use crate::map::{NODE_BYTES, PageEntry};
 use crate::page;
 use crate::page_kind::PageKind;
@@ -23,7 +23,7 @@ const GROWTH_UNITS_MIN: u64 = (64 << 10) / UNIT_BYTES as u64;
 /// ... and at most 64 MiB.
 const GROWTH_UNITS_MAX: u64 = (64 << 20) / UNIT_BYTES as u64;
 
-const ZEROS: [u8; UNIT_BYTES] = [0; UNIT_BYTES];
+pub(super) const ZEROS: [u8; UNIT_BYTES] = [0; UNIT_BYTES];
 
 impl Store {
     /// Writes a new page at once, to a place of its own, and returns its id. The page can be pinned from now on.
@@ -119,11 +119,7 @@ impl Store {
 
     /// Writes a page's bytes to a free place. Nothing names it yet.
     pub(crate) fn write_entry(&self, page: PageId, kind: PageKind, payload: &[u8]) -> Result<PageEntry> {
-        if payload.len() > page::PAYLOAD_BYTES_MAX {
-            let (bytes, bytes_max) = (payload.len() as u64, page::PAYLOAD_BYTES_MAX as u64);
-            return Err(Error::TooLarge { what: "a page", bytes, bytes_max });
-        }
-        let (header, checksum) = page::header(page, kind, self.last_commit(), payload);
+        let (header, checksum) = page_header(page, kind, self.last_commit(), payload)?;
         let bytes = header.len() + payload.len();
         let extent = self.write_to_free_place(&[&header, payload], bytes)?;
         Ok(PageEntry::new(extent.place, kind, bytes as u32, checksum))
@@ -172,6 +168,20 @@ impl Store {
             .allocate(units)
             .ok_or_else(|| Error::DiskFull { path: self.path.clone(), during: "letting the file grow" })
     }
+}
+
+/// The header of a page with this payload, and the checksum in it.
+pub(super) fn page_header(
+    page: PageId,
+    kind: PageKind,
+    commit: CommitNumber,
+    payload: &[u8],
+) -> Result<([u8; page::HEADER_BYTES], u32)> {
+    if payload.len() > page::PAYLOAD_BYTES_MAX {
+        let (bytes, bytes_max) = (payload.len() as u64, page::PAYLOAD_BYTES_MAX as u64);
+        return Err(Error::TooLarge { what: "a page", bytes, bytes_max });
+    }
+    Ok(page::header(page, kind, commit, payload))
 }
 
 /// By how many units a file of this length grows.

@@ -7,9 +7,9 @@
 //! What is wanted waits in a queue that holds no more than a part of what the pool may hold: more would push out what
 //! was read and not yet used. Nobody waits for room in it; who is refused reads for himself when the time comes.
 
-use std::collections::{HashSet, VecDeque};
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::collections::{HashSet, VecDeque};
 
 use super::pages::read_page;
 use super::{Mode, Store};

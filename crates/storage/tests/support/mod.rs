@@ -9,6 +9,7 @@
 pub(crate) mod slow_disk;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -395,6 +396,16 @@ impl Workload {
         store.checkpoint(|writer| put_home(store, writer, &shelf, choice, Vec::new(), &mut home))?;
         self.moved(home);
         Ok(())
+    }
+
+    /// Writes the state into a file of its own.
+    pub(crate) fn backup(&mut self, store: &Store, fs: &dyn FileSystem, path: &str) -> Result<()> {
+        let (commit, shelf) = (store.last_commit(), self.shelf().clone());
+        let nothing_yet = Shelf { home: None, rewritten: Vec::new(), ..shelf };
+        store.backup(fs, Path::new(path), commit, &mut |_| ControlFlow::Continue(()), |writer| {
+            nothing_yet.pages.keys().try_for_each(|page| writer.keep(*page))?;
+            put_home(store, writer, &nothing_yet, 3, Vec::new(), &mut None)
+        })
     }
 
     pub(crate) fn close(&mut self, store: &Store) -> Result<()> {
