@@ -9,9 +9,11 @@ use crate::{Error, Result, Session};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use sinter_column::{ColumnTable, Rewrite};
 use sinter_storage::{
-    CheckpointWriter, FileSystem, ObjectId, Options, PageId, PageKind, Store, Synchronous, Timeline, Use,
+    BackupProgress, CheckpointWriter, FileSystem, ObjectId, Options, PageId, PageKind, Store, Synchronous, Timeline,
+    Use,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -315,6 +317,19 @@ impl Database {
         let vacuumed = self.store.vacuum(|| self.press_all().and_then(|()| self.checkpoint_under(checkpoints)));
         checkpoints.next_vacuum = Some(Instant::now() + 9 * begun.elapsed());
         vacuumed
+    }
+
+    /// Writes the last durable state into a new file, while everything goes on.
+    pub(crate) fn backup(
+        &self,
+        path: &Path,
+        progress: &mut dyn FnMut(BackupProgress) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.runtime()?;
+        let file_system = &*self.options.file_system;
+        self.timeline.backup(file_system, path, progress, |catalog, out| -> Result<PageId> {
+            Ok(Checkpoints::default().write(&self.store, catalog, out)?.0)
+        })
     }
 
     fn checkpoints(&self) -> MutexGuard<'_, Checkpoints> {

@@ -299,8 +299,8 @@ mod tests {
 
     #[test]
     fn a_page_that_moved_is_known_in_its_new_place() {
-        let pool = Pool::new(300);
-        pool.insert(PageId(1), entry(0), Pinned::from(vec![7; 100]));
+        let mut pool = Pool::default();
+        pool.insert(PageId(1), entry(0), Pinned::from(vec![7; 100]), false);
         pool.moved(PageId(1), entry(1), entry(2));
         assert!(pool.get(PageId(1), entry(2)).is_none(), "it was another version that moved");
         pool.moved(PageId(1), entry(0), entry(2));

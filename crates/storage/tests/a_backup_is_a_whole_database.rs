@@ -227,7 +227,7 @@ fn what_is_durable_can_be_saved_from_a_poisoned_store() {
 #[test]
 fn damage_is_named_and_leaves_no_file() {
     let fs = CrashingFileSystem::new();
-    let (store, _) = open(Arc::new(fs.clone()), Options { pool_bytes_max: 0, ..Options::default() }).unwrap();
+    let (store, _) = open(Arc::new(fs.clone()), Options { memory_limit_bytes: 0, ..Options::default() }).unwrap();
     let (store, timeline) = with_ten_commits(store);
     let mut place = None;
     store.for_each_page(&mut |info| place = Some((info.page, info.offset)));
@@ -281,7 +281,7 @@ fn a_fault_at_any_call_leaves_no_file_and_the_database_goes_on() {
         for index in 0.. {
             let disk = CrashingFileSystem::new();
             let fs = FaultyFileSystem::on_disk(&disk);
-            let (store, _) = open(Arc::new(fs.clone()), Options { pool_bytes_max: 0, ..Options::default() }).unwrap();
+            let (store, _) = open(Arc::new(fs.clone()), Options { memory_limit_bytes: 0, ..Options::default() }).unwrap();
             let (store, timeline) = with_ten_commits(store);
             fs.plan(Trigger::at(index), fault);
             let done = backup(&timeline, &fs, COPY);
@@ -315,7 +315,7 @@ fn a_fault_at_any_call_leaves_no_file_and_the_database_goes_on() {
 #[test]
 fn each_holds_one_state_while_others_go_on() {
     let fs = CrashingFileSystem::new();
-    let options = Options { pool_bytes_max: 64 << 10, ..Options::default() };
+    let options = Options { memory_limit_bytes: 64 << 10, ..Options::default() };
     let (store, _) = open(Arc::new(fs.clone()), options).unwrap();
     let (store, timeline) = with_ten_commits(store);
     let history = Mutex::new(vec![(CommitNumber(10), timeline.visible().seeds())]);

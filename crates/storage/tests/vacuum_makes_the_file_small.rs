@@ -15,7 +15,7 @@ const UNIT_BYTES: u64 = 4096;
 
 /// Options without a pool to speak of, so that pages are read from the disk.
 fn options() -> Options {
-    Options { pool_bytes_max: 0, ..Options::default() }
+    Options { memory_limit_bytes: 0, ..Options::default() }
 }
 
 fn file_bytes(fs: &CrashingFileSystem) -> u64 {
@@ -251,7 +251,7 @@ fn a_damaged_page_is_named_and_stays_where_it_is() {
 #[test]
 fn everybody_goes_on_beside_it() {
     let fs = CrashingFileSystem::new();
-    let (store, _) = open(Arc::new(fs.clone()), Options { pool_bytes_max: 256 << 10, ..Options::default() }).unwrap();
+    let (store, _) = open(Arc::new(fs.clone()), Options { memory_limit_bytes: 256 << 10, ..Options::default() }).unwrap();
     let root = |writer: &mut CheckpointWriter<'_>| writer.put(None, PageKind::CATALOG, b"root");
     let mut fixed = Workload::new(77, Shelf::default());
     with_gaps(&store, &mut fixed, 200).unwrap();

@@ -1,4 +1,4 @@
-//! ATTACH, DETACH and BACKUP: several databases in one process.
+//! Whole databases: ATTACH, DETACH, BACKUP, VACUUM.
 
 use crate::answers::{lines, value};
 use sinterdb::{Config, Database, Error};
@@ -88,4 +88,71 @@ fn what_is_attached_closes_with_the_database() {
     conn.execute("CREATE TABLE o.t AS SELECT 1 AS a", &[]).unwrap();
     drop((conn, database));
     assert_eq!(value(&Database::open(&path).unwrap().connect(), "SELECT a FROM t"), "1");
+}
+
+#[test]
+fn a_backup_is_the_state_of_one_moment_whatever_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let copy = dir.path().join("copy.sinter");
+    let backup = format!("BACKUP TO '{}'", copy.display());
+    for database in [Database::memory().unwrap(), Database::open(dir.path().join("shop.sinter")).unwrap()] {
+        let conn = database.connect();
+        conn.execute("CREATE TABLE t AS SELECT value AS a, 'text ' || value AS b FROM generate_series(1, 200000)", &[])
+            .unwrap();
+        conn.execute("CREATE VIEW v AS SELECT sum(a) AS s FROM t", &[]).unwrap();
+        conn.execute("DELETE FROM t WHERE a % 3 = 0", &[]).unwrap();
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                let conn = database.connect();
+                for _ in 0..20 {
+                    // Whole or not at all: the sum stays the same.
+                    conn.execute("UPDATE t SET a = CASE WHEN a = 1 THEN 2 ELSE 1 END WHERE a IN (1, 2)", &[]).unwrap();
+                }
+            });
+            conn.execute(&backup, &[]).unwrap();
+            writer.join().unwrap();
+        });
+        let expected = lines(&conn, "SELECT s, (SELECT count(*) FROM t) FROM v");
+        assert!(message(conn.execute(&backup, &[])).contains("copy.sinter"), "a backup overwrites nothing");
+        let copied = Database::open(&copy).unwrap();
+        let other = copied.connect();
+        assert_eq!(lines(&other, "SELECT s, (SELECT count(*) FROM t) FROM v"), expected);
+        other.execute("INSERT INTO t VALUES (1000, 'own')", &[]).unwrap();
+        copied.close().unwrap();
+        drop((other, copied));
+        std::fs::remove_file(&copy).unwrap();
+    }
+}
+
+/// A database whose keeper has been given time to work: sees to it that the file is as small as `bytes`.
+fn shrinks_to(path: &std::path::Path, bytes: u64) -> bool {
+    let small = || std::fs::metadata(path).unwrap().len() <= bytes;
+    (0..600).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        small()
+    })
+}
+
+#[test]
+fn space_comes_back_after_a_large_delete_asked_for_or_not() {
+    let dir = tempfile::tempdir().unwrap();
+    for asks in [true, false] {
+        let path = dir.path().join(format!("{asks}.sinter"));
+        let database = Database::open(&path).unwrap();
+        let conn = database.connect();
+        // Random digits are not pressed much: some 40 MB.
+        conn.execute("CREATE TABLE t AS SELECT value AS a, random() AS b FROM generate_series(1, 5000000)", &[])
+            .unwrap();
+        conn.execute("CHECKPOINT", &[]).unwrap();
+        let full = std::fs::metadata(&path).unwrap().len();
+        assert!(full > 30_000_000, "{full}");
+        conn.execute("DELETE FROM t WHERE a > 1000", &[]).unwrap();
+        if asks {
+            conn.execute("VACUUM", &[]).unwrap();
+            assert!(std::fs::metadata(&path).unwrap().len() < full / 20);
+        } else {
+            assert!(shrinks_to(&path, full / 20), "{}", std::fs::metadata(&path).unwrap().len());
+        }
+        assert_eq!(value(&conn, "SELECT count(*) FROM t"), "1000");
+    }
 }

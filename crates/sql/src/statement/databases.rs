@@ -4,9 +4,11 @@ use super::done;
 use super::names::normal;
 use crate::batches::Outcome;
 use crate::parse::Attach;
-use crate::progress::Notes;
+use crate::progress::{Notes, Progress};
 use crate::{Database, Error, Result, Session};
 use datafusion::sql::sqlparser::ast;
+use sinter_storage::BackupProgress;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,8 +40,17 @@ pub(super) fn vacuum(session: &Session) -> Result<Outcome> {
 
 pub(super) fn backup(session: &Session, path: &str) -> Result<Outcome> {
     check_no_transaction(session)?;
-    let _ = path;
-    ok("BACKUP")
+    let running = session.running();
+    let label = format!("writing {path}, bytes");
+    let written = session.database.backup(Path::new(path), &mut |BackupProgress { bytes_done, bytes_total }| {
+        session.report(Some(Progress { label: label.clone(), done: bytes_done, total: Some(bytes_total) }));
+        if running.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    match written {
+        Err(_) if running.is_cancelled() => Err(Error::Cancelled),
+        Err(error) => Err(error),
+        Ok(()) => ok("BACKUP"),
+    }
 }
 
 pub(super) fn attach(session: &Session, attach: &Attach) -> Result<Outcome> {
