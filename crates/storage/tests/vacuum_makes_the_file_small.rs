@@ -27,6 +27,12 @@ fn used_bytes(store: &Store) -> u64 {
     2 * UNIT_BYTES + store.stats().pages.values().map(|count| count.bytes).sum::<u64>()
 }
 
+/// Each unit of the file is in use, free or retired.
+fn check_nothing_leaks(store: &Store, context: &str) {
+    let stats = store.stats();
+    assert_eq!(stats.file_bytes, used_bytes(store) + stats.free_bytes + stats.retired_bytes, "{context}");
+}
+
 /// So many pages, of which every fourth stays.
 fn with_gaps(store: &Store, workload: &mut Workload, page_count: usize) -> Result<()> {
     let pages = workload.attach(store, page_count)?;
@@ -189,6 +195,9 @@ fn at_every_call(seed: u64, fault: DiskFault) {
             }
             fs.clear_plan();
             workload.shelf().check_pages(&store).unwrap_or_else(|what| panic!("{context}: {what}"));
+            if store.poisoned().is_none() {
+                check_nothing_leaks(&store, &context);
+            }
             match (outcome, store.poisoned()) {
                 (_, Some(_)) => {}
                 (_, None) => {
@@ -292,6 +301,9 @@ fn everybody_goes_on_beside_it() {
     });
     store.vacuum(|| store.checkpoint(root)).unwrap();
     store.check(&mut |error| panic!("{error}")).unwrap();
+    check_nothing_leaks(&store, "at the end");
+    let page_count = shelves.iter().chain([fixed.shelf()]).map(|shelf| shelf.pages.len()).sum::<usize>();
+    assert_eq!(store.stats().pages[&PageKind::CHUNK].pages, page_count as u64, "none that was freed is back");
     drop(store);
     for seed in 0..4 {
         let (store, _) = open(Arc::new(fs.restart(seed)), options()).unwrap();
