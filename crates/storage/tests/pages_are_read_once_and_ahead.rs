@@ -4,6 +4,7 @@
 mod support;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use sinter_storage::{Error, Options, PageId, PageKind, PoolCounts, RecordTag, Store, Use};
@@ -46,11 +47,18 @@ fn a_page_that_many_ask_for_at_once_is_read_once() {
     let disk = SlowDisk::new();
     let (store, pages) = opened(&disk, Options::default());
     disk.hold_reads(PATH);
+    let asked = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| assert!(store.pin(pages[7]).unwrap()[..] == payload(7)));
+            scope.spawn(|| {
+                asked.fetch_add(1, Ordering::Relaxed);
+                assert!(store.pin(pages[7]).unwrap()[..] == payload(7));
+            });
         }
         disk.wait_for_held(1);
+        until("everybody", || asked.load(Ordering::Relaxed) == 8);
+        // Time to ask, for those who have just said that they will.
+        std::thread::sleep(Duration::from_millis(20));
         disk.release();
     });
     let PoolCounts { hits, misses, .. } = counts(&store);

@@ -154,16 +154,17 @@ impl Shop {
         if draft.has_pages() {
             self.store.sync_pages().unwrap();
         }
+        let prepared = draft.prepare().unwrap();
         let outcome = self.timeline.commit(None, |pending| -> Result<_> {
             let current = pending.table()?;
-            let rebased = draft.rebase(current);
+            let rebased = prepared.rebase(current);
             let mut rows = pending.rows.clone();
             let are_alive = deleted.iter().all(|id| rows.remove(id).is_some());
             assert_eq!(rebased.is_ok(), are_alive, "a conflict where a row is gone, and only there");
             let rebased = rebased?;
-            assert_eq!(rebased.inserted.end - rebased.inserted.start, inserted.len() as u64);
-            assert_eq!(rebased.inserted.start, current.next_row_id(), "row ids are given once");
-            rows.extend(rebased.inserted.clone().zip(inserted.iter().copied()));
+            let ids = current.next_row_id()..rebased.table.next_row_id();
+            assert_eq!(ids.end - ids.start, inserted.len() as u64, "each row has an id");
+            rows.extend(ids.zip(inserted.iter().copied()));
             let root = self.built(pending, Some(rebased.table), rows, rebased.records.clone());
             Ok(Some(Built { root, records: rebased.records, pages: rebased.pages }))
         });

@@ -145,6 +145,35 @@ fn a_long_reader_sees_one_state() {
     reader.commit().unwrap();
 }
 
+/// What an old state costs is that state, and not the states between: SHOW MEMORY tells it as `undo`.
+#[test]
+fn a_long_reader_holds_one_state_however_much_others_change() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = Database::open(directory.path().join("long.sinter")).unwrap();
+    let conn = database.connect();
+    conn.execute("CREATE TABLE t AS SELECT value AS id, value AS v FROM generate_series(1, 3000)", &[]).unwrap();
+    let undo = || -> u64 { value(&conn, "SELECT bytes FROM memory() WHERE what = 'undo'").parse().unwrap() };
+    let reader = database.begin_read_only().unwrap();
+    let seen = || reader.sql("SELECT sum(v), count(*) FROM t").unwrap().collect().unwrap();
+    let before = seen();
+    let state: u64 = value(&conn, "SELECT bytes FROM memory() WHERE what = 'tables'").parse().unwrap();
+    let mut most = 0;
+    for round in 0..300i64 {
+        let sql = "UPDATE t SET v = v + ? WHERE id % 100 = ?";
+        conn.execute(sql, params![round, round % 100]).unwrap();
+        most = most.max(undo());
+    }
+    // The keeper may hold a state of its own for a moment, to press it.
+    assert!(most > 0 && most < 8 * (state + 100_000), "{most} bytes for an old state of {state}");
+    assert_eq!(seen(), before);
+    reader.commit().unwrap();
+    let gone = (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(25));
+        undo() == 0
+    });
+    assert!(gone, "{} bytes of states that nobody looks at", undo());
+}
+
 /// The thread that presses may be at work when the last handle goes.
 #[test]
 fn a_file_is_free_once_its_last_handle_is_dropped() {
