@@ -281,7 +281,8 @@ fn a_fault_at_any_call_leaves_no_file_and_the_database_goes_on() {
         for index in 0.. {
             let disk = CrashingFileSystem::new();
             let fs = FaultyFileSystem::on_disk(&disk);
-            let (store, _) = open(Arc::new(fs.clone()), Options { memory_limit_bytes: 0, ..Options::default() }).unwrap();
+            let (store, _) =
+                open(Arc::new(fs.clone()), Options { memory_limit_bytes: 0, ..Options::default() }).unwrap();
             let (store, timeline) = with_ten_commits(store);
             fs.plan(Trigger::at(index), fault);
             let done = backup(&timeline, &fs, COPY);

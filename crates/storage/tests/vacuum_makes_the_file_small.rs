@@ -260,7 +260,8 @@ fn a_damaged_page_is_named_and_stays_where_it_is() {
 #[test]
 fn everybody_goes_on_beside_it() {
     let fs = CrashingFileSystem::new();
-    let (store, _) = open(Arc::new(fs.clone()), Options { memory_limit_bytes: 256 << 10, ..Options::default() }).unwrap();
+    let (store, _) =
+        open(Arc::new(fs.clone()), Options { memory_limit_bytes: 256 << 10, ..Options::default() }).unwrap();
     let root = |writer: &mut CheckpointWriter<'_>| writer.put(None, PageKind::CATALOG, b"root");
     let mut fixed = Workload::new(77, Shelf::default());
     with_gaps(&store, &mut fixed, 200).unwrap();

@@ -9,6 +9,14 @@ fn held(conn: &Connection, what: &str) -> u64 {
     value(conn, &format!("SELECT bytes FROM memory() WHERE what = '{what}'")).parse().unwrap()
 }
 
+/// Whether queries hold nothing any more. Tasks of a query that is over end a moment later.
+fn is_given_back(conn: &Connection) -> bool {
+    (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(25));
+        held(conn, "query") == 0
+    })
+}
+
 #[test]
 fn show_memory_says_who_has_what() {
     let directory = tempfile::tempdir().unwrap();
@@ -59,7 +67,7 @@ fn a_sort_larger_than_the_limit_spills() {
                   (SELECT value AS a, (value * 7919) % 2000003 AS b, repeat('x', 40) AS c FROM generate_series(1, 2000000))";
     let sql = format!("SELECT count(*), sum(n), max(a) FROM ({sorted})");
     assert_eq!(lines(&conn, &sql), ["2000000 2000001000000 2000000"]);
-    assert_eq!(held(&conn, "query"), 0, "all is given back");
+    assert!(is_given_back(&conn), "{} bytes", held(&conn, "query"));
 }
 
 #[test]
@@ -72,7 +80,7 @@ fn what_has_no_room_says_so() {
                JOIN (SELECT value AS b FROM generate_series(1, 3000000)) AS y ON x.a = y.b";
     let error = rows(&conn, sql).unwrap_err().to_string();
     assert!(error.contains("out of memory") && error.contains("raise memory_limit"), "{error}");
-    assert_eq!(held(&conn, "query"), 0, "all is given back");
+    assert!(is_given_back(&conn), "{} bytes", held(&conn, "query"));
     conn.execute("SET memory_limit = '1GB'", &[]).unwrap();
     assert_eq!(lines(&conn, sql), ["3000000"]);
 }
