@@ -58,7 +58,7 @@ fn call(store: &Arc<Store>, pages: &mut Vec<Arc<PageHandle>>) -> Result<()> {
             store.make_durable(store.last_commit())?;
         }
         18 => {
-            store.set_pool_bytes_max(thread_rng().gen_range(0..20_000));
+            store.budget().set_limit(thread_rng().gen_range(0..20_000));
             store.for_each_page(&mut |_| {});
             drop(store.stats());
         }
@@ -69,7 +69,7 @@ fn call(store: &Arc<Store>, pages: &mut Vec<Arc<PageHandle>>) -> Result<()> {
 
 fn calls() {
     let disk = CrashingFileSystem::new();
-    let (store, _) = open(&disk, Options { pool_bytes_max: 9000, ..Options::default() });
+    let (store, _) = open(&disk, Options { memory_limit_bytes: 9000, ..Options::default() });
     store.commit(&[record()], &[]).unwrap();
     drop(store);
     if thread_rng().gen_bool(0.5) {
@@ -78,7 +78,7 @@ fn calls() {
         bytes[UNIT_BYTES + 8..UNIT_BYTES + 16].fill(0xee);
         disk.put(Path::new(PATH), bytes);
     }
-    let (store, _) = open(&disk, Options { pool_bytes_max: 9000, ..Options::default() });
+    let (store, _) = open(&disk, Options { memory_limit_bytes: 9000, ..Options::default() });
     let is_closed = thread_rng().gen_bool(0.3);
     thread::scope(|scope| {
         for _ in 0..3 {

@@ -139,7 +139,7 @@ struct Life {
 
 impl Life {
     fn begin(disk: &CrashingFileSystem) -> Life {
-        let (store, _) = open(disk, Options { pool_bytes_max: 8192, ..Options::default() });
+        let (store, _) = open(disk, Options { memory_limit_bytes: 8192, ..Options::default() });
         let timeline = Timeline::new(Arc::clone(&store), State::default());
         Life { disk: disk.clone(), store, timeline, told: Arc::default(), power_losses: Arc::default() }
     }

@@ -28,7 +28,7 @@ fn share() {
     let is_memory = thread_rng().gen_bool(0.2);
     let store = match is_memory {
         true => Arc::new(Store::memory()),
-        false => open(&disk, Options { pool_bytes_max: POOL_BYTES_MAX, ..Options::default() }).0,
+        false => open(&disk, Options { memory_limit_bytes: POOL_BYTES_MAX, ..Options::default() }).0,
     };
     let pages: Vec<_> = (0..PAGES).map(|count| page(&store, count)).collect();
     thread::scope(|scope| {
@@ -65,8 +65,8 @@ fn share() {
     });
     let stats = store.stats();
     assert!(stats.pages.is_empty(), "{:?}", stats.pages);
-    store.set_pool_bytes_max(0);
-    assert_eq!(store.stats().pool_bytes, 0, "nobody has a pin");
+    store.budget().set_limit(0);
+    assert_eq!(store.stats().memory.pool, 0, "nobody has a pin");
     if !is_memory {
         for _ in 0..3 {
             store.checkpoint(|out| out.put(None, PageKind::CATALOG, b"root")).unwrap();
@@ -91,7 +91,7 @@ fn a_seed_repeats_it() {
 /// One thread pins a page twice, while others read the next pages again and again.
 fn thrash() {
     let disk = CrashingFileSystem::new();
-    let (store, _) = open(&disk, Options { pool_bytes_max: POOL_BYTES_MAX, ..Options::default() });
+    let (store, _) = open(&disk, Options { memory_limit_bytes: POOL_BYTES_MAX, ..Options::default() });
     let pages: Vec<_> = (0..4).map(|count| page(&store, count)).collect();
     thread::scope(|scope| {
         let (store, pages) = (&store, &pages);
@@ -103,14 +103,14 @@ fn thrash() {
                 }
             });
         }
-        let limit = scope.spawn(move || store.set_pool_bytes_max(thread_rng().gen_range(0..POOL_BYTES_MAX)));
+        let limit = scope.spawn(move || store.budget().set_limit(thread_rng().gen_range(0..POOL_BYTES_MAX)));
         let first = store.pin(pages[0].page()).unwrap();
         let second = store.pin(pages[0].page()).unwrap();
         assert!(std::ptr::eq(&raw const first[0], &raw const second[0]), "what is pinned is not read again");
         limit.join().unwrap();
     });
-    store.set_pool_bytes_max(5000);
-    assert!(store.stats().pool_bytes <= 5000, "nobody has a pin");
+    store.budget().set_limit(5000);
+    assert!(store.stats().memory.pool <= 5000, "nobody has a pin");
 }
 
 #[test]

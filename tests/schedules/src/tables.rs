@@ -113,7 +113,7 @@ struct Shop {
 
 impl Shop {
     fn new(disk: &CrashingFileSystem) -> Shop {
-        let (store, _) = open(disk, Options { pool_bytes_max: 3000, ..Options::default() });
+        let (store, _) = open(disk, Options { memory_limit_bytes: 256 << 10, ..Options::default() });
         let timeline = Timeline::new(Arc::clone(&store), State::new(&store));
         let (told, power_losses) = Default::default();
         // None of the locks of these is held where another thread may go on.
