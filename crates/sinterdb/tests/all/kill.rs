@@ -182,7 +182,7 @@ fn run(conn: &Connection, sql: &str) {
 }
 
 /// One write to the pipe, on a line of its own.
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     let mut out = io::stdout().lock();
     out.write_all(format!("\n{line}\n").as_bytes()).and_then(|()| out.flush()).expect("the parent listens");
 }

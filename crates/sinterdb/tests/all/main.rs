@@ -6,6 +6,7 @@ mod databases;
 mod engine;
 mod golden;
 mod kill;
+mod kill_writers;
 mod memory;
 mod reopen;
 mod serializable;
