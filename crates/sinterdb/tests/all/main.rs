@@ -4,6 +4,8 @@
 mod answers;
 mod databases;
 mod engine;
+mod failed_syncs;
+mod full_disk;
 mod golden;
 mod kill;
 mod kill_writers;
