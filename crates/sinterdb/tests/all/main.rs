@@ -9,6 +9,7 @@ mod full_disk;
 mod golden;
 mod kill;
 mod kill_writers;
+mod layouts;
 mod memory;
 mod reopen;
 mod serializable;
