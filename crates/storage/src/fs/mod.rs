@@ -24,6 +24,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::pin::Pinned;
 
@@ -78,6 +79,10 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
     /// Takes a lock on an existing file without waiting. The lock excludes other handles of this process too.
     fn lock(&self, path: &Path, kind: LockKind) -> io::Result<LockOutcome>;
+    /// The time, for what is done every so often. A simulation has a clock of its own.
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
 }
 
 /// An open file. Calls may come from many threads at once.

@@ -8,6 +8,7 @@
 //!    before it began, and serves all who wait for that ([`GroupSync`](super::group_sync::GroupSync)).
 
 use std::io;
+use std::time::Duration;
 
 use super::journal::Journal;
 use super::{Mode, Store};
@@ -17,6 +18,7 @@ use crate::ids::{CommitNumber, ObjectId, PageId};
 use crate::log::{self, AppendError, COMMIT_BYTES_MAX, PageReference, RecordRef};
 use crate::options::{NORMAL_SYNC_EVERY, Synchronous};
 use crate::record::{Record, RecordTag};
+use crate::sync::PoisonError;
 use crate::sync::atomic::Ordering;
 
 impl Store {
@@ -86,7 +88,7 @@ impl Store {
         }
         match self.synchronous() {
             Synchronous::Off => Ok(()),
-            Synchronous::Normal if self.log_sync.since_last() < NORMAL_SYNC_EVERY => Ok(()),
+            Synchronous::Normal if self.since_log_sync() < NORMAL_SYNC_EVERY => Ok(()),
             _ => self.sync_logs_to(commit),
         }
     }
@@ -150,6 +152,12 @@ impl Store {
         self.log_sync.wait_for(commit.0, || self.sync_logs())
     }
 
+    /// How long ago the last sync of the logs ended well.
+    fn since_log_sync(&self) -> Duration {
+        let synced_at = *self.logs_synced_at.lock().unwrap_or_else(PoisonError::into_inner);
+        self.fs.now().saturating_duration_since(synced_at)
+    }
+
     /// Syncs the logs that hold commits which are not durable, the oldest first. Returns the last commit that is
     /// durable then. To be called by the leader of `log_sync` only.
     fn sync_logs(&self) -> Result<u64> {
@@ -166,6 +174,7 @@ impl Store {
             // Not before: who finds it empty takes all logs but the newest for durable.
             self.journal().unsynced_logs.retain(|log| log.number > last.number);
         }
+        *self.logs_synced_at.lock().unwrap_or_else(PoisonError::into_inner) = self.fs.now();
         Ok(commit.0)
     }
 

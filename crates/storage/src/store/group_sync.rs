@@ -7,8 +7,6 @@
 //! It also sees to it that a file is synced by one thread at a time. An operating system reports a failed write-back to
 //! one of the syncs of a file; another one beside it would be told that all is well.
 
-use std::time::{Duration, Instant};
-
 use crate::error::Result;
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -25,24 +23,18 @@ pub(super) struct GroupSync {
 struct Progress {
     durable: u64,
     is_running: bool,
-    synced_at: Instant,
 }
 
 impl GroupSync {
     /// Everything up to `durable` is durable already.
     pub(super) fn new(durable: u64) -> GroupSync {
-        let progress = Mutex::new(Progress { durable, is_running: false, synced_at: Instant::now() });
+        let progress = Mutex::new(Progress { durable, is_running: false });
         GroupSync { progress, ended: Condvar::new() }
     }
 
     /// How far everything is durable.
     pub(super) fn durable(&self) -> u64 {
         self.progress().durable
-    }
-
-    /// How long ago the last sync ended well.
-    pub(super) fn since_last(&self) -> Duration {
-        self.progress().synced_at.elapsed()
     }
 
     /// Returns once everything up to `target` is durable. `sync` is called if it falls to the caller to lead; it returns
@@ -97,7 +89,6 @@ impl Drop for Turn<'_> {
         progress.is_running = false;
         if let Some(reached) = self.reached {
             progress.durable = progress.durable.max(reached);
-            progress.synced_at = Instant::now();
         }
         drop(progress);
         self.group.ended.notify_all();
@@ -108,6 +99,7 @@ impl Drop for Turn<'_> {
 mod tests {
     use std::sync::Barrier;
     use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
 
     use super::*;
     use crate::error::Error;

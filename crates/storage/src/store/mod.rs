@@ -47,6 +47,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Instant;
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
@@ -99,6 +100,8 @@ pub struct Store {
     last_commit: AtomicU64,
     /// The last commit that is durable in the logs.
     log_sync: GroupSync,
+    /// When the logs were last synced.
+    logs_synced_at: Mutex<Instant>,
     /// The last write to the data file that is durable.
     data_sync: GroupSync,
     /// Writes to the data file, counted once they are done.

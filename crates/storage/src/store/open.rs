@@ -118,6 +118,7 @@ impl Store {
         lock: Option<LockGuard>,
     ) -> Store {
         Store {
+            logs_synced_at: Mutex::new(fs.now()),
             fs,
             path: path.to_path_buf(),
             mode,

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::call::Call;
-use super::disk::{Change, Disk, NameChange};
+use super::disk::{Change, Disk, NameChange, Operation};
 use super::random::Random;
+use super::recording::Recording;
 use crate::fs::{File, FileSystem, LockKind, LockOutcome, OpenMode};
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -36,7 +38,11 @@ struct Machine {
     calls: Vec<Call>,
     plan: BTreeMap<u64, Fault>,
     is_dead: bool,
+    recording: Option<Recording>,
 }
+
+/// How much later it is after each call, by the clock of a disk that records.
+const TICK: Duration = Duration::from_millis(1);
 
 impl CrashingFileSystem {
     /// An empty disk on which nothing goes wrong.
@@ -49,9 +55,31 @@ impl CrashingFileSystem {
         self.machine().plan.insert(call_index, fault);
     }
 
+    /// A disk with the bytes of this one, which are durable there, that records its calls. Its clock ticks with them, so
+    /// that the same steps are the same calls each time.
+    pub fn recorded(&self) -> CrashingFileSystem {
+        let disk = self.machine().disk.clone().as_seen();
+        let recording = Some(Recording::new(disk.clone()));
+        CrashingFileSystem { machine: Arc::new(Mutex::new(Machine { disk, recording, ..Machine::default() })) }
+    }
+
+    pub(super) fn of(disk: Disk) -> CrashingFileSystem {
+        CrashingFileSystem { machine: Arc::new(Mutex::new(Machine { disk, ..Machine::default() })) }
+    }
+
+    /// What was recorded so far; nothing where this disk does not record.
+    pub fn recording(&self) -> Recording {
+        self.machine().recording.clone().unwrap_or_default()
+    }
+
     /// The calls so far.
     pub fn calls(&self) -> Vec<Call> {
         self.machine().calls.clone()
+    }
+
+    /// Turns the power off for good: no later call does anything.
+    pub fn turn_off(&self) {
+        self.machine().is_dead = true;
     }
 
     /// Whether the planned crash has happened.
@@ -61,8 +89,7 @@ impl CrashingFileSystem {
 
     /// The disk as it is found after a power loss now: what was synced, and of the rest what the seed says.
     pub fn restart(&self, seed: u64) -> CrashingFileSystem {
-        let disk = self.machine().disk.survivor(&mut Random::new(seed));
-        CrashingFileSystem { machine: Arc::new(Mutex::new(Machine { disk, ..Machine::default() })) }
+        CrashingFileSystem::of(self.machine().disk.survivor(&mut Random::new(seed)))
     }
 
     /// A disk with the same bytes, on which nothing is pending.
@@ -82,7 +109,7 @@ impl CrashingFileSystem {
     /// A file's bytes; empty if there is none.
     pub fn bytes(&self, path: &Path) -> Vec<u8> {
         let machine = self.machine();
-        machine.disk.names.get(path).map(|inode| machine.disk.inodes[*inode].now.clone()).unwrap_or_default()
+        machine.disk.names.get(path).map(|inode| machine.disk.inodes[*inode].now.to_vec()).unwrap_or_default()
     }
 
     /// Makes or replaces a file, durably: to plant damage.
@@ -90,7 +117,7 @@ impl CrashingFileSystem {
         let mut machine = self.machine();
         let inode = machine.disk.inodes.len();
         machine.disk.inodes.push(Default::default());
-        machine.disk.inodes[inode].change(Change::Write { offset: 0, bytes });
+        machine.disk.inodes[inode].change(Change::Write { offset: 0, bytes: Arc::new(bytes) });
         machine.disk.inodes[inode].sync();
         machine.disk.change_name(NameChange::Put(path.to_path_buf(), inode));
         machine.disk.sync_names();
@@ -123,6 +150,14 @@ impl Machine {
         self.is_dead = fault == Some(Fault::Crash);
         Ok(fault)
     }
+
+    /// Does what a call is to do, on a file of this name.
+    fn perform(&mut self, path: &Path, operation: Operation) {
+        self.disk.perform(&operation);
+        if let (Some(recording), Some(call)) = (&mut self.recording, self.calls.last()) {
+            recording.push(*call, path, operation);
+        }
+    }
 }
 
 fn outcome(fault: Option<Fault>) -> io::Result<()> {
@@ -149,14 +184,13 @@ impl FileSystem for CrashingFileSystem {
                     outcome(fault)?;
                 }
                 let inode = machine.disk.inodes.len();
-                machine.disk.inodes.push(Default::default());
-                machine.disk.change_name(NameChange::Put(path.to_path_buf(), inode));
+                machine.perform(path, Operation::Create(path.to_path_buf()));
                 outcome(fault)?;
                 inode
             }
             None => return Err(missing(path)),
         };
-        Ok(Arc::new(CrashingFile { machine: Arc::clone(&self.machine), inode }))
+        Ok(Arc::new(CrashingFile { machine: Arc::clone(&self.machine), path: path.to_path_buf(), inode }))
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
@@ -169,7 +203,7 @@ impl FileSystem for CrashingFileSystem {
         let mut machine = self.machine();
         let fault = machine.call(Call::Remove)?;
         if matches!(fault, None | Some(Fault::Crash)) {
-            machine.disk.change_name(NameChange::Remove(path.to_path_buf()));
+            machine.perform(path, Operation::Remove(path.to_path_buf()));
         }
         outcome(fault)
     }
@@ -179,8 +213,7 @@ impl FileSystem for CrashingFileSystem {
         let fault = machine.call(Call::Rename)?;
         if matches!(fault, None | Some(Fault::Crash)) {
             let inode = *machine.disk.names.get(from).ok_or_else(|| missing(from))?;
-            machine.disk.change_name(NameChange::Put(to.to_path_buf(), inode));
-            machine.disk.change_name(NameChange::Remove(from.to_path_buf()));
+            machine.perform(from, Operation::Rename(inode, from.to_path_buf(), to.to_path_buf()));
         }
         outcome(fault)
     }
@@ -191,11 +224,11 @@ impl FileSystem for CrashingFileSystem {
         Ok(machine.disk.names.keys().filter(|path| crate::fs::is_listed(path, directory, prefix)).cloned().collect())
     }
 
-    fn sync_directory(&self, _directory: &Path) -> io::Result<()> {
+    fn sync_directory(&self, directory: &Path) -> io::Result<()> {
         let mut machine = self.machine();
         let fault = machine.call(Call::SyncDirectory)?;
         if fault.is_none() {
-            machine.disk.sync_names();
+            machine.perform(directory, Operation::SyncNames);
         }
         outcome(fault)
     }
@@ -204,11 +237,20 @@ impl FileSystem for CrashingFileSystem {
         self.machine().check_alive()?;
         Ok(LockOutcome::Held(Box::new(())))
     }
+
+    fn now(&self) -> Instant {
+        let machine = self.machine();
+        match &machine.recording {
+            Some(recording) => recording.begun + TICK * machine.calls.len() as u32,
+            None => Instant::now(),
+        }
+    }
 }
 
 #[derive(Debug)]
 struct CrashingFile {
     machine: Arc<Mutex<Machine>>,
+    path: PathBuf,
     inode: usize,
 }
 
@@ -236,17 +278,16 @@ impl File for CrashingFile {
         if let Some(Fault::Fail(_)) = fault {
             bytes.truncate(bytes.len() / 2);
         }
-        machine.disk.inodes[self.inode].change(Change::Write { offset, bytes });
+        machine.perform(&self.path, Operation::Change(self.inode, Change::Write { offset, bytes: Arc::new(bytes) }));
         outcome(fault)
     }
 
     fn sync(&self) -> io::Result<()> {
         let mut machine = self.machine();
         let fault = machine.call(Call::Sync)?;
-        let inode = &mut machine.disk.inodes[self.inode];
         match fault {
-            None => inode.sync(),
-            Some(Fault::Fail(_)) => inode.forget_unsynced(),
+            None => machine.perform(&self.path, Operation::Sync(self.inode)),
+            Some(Fault::Fail(_)) => machine.disk.inodes[self.inode].forget_unsynced(),
             Some(Fault::Crash) => {}
         }
         outcome(fault)
@@ -262,7 +303,7 @@ impl File for CrashingFile {
         let mut machine = self.machine();
         let fault = machine.call(Call::SetLength)?;
         if matches!(fault, None | Some(Fault::Crash)) {
-            machine.disk.inodes[self.inode].change(Change::Length(bytes));
+            machine.perform(&self.path, Operation::Change(self.inode, Change::Length(bytes)));
         }
         outcome(fault)
     }

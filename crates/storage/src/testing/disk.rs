@@ -5,21 +5,22 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use super::random::Random;
+use crate::sync::Arc;
 
 /// Sectors are written whole by most disks; a torn write keeps some of them, or ends anywhere.
 const SECTOR_BYTES: usize = 512;
 
 #[derive(Debug, Clone)]
 pub(super) enum Change {
-    Write { offset: u64, bytes: Vec<u8> },
+    Write { offset: u64, bytes: Arc<Vec<u8>> },
     Length(u64),
 }
 
-/// A file's bytes, whatever its names.
+/// A file's bytes, whatever its names. Clones share them until one is changed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Inode {
-    pub(super) now: Vec<u8>,
-    durable: Vec<u8>,
+    pub(super) now: Arc<Vec<u8>>,
+    durable: Arc<Vec<u8>>,
     unsynced: Vec<Change>,
 }
 
@@ -27,6 +28,18 @@ pub(super) struct Inode {
 pub(super) enum NameChange {
     Put(PathBuf, usize),
     Remove(PathBuf),
+}
+
+/// What a call does to a disk. Files are named by their inodes, which are given in the order of their creation.
+#[derive(Debug, Clone)]
+pub(super) enum Operation {
+    Create(PathBuf),
+    Change(usize, Change),
+    Sync(usize),
+    Remove(PathBuf),
+    /// The file, and its names before and after.
+    Rename(usize, PathBuf, PathBuf),
+    SyncNames,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -37,15 +50,21 @@ pub(super) struct Disk {
     unsynced_names: Vec<NameChange>,
 }
 
+impl Operation {
+    pub(super) fn is_sync(&self) -> bool {
+        matches!(self, Operation::Sync(_) | Operation::SyncNames)
+    }
+}
+
 impl Inode {
     pub(super) fn change(&mut self, change: Change) {
-        apply(&mut self.now, &change);
+        apply(Arc::make_mut(&mut self.now), &change);
         self.unsynced.push(change);
     }
 
     pub(super) fn sync(&mut self) {
         for change in self.unsynced.drain(..) {
-            apply(&mut self.durable, &change);
+            apply(Arc::make_mut(&mut self.durable), &change);
         }
     }
 
@@ -61,8 +80,8 @@ impl Inode {
     }
 
     /// The bytes after a power loss: some of the unsynced changes, whole or torn, in their order or without.
-    fn survivor(&self, random: &mut Random) -> Vec<u8> {
-        let mut bytes = self.durable.clone();
+    fn survivor(&self, random: &mut Random) -> Arc<Vec<u8>> {
+        let mut bytes = Arc::clone(&self.durable);
         let changes = self.unsynced.len() as u64;
         let (whole, torn): (Vec<u64>, Option<u64>) = match random.below(4) {
             0 => (Vec::new(), None),
@@ -80,7 +99,7 @@ impl Inode {
             if torn == Some(index) {
                 tear(&mut bytes, change, random);
             } else if whole.contains(&index) {
-                apply(&mut bytes, change);
+                apply(Arc::make_mut(&mut bytes), change);
             }
         }
         bytes
@@ -89,21 +108,22 @@ impl Inode {
 
 fn apply(bytes: &mut Vec<u8>, change: &Change) {
     match change {
-        Change::Write { offset, bytes: written } => {
-            let (start, end) = (*offset as usize, *offset as usize + written.len());
-            bytes.resize(bytes.len().max(end), 0);
-            bytes[start..end].copy_from_slice(written);
-        }
+        Change::Write { offset, bytes: written } => write(bytes, *offset as usize, written),
         Change::Length(length) => bytes.resize(*length as usize, 0),
     }
 }
 
+fn write(bytes: &mut Vec<u8>, start: usize, written: &[u8]) {
+    let end = start + written.len();
+    bytes.resize(bytes.len().max(end), 0);
+    bytes[start..end].copy_from_slice(written);
+}
+
 /// Applies a write up to some byte, or some of its sectors.
-fn tear(bytes: &mut Vec<u8>, change: &Change, random: &mut Random) {
+fn tear(bytes: &mut Arc<Vec<u8>>, change: &Change, random: &mut Random) {
     let Change::Write { offset, bytes: written } = change else { return };
     for part in torn(written.len(), random) {
-        let offset = offset + part.start as u64;
-        apply(bytes, &Change::Write { offset, bytes: written[part].to_vec() });
+        write(Arc::make_mut(bytes), *offset as usize + part.start, &written[part]);
     }
 }
 
@@ -118,6 +138,35 @@ pub(super) fn torn(bytes: usize, random: &mut Random) -> Vec<Range<usize>> {
 }
 
 impl Disk {
+    pub(super) fn perform(&mut self, operation: &Operation) {
+        match operation {
+            Operation::Create(path) => {
+                let inode = self.inodes.len();
+                self.inodes.push(Inode::default());
+                self.change_name(NameChange::Put(path.clone(), inode));
+            }
+            Operation::Change(inode, change) => self.inodes[*inode].change(change.clone()),
+            Operation::Sync(inode) => self.inodes[*inode].sync(),
+            Operation::Remove(path) => self.change_name(NameChange::Remove(path.clone())),
+            Operation::Rename(inode, from, to) => {
+                self.change_name(NameChange::Put(to.clone(), *inode));
+                self.change_name(NameChange::Remove(from.clone()));
+            }
+            Operation::SyncNames => self.sync_names(),
+        }
+    }
+
+    /// The same by a process that dies in the call: it may be done in part.
+    pub(super) fn begin(&mut self, operation: &Operation, random: &mut Random) {
+        match operation {
+            Operation::Change(inode, change @ Change::Write { .. }) if random.below(3) == 0 => {
+                tear(&mut self.inodes[*inode].now, change, random);
+            }
+            _ if random.below(2) == 0 => self.perform(operation),
+            _ => {}
+        }
+    }
+
     pub(super) fn change_name(&mut self, change: NameChange) {
         apply_name(&mut self.names, &change);
         self.unsynced_names.push(change);
@@ -127,6 +176,16 @@ impl Disk {
         for change in self.unsynced_names.drain(..) {
             apply_name(&mut self.durable_names, &change);
         }
+    }
+
+    /// The disk after only the process died: all that was written is there.
+    pub(super) fn as_seen(mut self) -> Disk {
+        for inode in &mut self.inodes {
+            inode.unsynced.clear();
+            inode.durable = Arc::clone(&inode.now);
+        }
+        self.sync_names();
+        self
     }
 
     /// The disk after a power loss.
@@ -140,7 +199,7 @@ impl Disk {
         }
         let inodes = self.inodes.iter().map(|inode| {
             let bytes = inode.survivor(random);
-            Inode { now: bytes.clone(), durable: bytes, unsynced: Vec::new() }
+            Inode { now: Arc::clone(&bytes), durable: bytes, unsynced: Vec::new() }
         });
         Disk { inodes: inodes.collect(), durable_names: names.clone(), names, unsynced_names: Vec::new() }
     }

@@ -7,6 +7,7 @@
 //! | [`FaultyFileSystem`] | on top of any other: errors, full disks, failed syncs, wrong reads, at the n-th call |
 //! | [`ThrottledFileSystem`] | on top of any other: so many bytes per second, and how long was waited for them |
 //!
+//! A crashing disk can keep a [`Recording`] of its calls, from which a crash in each of them is had without doing them again.
 //! All that a disk can do is had by putting the second onto the first: [`FaultyFileSystem::on_disk`].
 
 mod call;
@@ -16,10 +17,12 @@ mod disk_space;
 mod fault_plan;
 mod faulty;
 mod random;
+mod recording;
 mod throttled;
 
 pub use call::Call;
 pub use crashing::{CrashingFileSystem, Fault};
 pub use fault_plan::{DiskFault, Injection, Trigger};
 pub use faulty::FaultyFileSystem;
+pub use recording::{Crashes, Death, RecordedCall, Recording};
 pub use throttled::{IoStats, ThrottledFileSystem};
