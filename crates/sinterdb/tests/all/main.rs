@@ -13,6 +13,7 @@ mod layouts;
 mod memory;
 mod reopen;
 mod serializable;
+mod simulation;
 mod sql_scripts;
 mod statements;
 mod tpch;
