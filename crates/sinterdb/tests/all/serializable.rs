@@ -522,19 +522,23 @@ struct Access {
     writes: Vec<(Key, i64, i64)>,
 }
 
+/// Keys of each table in [`threads_are_serializable`].
+const FEW_KEYS: i64 = 3;
+
 /// Real threads, on a file, where a commit waits for its sync while others read, validate and commit. Nobody knows the
 /// order of the commits; so every write is a value of its own, and the versions of each row tell who depends on whom.
+/// Each reads several of a few rows and writes one: what two read and write mostly crosses.
 #[test]
 fn threads_are_serializable() {
-    const THREADS: i64 = 4;
-    const TRANSACTIONS: i64 = 60;
+    const THREADS: i64 = 6;
+    const TRANSACTIONS: i64 = 80;
     let directory = tempfile::tempdir().unwrap();
     let database = Database::open_with(directory.path().join("threads.sinter"), Config::builder().threads(1)).unwrap();
     let conn = database.connect();
     for table in TABLES {
         conn.execute(&format!("CREATE TABLE {table} (k BIGINT, v BIGINT)"), &[]).unwrap();
         conn.execute(
-            &format!("INSERT INTO {table} SELECT value, -1 - value FROM generate_series(0, {})", KEYS - 1),
+            &format!("INSERT INTO {table} SELECT value, -1 - value FROM generate_series(0, {})", FEW_KEYS - 1),
             &[],
         )
         .unwrap();
@@ -587,30 +591,26 @@ fn threads_are_serializable() {
             }
             format!("{key} {value}")
         };
-        let expected: Vec<String> = (0..KEYS).map(last).collect();
+        let expected: Vec<String> = (0..FEW_KEYS).map(last).collect();
         assert_eq!(lines(&conn, &format!("SELECT k, v FROM {table} ORDER BY k")), expected);
     }
     println!("{} transactions committed, {conflicts} conflicts, {} edges", committed.len(), edges.len());
-    assert!(committed.len() > 60 && conflicts > 5, "{} committed, {conflicts} conflicts", committed.len());
+    assert!(committed.len() > 60 && conflicts > 20, "{} committed, {conflicts} conflicts", committed.len());
 }
 
-/// Reads some rows, and changes one or two of them; the new values count up from `value`.
+/// Reads some rows, and gives one of them a new value.
 fn read_and_write(transaction: &Transaction, random: &mut SmallRng, value: i64) -> Access {
     let mut access = Access::default();
-    for _ in 0..random.random_range(1..4) {
-        let (table, key) = (random.random_range(0..2), random.random_range(0..KEYS));
-        let rows = *[Rows::Key(key), Rows::Key(key), Rows::Range(key, key + 2)].choose(random).unwrap();
+    for _ in 0..2 {
+        let (table, key) = (random.random_range(0..2), random.random_range(0..FEW_KEYS));
+        let rows = *[Rows::Key(key), Rows::Range(key, key + 1), Rows::All].choose(random).unwrap();
         let Ok(Answer::Rows(rows)) = Step::Read(table, rows).run(transaction) else { panic!("a read fails") };
         access.reads.extend(rows.into_iter().map(|(key, value)| ((table, key), value)));
     }
-    let mut chosen: Vec<(Key, i64)> = access.reads.choose_multiple(random, 2).copied().collect();
-    chosen.dedup();
-    for (at, (key, before)) in chosen.into_iter().enumerate() {
-        let after = value + at as i64;
-        let sql = format!("UPDATE {} SET v = {after} WHERE k = {}", TABLES[key.0], key.1);
-        assert_eq!(transaction.execute(&sql, &[]).unwrap(), 1);
-        access.writes.push((key, before, after));
-    }
+    let (key, before) = *access.reads.choose(random).unwrap();
+    let sql = format!("UPDATE {} SET v = {value} WHERE k = {}", TABLES[key.0], key.1);
+    assert_eq!(transaction.execute(&sql, &[]).unwrap(), 1);
+    access.writes.push((key, before, value));
     access
 }
 
