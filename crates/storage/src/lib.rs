@@ -28,6 +28,7 @@
 //! store.stats() -> Stats                                 bytes and counts for `sinter inspect`
 //! store.log_bytes(), store.for_each_page(..)             when a checkpoint is due; what is where
 //! store.check(&mut |error| ...)                          reads everything, reports what is damaged
+//! Store::examine(fs, path, options, |damage| ...)        the same, of what can hardly be opened
 //! ```
 //!
 //! `Recovery::transactions` is an iterator of `Result<Transaction>`: what was committed after the checkpoint that `root`
@@ -70,7 +71,7 @@ pub use pin::Pinned;
 pub use pool::PoolCounts;
 pub use record::{Record, RecordTag, Transaction};
 pub use store::{
-    BackupProgress, Checkpoint, CheckpointWriter, PageCount, PageHandle, PageInfo, PreparedCheckpoint, ReadAhead,
-    Recovery, Stats, Store, Transactions,
+    BackupProgress, Checkpoint, CheckpointWriter, Damage, Examined, ExtentInfo, HeaderInfo, LogInfo, PageCount,
+    PageHandle, PageInfo, Part, PreparedCheckpoint, ReadAhead, Recovery, Stats, Store, Transactions,
 };
 pub use timeline::{Built, Exclusive, Timeline};

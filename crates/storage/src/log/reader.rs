@@ -193,34 +193,71 @@ impl LogReader {
     /// From `start` on, of one of the `commits_max` commits after `commit`; there cannot be more than there are bytes.
     fn find_synced_frame_from(
         &self,
-        mut start: u64,
+        start: u64,
         commit: CommitNumber,
         commits_max: u64,
     ) -> Result<Option<CommitNumber>> {
+        let is_wanted = |frame: &Frame| {
+            let later = frame.commit > commit && frame.commit.0 - commit.0 < commits_max;
+            later && frame.flags & (IS_FIRST | IS_SYNCED) == IS_FIRST | IS_SYNCED
+        };
+        Ok(self.find_frame(start, &is_wanted, &mut 0)?.map(|(_, frame)| frame.commit))
+    }
+
+    /// The first whole frame from `start` on that is wanted, wherever it starts. `checked` counts the bytes of those
+    /// that were looked at closer; the search ends at [`SEARCH_BYTES_MAX`].
+    fn find_frame(
+        &self,
+        mut start: u64,
+        is_wanted: &dyn Fn(&Frame) -> bool,
+        checked: &mut u64,
+    ) -> Result<Option<(u64, Frame)>> {
         let mut window = vec![0; self.length.saturating_sub(start).min(SEARCH_WINDOW_BYTES as u64) as usize];
-        let (mut payload, mut checked) = (Vec::new(), 0u64);
+        let mut payload = Vec::new();
         while start + FRAME_HEADER_BYTES as u64 <= self.length {
             let bytes = window.len().min((self.length - start) as usize);
-            self.file.read_at(start, &mut window[..bytes]).map_err(failed(&self.path, "reading a log"))?;
+            self.read(start, &mut window[..bytes])?;
             for (index, header) in window[..bytes].array_windows::<FRAME_HEADER_BYTES>().enumerate() {
                 let frame = Frame::decode(header);
                 let offset = start + index as u64;
-                let later = frame.commit > commit && frame.commit.0 - commit.0 < commits_max;
-                let synced = frame.flags & (IS_FIRST | IS_SYNCED) == IS_FIRST | IS_SYNCED;
-                if !later || !synced || !frame.is_plausible(self.length - offset - FRAME_HEADER_BYTES as u64) {
+                if !is_wanted(&frame) || !frame.is_plausible(self.length - offset - FRAME_HEADER_BYTES as u64) {
                     continue;
                 }
-                checked += FRAME_HEADER_BYTES as u64 + u64::from(frame.length);
-                if checked > SEARCH_BYTES_MAX {
+                *checked += FRAME_HEADER_BYTES as u64 + u64::from(frame.length);
+                if *checked > SEARCH_BYTES_MAX {
                     return Ok(None);
                 }
                 if self.read_frame(offset, &mut payload)?.is_ok() {
-                    return Ok(Some(frame.commit));
+                    return Ok(Some((offset, frame)));
                 }
             }
             start += (bytes - FRAME_HEADER_BYTES + 1) as u64;
         }
         Ok(None)
+    }
+
+    /// Goes through the frames behind the reader's place, each by itself, and returns where those stretches begin that
+    /// are none although whole frames follow them, with what is wrong there, and the last commit of which a whole frame
+    /// is there.
+    pub(crate) fn broken_stretches(&self) -> Result<(Vec<(u64, String)>, CommitNumber)> {
+        let (mut offset, mut last, mut checked) = (self.offset, self.commit, 0);
+        let (mut stretches, mut payload) = (Vec::new(), Vec::new());
+        let is_later = |frame: &Frame| frame.commit > self.commit && frame.commit.0 - self.commit.0 < self.length;
+        loop {
+            match self.read_frame(offset, &mut payload)? {
+                Ok(frame) => {
+                    last = last.max(frame.commit);
+                    offset += FRAME_HEADER_BYTES as u64 + u64::from(frame.length);
+                }
+                Err(why) => match self.find_frame(offset + 1, &is_later, &mut checked)? {
+                    Some((next, _)) => {
+                        stretches.push((offset, why));
+                        offset = next;
+                    }
+                    None => return Ok((stretches, last)),
+                },
+            }
+        }
     }
 
     /// Whether nothing but zeros follows, up to the end of the file. The first bytes of a frame say no.

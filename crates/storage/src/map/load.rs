@@ -11,13 +11,13 @@ use crate::ids::PageId;
 use crate::page_kind::PageKind;
 
 /// What the walk comes across. The visitor reserves its place, and so ends the walk at an overlap, a cycle or a place
-/// outside of the file before anything is read from there. It answers whether to go on below.
+/// outside of the file before anything is read from there. It answers whether to go on below, or to take the page.
 pub(crate) enum Visit {
     /// A node, before it is read.
     Node(PageEntry),
     /// A page.
     Page(PageId, PageEntry),
-    /// An entry that cannot be: in this node, for this reason. The visitor returns an error.
+    /// An entry that cannot be: in this node, for this reason. The visitor returns an error, or false to pass over it.
     Nonsense(PageEntry, String),
 }
 
@@ -30,7 +30,10 @@ pub(crate) fn load(
     visit: &mut dyn FnMut(Visit) -> Result<bool>,
 ) -> Result<PageMap> {
     if root.is_absent() != (depth == 0) || !(root.is_absent() || is_node(&root)) {
-        visit(Visit::Nonsense(root, format!("a map of {depth} levels cannot have the root {root:x?}")))?;
+        let what = format!("a map of {depth} levels cannot have the root {root:x?}");
+        if !visit(Visit::Nonsense(root, what))? {
+            return Ok(PageMap::default());
+        }
     }
     if root.is_absent() || depth == 0 || !visit(Visit::Node(root))? {
         return Ok(PageMap::default());
@@ -54,17 +57,24 @@ fn load_node(
         for (index, entry) in entries {
             let page = PageId(first + index as u64);
             if entry.kind() == PageKind::MAP_NODE || entry.extent().place == 0 || entry.bytes == 0 {
-                visit(Visit::Nonsense(stored, format!("its entry for page {page} is not a page's: {entry:x?}")))?;
+                let what = format!("its entry for page {page} is not a page's: {entry:x?}");
+                if !visit(Visit::Nonsense(stored, what))? {
+                    continue;
+                }
             }
-            visit(Visit::Page(page, entry))?;
-            leaf[index] = entry;
+            if visit(Visit::Page(page, entry))? {
+                leaf[index] = entry;
+            }
         }
         return Ok(Node::Leaf(leaf));
     }
     let mut children = Box::new([const { None }; ENTRIES_PER_NODE]);
     for (index, entry) in entries {
         if !is_node(&entry) {
-            visit(Visit::Nonsense(stored, format!("its entry {index} is not a node's: {entry:x?}")))?;
+            let what = format!("its entry {index} is not a node's: {entry:x?}");
+            if !visit(Visit::Nonsense(stored, what))? {
+                continue;
+            }
         }
         if !visit(Visit::Node(entry))? {
             continue;

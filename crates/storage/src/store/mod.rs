@@ -16,6 +16,7 @@
 //! | `vacuum` | pages move down, so that the end becomes free |
 //! | `backup` | one state, copied into a file of its own |
 //! | `stats`, `check` | looking without touching |
+//! | `examine` | looking at what can hardly be opened |
 
 mod backup;
 mod check;
@@ -23,6 +24,7 @@ mod checkpoint;
 mod close;
 mod commit;
 mod cut;
+mod examine;
 mod group_sync;
 mod handle;
 mod journal;
@@ -37,6 +39,7 @@ mod vacuum;
 
 pub use backup::BackupProgress;
 pub use checkpoint::{Checkpoint, CheckpointWriter, PreparedCheckpoint};
+pub use examine::{Damage, Examined, ExtentInfo, HeaderInfo, LogInfo, Part};
 pub use handle::PageHandle;
 pub use reading::ReadAhead;
 pub use recover::{Recovery, Transactions};

@@ -107,7 +107,7 @@ impl Store {
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of a store, each once")]
-    fn assemble(
+    pub(super) fn assemble(
         fs: Arc<dyn FileSystem>,
         path: &Path,
         mode: Mode,
@@ -158,11 +158,12 @@ impl PageTable {
             since_cut: None,
             is_changed: false,
             is_memory,
+            lost: Vec::new(),
         }
     }
 }
 
-fn open_and_lock(fs: &dyn FileSystem, path: &Path, read_only: bool) -> Result<(Arc<dyn File>, LockGuard)> {
+pub(super) fn open_and_lock(fs: &dyn FileSystem, path: &Path, read_only: bool) -> Result<(Arc<dyn File>, LockGuard)> {
     let (mode, kind, remedy) = if read_only {
         let remedy = "a reader can join when nobody writes: wait, or ask the writer for a BACKUP";
         (OpenMode::Read, LockKind::Shared, remedy)
@@ -183,7 +184,7 @@ fn open_and_lock(fs: &dyn FileSystem, path: &Path, read_only: bool) -> Result<(A
 
 /// Whether the file holds nothing, or the beginning of a database whose creation was cut short: no page can be in it,
 /// and nobody was told that it exists.
-fn is_unfinished(data: &dyn File, path: &Path) -> Result<bool> {
+pub(super) fn is_unfinished(data: &dyn File, path: &Path) -> Result<bool> {
     let length = data.length().map_err(failed(path, "reading the header"))?;
     if length > (COPIES * UNIT_BYTES) as u64 {
         return Ok(false);
@@ -203,7 +204,7 @@ impl Unusable {
         matches!(self, Unusable::Foreign | Unusable::Damaged(_))
     }
 
-    fn in_words(&self) -> String {
+    pub(super) fn in_words(&self) -> String {
         match self {
             Unusable::Foreign => "does not start as a SinterDB database does".to_string(),
             Unusable::Damaged(what) => what.clone(),
@@ -214,7 +215,7 @@ impl Unusable {
 }
 
 /// Both copies; what the file is too short for reads as zeros.
-fn header_bytes(data: &dyn File, path: &Path) -> Result<[[u8; UNIT_BYTES]; COPIES]> {
+pub(super) fn header_bytes(data: &dyn File, path: &Path) -> Result<[[u8; UNIT_BYTES]; COPIES]> {
     let length = data.length().map_err(failed(path, "reading the header"))?;
     let mut copies = [[0; UNIT_BYTES]; COPIES];
     for (index, copy) in copies.iter_mut().enumerate() {
@@ -239,8 +240,8 @@ fn create(fs: &dyn FileSystem, data: &dyn File, path: &Path) -> Result<()> {
     fs.sync_directory(&directory).map_err(failed(path, "creating the database"))
 }
 
-/// The header copies that can be used, the best first.
-fn usable_headers(data: &dyn File, path: &Path, notes: &mut Vec<String>) -> Result<Vec<(usize, Header)>> {
+/// Both header copies of a database that this build can read, as far as it is one.
+pub(super) fn header_copies(data: &dyn File, path: &Path) -> Result<[Result<Header, Unusable>; COPIES]> {
     let mut bytes = header_bytes(data, path)?;
     let decode = |bytes: &[[u8; UNIT_BYTES]; COPIES]| [Header::decode(&bytes[0]), Header::decode(&bytes[1])];
     let mut copies = decode(&bytes);
@@ -249,21 +250,26 @@ fn usable_headers(data: &dyn File, path: &Path, notes: &mut Vec<String>) -> Resu
         bytes = header_bytes(data, path)?;
         copies = decode(&bytes);
     }
-    let path = || path.to_path_buf();
+    let path = path.to_path_buf();
     for copy in &copies {
         match *copy {
-            Err(Unusable::Newer(found)) => {
-                return Err(Error::NewerFormat { path: path(), found, known: FORMAT_VERSION });
-            }
-            Err(Unusable::Features(unknown)) => return Err(Error::UnknownFeature { path: path(), unknown }),
+            Err(Unusable::Newer(found)) => return Err(Error::NewerFormat { path, found, known: FORMAT_VERSION }),
+            Err(Unusable::Features(unknown)) => return Err(Error::UnknownFeature { path, unknown }),
             _ => {}
         }
     }
+    if copies.iter().all(|copy| *copy == Err(Unusable::Foreign)) {
+        return Err(Error::NotADatabase { path, what: foreign(&bytes[0]) });
+    }
+    Ok(copies)
+}
+
+/// The header copies that can be used, the best first.
+fn usable_headers(data: &dyn File, path: &Path, notes: &mut Vec<String>) -> Result<Vec<(usize, Header)>> {
+    let copies = header_copies(data, path)?;
     if let [Err(first), Err(second)] = &copies {
-        if *first == Unusable::Foreign && *second == Unusable::Foreign {
-            return Err(Error::NotADatabase { path: path(), what: foreign(&bytes[0]) });
-        }
-        return Err(Error::HeadersDamaged { path: path(), first: first.in_words(), second: second.in_words() });
+        let (path, first, second) = (path.to_path_buf(), first.in_words(), second.in_words());
+        return Err(Error::HeadersDamaged { path, first, second });
     }
     let mut usable = Vec::new();
     for (index, copy) in copies.into_iter().enumerate() {
@@ -276,9 +282,13 @@ fn usable_headers(data: &dyn File, path: &Path, notes: &mut Vec<String>) -> Resu
             )),
         }
     }
-    // The newest; of two that are otherwise the same, the one that does not deny that there may be a log.
-    usable.sort_by_key(|(_, header)| (std::cmp::Reverse(header.checkpoint), header.is_closed));
+    best_first(&mut usable);
     Ok(usable)
+}
+
+/// The newest first; of two that are otherwise the same, the one that does not deny that there may be a log.
+pub(super) fn best_first(headers: &mut [(usize, Header)]) {
+    headers.sort_by_key(|(_, header)| (std::cmp::Reverse(header.checkpoint), header.is_closed));
 }
 
 /// What a file that is not ours starts with, in words where it is a kind that people mix up with ours.

@@ -1,6 +1,7 @@
 //! Which pages there are and where: the map, the pages that no commit has named yet, and the free space.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::fs::File;
 use crate::ids::{CheckpointNumber, Extent, PageId, UNIT_BYTES};
@@ -29,6 +30,17 @@ pub(super) struct PageTable {
     pub(super) is_changed: bool,
     /// Whether places that are given up return at once: there are no checkpoints.
     pub(super) is_memory: bool,
+    /// Pages whose places nobody knows, since a node of the map is damaged; only in a store that is looked at all the
+    /// same.
+    pub(super) lost: Vec<LostPages>,
+}
+
+/// The pages below a damaged node of the map.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LostPages {
+    pub(super) pages: Range<u64>,
+    /// Where the node is in the file.
+    pub(super) node_offset: u64,
 }
 
 /// A page that no commit has named yet.

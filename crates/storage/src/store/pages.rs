@@ -107,7 +107,14 @@ impl Store {
 
     pub(super) fn entry(&self, page: PageId) -> Result<PageEntry> {
         self.check_open()?;
-        self.pages().get(page).ok_or_else(|| Error::NoSuchPage { path: self.path.clone(), page })
+        let table = self.pages();
+        table.get(page).ok_or_else(|| match table.lost.iter().find(|lost| lost.pages.contains(&page.0)) {
+            Some(lost) => {
+                let (path, offset, kind) = (self.path.clone(), lost.node_offset, PageKind::MAP_NODE);
+                Error::DamagedPage { path, page: None, kind, offset, what: format!("it says where page {page} is") }
+            }
+            None => Error::NoSuchPage { path: self.path.clone(), page },
+        })
     }
 
     pub(crate) fn new_page_id(&self) -> PageId {

@@ -122,7 +122,8 @@ pub(super) fn recover(
             return Err(damaged(&reader, format!("starts after commit {start}, what is before it ends with {commit}")));
         }
         reader.start_after(commit);
-        let (end, is_whole) = replay_references(reader.clone(), &readers[index + 1..], &mut table, notes)?;
+        let mut end = reader.clone();
+        let is_whole = replay_references(&mut end, &readers[index + 1..], &mut table, notes)?;
         commit = end.commit();
         reader.durable = end.durable;
         older_logs.insert(reader.header.number, end.offset());
@@ -166,7 +167,7 @@ fn damaged(reader: &LogReader, what: String) -> Error {
     Error::DamagedLog { log: reader.path.clone(), offset: reader.offset(), what }
 }
 
-fn reserve(space: &mut Space, extent: Extent) -> Result<(), String> {
+pub(super) fn reserve(space: &mut Space, extent: Extent) -> Result<(), String> {
     let Extent { place, units } = extent;
     space.reserve(extent).map_err(|conflict| match conflict {
         Conflict::OutOfRange => format!("its place, {units} units from {place}, is not in the file of {}", space.end()),
@@ -175,7 +176,7 @@ fn reserve(space: &mut Space, extent: Extent) -> Result<(), String> {
 }
 
 /// The logs that follow the header, in order, and the number of a last one whose creation was cut short.
-fn open_logs(
+pub(super) fn open_logs(
     fs: &dyn FileSystem,
     path: &Path,
     header: &Header,
@@ -215,17 +216,17 @@ fn open_logs(
 }
 
 /// Goes through one log, up to where those `later` go on, or to its end; reserves the places that it names and maps
-/// their pages. Returns the reader at its end, and whether what is in the later logs counts too.
+/// their pages. The reader is at its end then. Returns whether what is in the later logs counts too.
 ///
 /// A log and its successor are written at the same time for a moment, by commits of which none was acknowledged before
 /// the older log was durable. So where the older one ends too early, it has a torn tail as the last log may have, and the
 /// tail goes on in the newer one; unless that shows that the older one was durable.
-fn replay_references(
-    mut reader: LogReader,
+pub(super) fn replay_references(
+    reader: &mut LogReader,
     later: &[LogReader],
     table: &mut PageTable,
     notes: &mut Vec<String>,
-) -> Result<(LogReader, bool)> {
+) -> Result<bool> {
     let mut next = None;
     for log in later {
         next = [next, log.first_commit()?].into_iter().flatten().min();
@@ -233,15 +234,15 @@ fn replay_references(
     let starts_later = later.iter().map(|log| log.header.start_commit).max();
     let why = loop {
         if next == Some(CommitNumber(reader.commit().0 + 1)) {
-            return Ok((reader, true));
+            return Ok(true);
         }
         match reader.next()? {
             Stop::Commit(transaction) => {
                 for record in transaction.records {
-                    apply_reference(&reader, &record, table)?;
+                    apply_reference(reader, &record, table)?;
                 }
             }
-            Stop::End if next.is_none() && starts_later <= Some(reader.commit()) => return Ok((reader, true)),
+            Stop::End if next.is_none() && starts_later <= Some(reader.commit()) => return Ok(true),
             Stop::End => break "the log ends".to_string(),
             Stop::Torn(why) => break why,
         }
@@ -249,25 +250,25 @@ fn replay_references(
     let commit = reader.commit();
     if let Some(start) = starts_later.filter(|start| *start > commit) {
         let what = format!("{why} after commit {commit}, the next log starts after {start}");
-        return Err(damaged(&reader, what));
+        return Err(damaged(reader, what));
     }
     let mut promised = reader.find_synced_frame()?;
     for log in later {
         promised = match promised {
             Some(commit) => Some(commit),
-            None => log.find_synced_frame_after(&reader)?,
+            None => log.find_synced_frame_after(reader)?,
         };
     }
     if let Some(promised) = promised {
         let what = format!("{why}; yet commit {promised}, written after this was durable, is whole");
-        return Err(damaged(&reader, what));
+        return Err(damaged(reader, what));
     }
     let (log, bytes) = (reader.path.display(), reader.tail_bytes()?);
     let and_later = if next.is_some() { ", and all of the next log with them" } else { "" };
     notes.push(format!(
         "{log}: {bytes} bytes after commit {commit} are no whole commit and were dropped{and_later} ({why})"
     ));
-    Ok((reader, false))
+    Ok(false)
 }
 
 fn apply_reference(reader: &LogReader, record: &Record, table: &mut PageTable) -> Result<()> {
