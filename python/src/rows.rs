@@ -1,7 +1,7 @@
 //! The result of one query: planned at first, running from the first fetch on.
 
 use crate::capsule;
-use crate::error::ProgrammingError;
+use crate::error::{ProgrammingError, Warning};
 use crate::frame::{Frame, columns};
 use crate::run::{detached, run};
 use crate::to_python;
@@ -35,19 +35,29 @@ enum State {
 }
 
 impl State {
-    /// The next batch. Starts the query where it is not running; an error finishes it.
-    fn next(&mut self) -> sinterdb::Result<Option<RecordBatch>> {
+    /// The next batch. Starts the query where it is not running; an error finishes it. What the query noted on the way,
+    /// such as rows that it left out, is added to `notes` at its end.
+    fn next(&mut self, notes: &mut Vec<String>) -> sinterdb::Result<Option<RecordBatch>> {
         let mut batches = match std::mem::replace(self, State::Finished) {
             State::Planned(query) => query.stream()?,
             State::Running(batches) => batches,
             State::Finished => return Ok(None),
         };
         let next = batches.next().transpose()?;
-        if next.is_some() {
-            *self = State::Running(batches);
+        match next.is_some() {
+            true => *self = State::Running(batches),
+            false => notes.extend(batches.notes()),
         }
         Ok(next)
     }
+}
+
+fn warn(py: Python<'_>, notes: &[String]) -> PyResult<()> {
+    let category = py.get_type::<Warning>();
+    notes.iter().try_for_each(|note| {
+        let note = std::ffi::CString::new(note.replace('\0', " ")).unwrap_or_default();
+        PyErr::warn(py, &category, &note, 1)
+    })
 }
 
 impl Rows {
@@ -66,8 +76,11 @@ impl Rows {
             return Ok(None);
         }
         let mut taken = std::mem::replace(state, State::Finished);
-        let (next, left) = run(py, || self.interrupt.interrupt(), move || Ok((taken.next()?, taken)))?;
+        let mut notes = Vec::new();
+        let (next, left, notes) =
+            run(py, || self.interrupt.interrupt(), move || Ok((taken.next(&mut notes)?, taken, notes)))?;
         *state = left;
+        warn(py, &notes)?;
         Ok(next)
     }
 
@@ -126,13 +139,14 @@ impl Rows {
     fn collect(&self, py: Python<'_>) -> PyResult<Frame> {
         let mut state = self.take(py)?;
         let collect = move || {
-            let mut batches = Vec::new();
-            while let Some(batch) = state.next()? {
+            let (mut batches, mut notes) = (Vec::new(), Vec::new());
+            while let Some(batch) = state.next(&mut notes)? {
                 batches.push(batch);
             }
-            Ok(batches)
+            Ok((batches, notes))
         };
-        let batches = run(py, || self.interrupt.interrupt(), collect)?;
+        let (batches, notes) = run(py, || self.interrupt.interrupt(), collect)?;
+        warn(py, &notes)?;
         let schema = batches.first().map_or_else(|| self.schema.clone(), RecordBatch::schema);
         Ok(Frame { schema, batches })
     }
@@ -156,7 +170,7 @@ impl Rows {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
         let mut state = self.take(py)?;
-        let batches = std::iter::from_fn(move || state.next().transpose());
+        let batches = std::iter::from_fn(move || state.next(&mut Vec::new()).transpose());
         capsule::export(py, self.schema.clone(), Box::new(batches))
     }
 }

@@ -3,7 +3,7 @@
 use crate::failure::{self, Failure};
 use crate::output::Mode;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
-use sinterdb::{Config, Synchronous};
+use sinterdb::{Config, OnCorruption, Synchronous};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -114,6 +114,19 @@ pub(crate) struct Engine {
     /// When a commit counts as durable.
     #[arg(long, value_enum, value_name = "MODE", default_value = "full")]
     synchronous: SynchronousMode,
+
+    /// What becomes of damaged rows; `skip` also opens what is left of a database of which tables are lost.
+    #[arg(long, value_enum, value_name = "MODE", default_value = "error")]
+    on_corruption: OnCorruptionMode,
+}
+
+/// [`OnCorruption`], as clap knows it.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OnCorruptionMode {
+    /// Statements that need them end with an error.
+    Error,
+    /// Queries leave them out and say how many.
+    Skip,
 }
 
 /// [`Synchronous`], as clap knows it.
@@ -136,6 +149,10 @@ impl Engine {
                 SynchronousMode::Normal => Synchronous::Normal,
                 SynchronousMode::Off => Synchronous::Off,
             });
+        config = config.on_corruption(match self.on_corruption {
+            OnCorruptionMode::Error => OnCorruption::Error,
+            OnCorruptionMode::Skip => OnCorruption::Skip,
+        });
         if let Some(bytes) = self.memory_limit {
             config = config.memory_limit_bytes(bytes);
         }
@@ -158,12 +175,12 @@ pub(crate) enum Command {
     /// Measure, against other engines too. Not there yet.
     #[command(hide = true, disable_help_flag = true)]
     Bench(Later),
-    /// Verify every byte of a database. Not there yet.
-    #[command(hide = true, disable_help_flag = true)]
-    Check(Later),
-    /// Show headers, extents and pages of a database, and what costs what. Not there yet.
-    #[command(hide = true, disable_help_flag = true)]
-    Inspect(Later),
+    /// Verify every byte of a database that nobody writes, and say what is damaged and what is lost by it.
+    ///
+    /// Exit code 0: nothing is damaged; 1: something is; 2: it could not be looked at.
+    Check(LookArgs),
+    /// Show headers, logs, space and pages of a database that nobody writes, and what each column costs.
+    Inspect(LookArgs),
     /// Let other processes use a database. Not there yet.
     #[command(hide = true, disable_help_flag = true)]
     Serve(Later),
@@ -171,7 +188,7 @@ pub(crate) enum Command {
 
 /// Commands that a later version will have. Their names are kept free: a script that uses one too early is told so,
 /// instead of finding itself in a new database of that name.
-const LATER: [&str; 4] = ["bench", "check", "inspect", "serve"];
+const LATER: [&str; 2] = ["bench", "serve"];
 
 /// What stands behind the name of a command that is not there yet; anything goes.
 #[derive(Debug, clap::Args)]
@@ -187,6 +204,20 @@ pub(crate) fn not_yet(name: &str) -> Failure {
          sinter ./{name}",
         env!("CARGO_PKG_VERSION")
     ))
+}
+
+/// Options of `sinter check` and `sinter inspect`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LookArgs {
+    /// The database.
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) format: Format,
+
+    /// Show no progress bars.
+    #[arg(long)]
+    pub(crate) no_progress: bool,
 }
 
 /// Options of `sinter demo`.
@@ -279,7 +310,7 @@ mod tests {
             assert!(Args::try_parse_from(["sinter", name]).unwrap().command.is_some(), "{name}");
             assert!(Args::command().find_subcommand(name).is_some_and(clap::Command::is_hide_set), "{name}");
         }
-        for name in LATER.into_iter().chain(["demo", "codecs", "help"]) {
+        for name in LATER.into_iter().chain(["demo", "codecs", "check", "inspect", "help"]) {
             let args = Args::try_parse_from(["sinter", "--csv", name]).unwrap();
             assert!(matches!(args.file(), Err(Failure::Usage(_))), "{name}");
             let path = format!("./{name}");

@@ -18,6 +18,12 @@ pub(crate) enum Failure {
     /// A command line that makes no sense.
     #[error("error: {0}")]
     Usage(String),
+    /// A database that cannot be looked at.
+    #[error("error: {0}")]
+    Unseen(sinterdb::Error),
+    /// What `check` found.
+    #[error("{0}")]
+    Damaged(String),
     /// An error at a place in a script: `script.sql:12`.
     #[error("{place}: {source}")]
     At {
@@ -55,7 +61,7 @@ impl Failure {
         match self {
             Failure::Database(sinterdb::Error::Cancelled) => 130,
             Failure::At { source, .. } => source.exit_code(),
-            Failure::Usage(_) => 2,
+            Failure::Usage(_) | Failure::Unseen(_) => 2,
             other if other.is_closed_pipe() => 141,
             _ => 1,
         }

@@ -4,7 +4,8 @@
 //! [`session`] runs it, [`output`] writes what it gives. [`repl`], [`script`] and the command line only differ in where
 //! statements come from.
 //!
-//! Exit codes: 0; 1 for an error in SQL or data; 2 for a wrong command line; 130 after Ctrl-C.
+//! Exit codes: 0; 1 for an error in SQL or data, or damage that `check` finds; 2 for a wrong command line, or a database
+//! that `check` and `inspect` cannot look at; 130 after Ctrl-C.
 
 mod args;
 mod complete;
@@ -14,6 +15,7 @@ mod failure;
 mod highlight;
 mod interrupt;
 mod lex;
+mod look;
 mod notice;
 mod output;
 mod progress;
@@ -40,8 +42,8 @@ fn main() -> ExitCode {
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Codecs { format }) => codecs(format.mode()),
         Some(Command::Bench(_)) => Err(args::not_yet("bench")),
-        Some(Command::Check(_)) => Err(args::not_yet("check")),
-        Some(Command::Inspect(_)) => Err(args::not_yet("inspect")),
+        Some(Command::Check(args)) => look::check(args),
+        Some(Command::Inspect(args)) => look::inspect(args),
         Some(Command::Serve(_)) => Err(args::not_yet("serve")),
     };
     match ran {

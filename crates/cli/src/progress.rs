@@ -4,7 +4,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sinterdb::{Connection, Progress};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Most statements are done before anybody wonders.
 const QUIET_START: Duration = Duration::from_secs(1);
@@ -42,6 +42,40 @@ impl Drop for Watch {
         self.stop.take();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
+        }
+    }
+}
+
+/// A bar for something else than a statement, which shows nothing for the first second.
+pub(crate) struct Bar {
+    bar: Option<ProgressBar>,
+    started: Instant,
+    drawn: Instant,
+    is_wanted: bool,
+}
+
+impl Bar {
+    pub(crate) fn new(is_wanted: bool) -> Bar {
+        Bar { bar: None, started: Instant::now(), drawn: Instant::now(), is_wanted }
+    }
+
+    /// So much of so much is done.
+    pub(crate) fn set(&mut self, label: &str, done: u64, total: u64) {
+        let due = if self.bar.is_some() {
+            self.drawn.elapsed() >= REDRAW_EVERY
+        } else {
+            self.started.elapsed() >= QUIET_START
+        };
+        if self.is_wanted && due {
+            self.drawn = Instant::now();
+            draw(self.bar.get_or_insert_with(new_bar), &Progress { label: label.to_owned(), done, total: Some(total) });
+        }
+    }
+
+    /// Takes the bar off the screen.
+    pub(crate) fn finish(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
         }
     }
 }

@@ -62,28 +62,25 @@ fn a_wrong_command_line_is_exit_code_2() {
     }
 }
 
-/// `sinter check shop.sinter` once opened a new database named check.
+/// `sinter serve shop.sinter` once opened a new database named serve.
 #[test]
 fn commands_of_later_versions_say_so_and_create_nothing() {
     let directory = tempfile::tempdir().unwrap();
     for arguments in [
         &["bench"][..],
         &["bench", "tpch", "--sf", "1"],
-        &["check", "shop.sinter"],
-        &["inspect", "--help"],
-        &["inspect", "-c", "SELECT 1"],
         &["serve", "shop.sinter", "--pg", "127.0.0.1:5433"],
         &["--csv", "serve"],
-        &["--no-progress", "--threads", "1", "check", "-c", "SELECT 1"],
+        &["--no-progress", "--threads", "1", "bench", "-c", "SELECT 1"],
     ] {
         let ran = sinter_in(directory.path(), arguments);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{arguments:?}: {}", ran.err);
-        let name = arguments.iter().find(|word| ["bench", "check", "inspect", "serve"].contains(*word)).unwrap();
+        let name = arguments.iter().find(|word| ["bench", "serve"].contains(*word)).unwrap();
         assert!(ran.err.starts_with(&format!("error: 'sinter {name}' is not there yet")), "{}", ran.err);
         assert!(ran.err.ends_with(&format!(": sinter ./{name}\n")), "{}", ran.err);
     }
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
-    assert!(!sinter(&["--help"]).out.contains("inspect"));
+    assert!(!sinter(&["--help"]).out.contains("bench"));
 }
 
 #[test]

@@ -31,10 +31,23 @@ pub enum Error {
     Storage(#[from] sinter_storage::Error),
 }
 
+impl Error {
+    /// Whether it is the stored bytes that are at fault, or the disk that does not give them.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Error::Damaged { .. } => true,
+            Error::Exec(error) => error.is_damage(),
+            Error::Storage(error) => error.is_damage() || matches!(error, sinter_storage::Error::Io { .. }),
+            Error::Data(_) | Error::Conflict { .. } => false,
+        }
+    }
+}
+
 impl From<Error> for sinter_exec::Error {
     fn from(error: Error) -> sinter_exec::Error {
         match error {
             Error::Exec(error) => error,
+            damage if damage.is_damage() => sinter_exec::Error::Unreadable(Box::new(damage)),
             other => sinter_exec::Error::Source(Box::new(other)),
         }
     }

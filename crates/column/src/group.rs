@@ -42,9 +42,19 @@ impl Segment {
     pub fn pin(&self) -> Result<Pinned> {
         match &self.place {
             SegmentPlace::Held(held) => Ok(held.pin()),
+            SegmentPlace::Stored { page, .. } => self.within(&page.pin()?),
+        }
+    }
+
+    /// The bytes, where the chunk that holds them is there already.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`]: the chunk ends before.
+    pub(crate) fn within(&self, chunk: &Pinned) -> Result<Pinned> {
+        match &self.place {
+            SegmentPlace::Held(held) => Ok(held.pin()),
             SegmentPlace::Stored { page, offset, bytes } => {
                 let range = *offset as usize..*offset as usize + *bytes as usize;
-                let chunk = page.pin()?;
                 chunk.slice(range.clone()).ok_or_else(|| Error::Damaged {
                     table: format!("page {}", page.id()),
                     what: format!("segment at {range:?} reaches past the chunk's {} bytes", chunk.len()),
@@ -184,7 +194,7 @@ impl RowGroup {
 }
 
 /// What the blocks of a segment stand for together.
-fn blocks_plain_bytes(segment: &[u8]) -> Result<u64> {
+pub(crate) fn blocks_plain_bytes(segment: &[u8]) -> Result<u64> {
     let (mut rest, mut total) = (segment, 0u64);
     while !rest.is_empty() {
         let block = Block::open(rest).map_err(|source| {

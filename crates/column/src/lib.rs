@@ -20,6 +20,7 @@
 
 mod alteration;
 mod change;
+mod check;
 mod chunk;
 mod delta_batch;
 mod difference;
@@ -45,6 +46,7 @@ pub mod wire;
 
 pub use alteration::Alteration;
 pub use change::{Change, Changed};
+pub use check::SegmentId;
 pub use difference::{Difference, differences};
 pub use draft::Draft;
 pub use error::{Error, Result};

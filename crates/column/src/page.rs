@@ -26,12 +26,17 @@ impl StoredPage {
 
     /// Its payload, verified.
     pub(crate) fn pin(&self) -> sinter_storage::Result<Pinned> {
-        struct Bytes(sinter_storage::Pinned);
-        impl AsRef<[u8]> for Bytes {
-            fn as_ref(&self) -> &[u8] {
-                &self.0
-            }
-        }
-        Ok(Pinned::new(Arc::new(Bytes(self.0.store().pin(self.id())?))))
+        Ok(pinned(self.0.store().pin(self.id())?))
     }
+}
+
+/// A page's payload as the engine takes it.
+pub(crate) fn pinned(payload: sinter_storage::Pinned) -> Pinned {
+    struct Bytes(sinter_storage::Pinned);
+    impl AsRef<[u8]> for Bytes {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    Pinned::new(Arc::new(Bytes(payload)))
 }

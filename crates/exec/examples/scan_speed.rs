@@ -149,7 +149,8 @@ fn main() -> Result<()> {
     for (name, filter, aggregates) in queries {
         let columns = (0..5).map(ScanColumn::Table).collect();
         let output = Output::Aggregate(aggregates);
-        let pipeline = Pipeline { source: table.clone(), columns, filter, output, limit: None };
+        let pipeline =
+            Pipeline { source: table.clone(), columns, filter, output, limit: None, on_damage: Default::default() };
         let (mut times, mut busy) = (Vec::new(), Vec::new());
         let mut result = Vec::new();
         for _ in 0..runs {

@@ -37,7 +37,10 @@ pub enum Error {
         /// What the codec found.
         source: sinter_codec::Error,
     },
-    /// The table's source failed, for instance in reading a page.
+    /// A segment cannot be read, or its bytes are not those that were written.
+    #[error(transparent)]
+    Unreadable(Box<dyn std::error::Error + Send + Sync>),
+    /// The table's source failed in another way.
     #[error(transparent)]
     Source(Box<dyn std::error::Error + Send + Sync>),
     /// Code from outside failed: a foreign expression or an Arrow conversion.
@@ -46,6 +49,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it is the stored bytes that are at fault: another row group may be well.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Error::Damaged { .. } | Error::Unreadable(_))
+    }
+
     /// The same error, with the place where it happened when the bytes there are damaged.
     pub(crate) fn at(self, place: impl Into<String>) -> Error {
         match self {

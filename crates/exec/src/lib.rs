@@ -7,6 +7,7 @@
 //! Start with [`Pipeline`], then [`TableSource`], then [`Vector`].
 
 mod aggregate;
+mod damage;
 mod dispatch;
 pub mod edge;
 mod error;
@@ -22,6 +23,7 @@ mod types;
 mod vector;
 
 pub use aggregate::AggregateState;
+pub use damage::{LeftOut, LeftOutOfTable, OnDamage};
 pub use error::{Error, Result};
 pub use expr::{ArithmeticOp, Expr, Foreign};
 pub use pin::{PageSource, Pinned};

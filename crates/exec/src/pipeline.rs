@@ -1,6 +1,6 @@
 //! A plan for one pass over a table.
 
-use crate::{Expr, LogicalType, ScanColumn, TableSource};
+use crate::{Expr, LogicalType, OnDamage, ScanColumn, TableSource};
 use std::sync::Arc;
 
 /// Scan, filter, then rows or aggregates, then limit.
@@ -16,6 +16,8 @@ pub struct Pipeline {
     pub output: Output,
     /// At most so many rows in all (rows only).
     pub limit: Option<usize>,
+    /// What becomes of row groups that cannot be read.
+    pub on_damage: OnDamage,
 }
 
 /// What a pipeline hands out.

@@ -21,6 +21,10 @@ pub struct Counters {
     pub groups_pruned: AtomicU64,
     /// Row groups never opened: their statistics answer the aggregates.
     pub groups_answered: AtomicU64,
+    /// Row groups left out because a column of them cannot be read, as [`crate::OnDamage::LeaveOut`] says.
+    pub groups_left_out: AtomicU64,
+    /// The rows of these, without deleted ones.
+    pub rows_left_out: AtomicU64,
     pub vectors_total: AtomicU64,
     /// Vectors of opened groups in which the filter left no row; none of their output columns was decoded.
     pub vectors_rejected: AtomicU64,
@@ -155,6 +159,7 @@ impl Run {
             next_announced: &self.next_announced,
             is_limited: self.pipeline.limit.is_some(),
             cancelled: &self.cancelled,
+            on_damage: &self.pipeline.on_damage,
         }
     }
 }

@@ -138,6 +138,7 @@ fn all_functions_all_schemes() {
                     filter: filter.clone(),
                     output: Output::Aggregate(aggregates.clone()),
                     limit: None,
+                    on_damage: Default::default(),
                 };
                 let run = pipeline.start().expect("all of it is ours");
                 let found = run.aggregate(1 + random.below(3));

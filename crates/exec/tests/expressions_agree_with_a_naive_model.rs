@@ -45,6 +45,7 @@ fn all_types_all_schemes() {
                     filter: filter.clone(),
                     output: Output::Rows(outputs.clone()),
                     limit: None,
+                    on_damage: Default::default(),
                 };
                 assert_eq!(outputs.iter().map(|output| pipeline.type_of(output)).collect::<Vec<_>>(), output_types);
                 let found = rows_of(pipeline, &output_types, 1);

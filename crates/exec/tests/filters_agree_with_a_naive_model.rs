@@ -36,6 +36,7 @@ fn check(seed: u64, choices: &[sinter_codec::Choice], depth: usize) {
             filter: filter.clone(),
             output: Output::Rows((0..types.len()).map(Expr::Column).collect()),
             limit: None,
+            on_damage: Default::default(),
         };
         let threads = 1 + random.below(3);
         let found = rows_of(pipeline, &types, threads);

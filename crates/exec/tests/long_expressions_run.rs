@@ -17,8 +17,14 @@ fn run(filter: Vec<Expr>, output: Expr) -> Vec<i128> {
     let values: ArrayRef = Arc::new((0..ROWS).collect::<Int64Array>());
     let table = MemoryTable::new(&[(values, LogicalType::Int64)], 1000, &[Choice::Auto]);
     let columns = vec![ScanColumn::Table(0)];
-    let pipeline =
-        Pipeline { source: Arc::new(table), columns, filter, output: Output::Rows(vec![output]), limit: None };
+    let pipeline = Pipeline {
+        source: Arc::new(table),
+        columns,
+        filter,
+        output: Output::Rows(vec![output]),
+        limit: None,
+        on_damage: Default::default(),
+    };
     assert!(!pipeline.to_string().is_empty());
     let rows = rows_of(pipeline, &[LogicalType::Int64], 1).expect("rows");
     let integer = |row: &Vec<Scalar>| if let [Scalar::Int(value)] = row[..] { value } else { panic!("{row:?}") };

@@ -27,7 +27,7 @@ fn compare(op: CompareOp, column: usize, value: i128) -> Expr {
 
 fn pipeline(table: &Arc<MemoryTable>, filter: Vec<Expr>, output: Output) -> Pipeline {
     let columns = (0..3).map(ScanColumn::Table).collect();
-    Pipeline { source: table.clone(), columns, filter, output, limit: None }
+    Pipeline { source: table.clone(), columns, filter, output, limit: None, on_damage: Default::default() }
 }
 
 fn aggregate(function: AggregateFunction, column: usize) -> Aggregate {

@@ -1,6 +1,6 @@
 //! How a database is opened.
 
-use crate::Synchronous;
+use crate::{OnCorruption, Synchronous};
 use sinter_sql::DatabaseOptions;
 use sinter_storage::{FileSystem, RealFileSystem};
 use std::num::NonZero;
@@ -18,6 +18,7 @@ pub struct Config {
     synchronous: Synchronous,
     read_only: bool,
     create: bool,
+    on_corruption: OnCorruption,
     background: bool,
     file_system: Arc<dyn FileSystem>,
 }
@@ -30,6 +31,7 @@ impl Default for Config {
             synchronous: Synchronous::Full,
             read_only: false,
             create: true,
+            on_corruption: OnCorruption::Error,
             background: true,
             file_system: Arc::new(RealFileSystem),
         }
@@ -73,6 +75,14 @@ impl Config {
         self
     }
 
+    /// What becomes of statements that come to damaged bytes, until `SET on_corruption` says otherwise; and whether the
+    /// opening itself passes over tables that are lost. What queries leave out is told by [`crate::Batches::notes`],
+    /// what the opening leaves out by [`crate::Database::notes`].
+    pub fn on_corruption(mut self, on_corruption: OnCorruption) -> Config {
+        self.on_corruption = on_corruption;
+        self
+    }
+
     /// Whether pressing and checkpoints happen beside the statements. Without, they come at the end of the statement that
     /// makes them due, so that a test is the same each time; not part of the interface.
     #[doc(hidden)]
@@ -98,6 +108,7 @@ impl Config {
             synchronous: self.synchronous,
             read_only: self.read_only,
             create: self.create,
+            on_corruption: self.on_corruption,
             background: self.background,
             file_system: Arc::clone(&self.file_system),
         }

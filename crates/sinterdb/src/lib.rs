@@ -15,6 +15,7 @@
 //! Start with [`Database`], then [`Connection`]. Results are Arrow record batches. Applications depend on this room
 //! alone, so the walls behind it can move.
 
+mod check;
 mod config;
 mod connection;
 mod database;
@@ -22,8 +23,12 @@ mod params;
 mod transaction;
 
 pub use arrow;
+pub use check::{check, check_with, inspect};
 pub use config::Config;
 pub use connection::Connection;
 pub use database::Database;
-pub use sinter_sql::{Batches, Error, Interrupt, Outcome, Progress, Query, Result, Statement, Synchronous, Value};
+pub use sinter_sql::{
+    Batches, Error, Finding, Interrupt, OnCorruption, Outcome, Progress, Query, Report, Result, Statement, Synchronous,
+    Value,
+};
 pub use transaction::Transaction;

@@ -4,7 +4,7 @@
 //! in docs/format/catalog.md.
 
 use crate::transaction::conflict;
-use crate::{Error, Result};
+use crate::{Error, OnCorruption, Result};
 use sinter_column::wire::{Reader, Writer};
 use sinter_column::{ColumnTable, TableSchema};
 use sinter_storage::{ObjectId, PageId, Record, RecordTag, Store};
@@ -62,11 +62,29 @@ pub(crate) struct View {
     pub(crate) sql: String,
 }
 
+/// A table whose root cannot be read: what is known of it without.
+#[derive(Debug)]
+pub(crate) struct DamagedTable {
+    pub(crate) id: ObjectId,
+    pub(crate) root: PageId,
+    /// What is wrong with the root.
+    pub(crate) what: String,
+}
+
+impl DamagedTable {
+    /// The error for who names it.
+    pub(crate) fn error(&self, name: &TableName) -> Error {
+        Error::Damaged(format!("table '{name}' cannot be read: {}", self.what))
+    }
+}
+
 /// Everything at one moment. Tables and views share their names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Catalog {
     pub(crate) tables: BTreeMap<TableName, Arc<ColumnTable>>,
     pub(crate) views: BTreeMap<TableName, Arc<View>>,
+    /// In a database that is read in spite of damage: the tables that are lost.
+    pub(crate) damaged: BTreeMap<TableName, Arc<DamagedTable>>,
     /// Beside the default one.
     pub(crate) schemas: BTreeMap<Arc<str>, ObjectId>,
     /// Larger than the number of any object.
@@ -196,6 +214,7 @@ impl Catalog {
                         self.views.retain(|_, known| known.id != record.object);
                         self.views.insert(name, Arc::new(view));
                     }
+                    Entry::Table(name, _) if self.remove_damaged(record.object, Some(&name)) => {}
                     Entry::Table(name, schema) => {
                         let known = self.table_by_id(record.object).map(|(known, _)| known.clone());
                         let table = match known.and_then(|known| self.tables.remove(&known)) {
@@ -214,18 +233,29 @@ impl Catalog {
             RecordTag::CATALOG_DROP => {
                 let found = self.table_by_id(record.object).map(|(name, _)| name.clone());
                 found.map(|name| self.tables.remove(&name));
+                self.remove_damaged(record.object, None);
                 self.views.retain(|_, view| view.id != record.object);
                 self.schemas.retain(|_, id| *id != record.object);
                 Ok(())
             }
             _ => match self.tables.values_mut().find(|table| table.id() == record.object) {
                 Some(table) => Ok(Arc::make_mut(table).apply(record)?),
+                None if self.damaged.values().any(|damaged| damaged.id == record.object) => Ok(()),
                 None => Err(Error::Damaged(format!(
                     "the log changes object {}, which the catalog does not know",
                     record.object
                 ))),
             },
         }
+    }
+
+    /// Takes a damaged table out, or gives it another name; false when none has this number.
+    fn remove_damaged(&mut self, id: ObjectId, new_name: Option<&TableName>) -> bool {
+        let found = self.damaged.iter().find(|(_, damaged)| damaged.id == id).map(|(name, _)| name.clone());
+        let damaged = found.and_then(|name| self.damaged.remove(&name));
+        let is_known = damaged.is_some();
+        self.damaged.extend(new_name.cloned().zip(damaged));
+        is_known
     }
 
     /// The catalog page; `root` names each table's root page.
@@ -253,8 +283,13 @@ impl Catalog {
         out.into_bytes()
     }
 
-    /// Reads the catalog page and the tables' roots; returns each table's root page beside.
-    pub(crate) fn load(store: &Arc<Store>, page: PageId) -> Result<(Catalog, BTreeMap<ObjectId, PageId>)> {
+    /// Reads the catalog page and the tables' roots; returns each table's root page beside. With `on_corruption`
+    /// skip, a root that cannot be read is no error: its table is one of the damaged.
+    pub(crate) fn load(
+        store: &Arc<Store>,
+        page: PageId,
+        on_corruption: OnCorruption,
+    ) -> Result<(Catalog, BTreeMap<ObjectId, PageId>)> {
         let bytes = store.pin(page)?;
         let mut input = Reader::new("catalog", &bytes);
         let version = input.u8()?;
@@ -274,9 +309,16 @@ impl Catalog {
                 Entry::Table(name, schema) => {
                     let root = PageId(input.u64()?);
                     let schema = Arc::new(schema);
-                    let table = ColumnTable::load(id, &name.to_string(), schema, Arc::clone(store), root)?;
+                    let loaded = ColumnTable::load(id, &name.to_string(), schema, Arc::clone(store), root);
                     roots.insert(id, root);
-                    catalog.tables.insert(name, Arc::new(table));
+                    match loaded {
+                        Ok(table) => drop(catalog.tables.insert(name, Arc::new(table))),
+                        Err(error) if on_corruption == OnCorruption::Skip && error.is_damage() => {
+                            let what = error.to_string();
+                            catalog.damaged.insert(name, Arc::new(DamagedTable { id, root, what }));
+                        }
+                        Err(error) => return Err(error.into()),
+                    }
                 }
             }
         }

@@ -28,6 +28,18 @@ const TRANSACTIONS_PER_SETTLING: u64 = 64;
 /// Expressions are compiled and dropped by recursion; only the part of a stack that is touched costs memory.
 const WORKER_STACK_BYTES: usize = 32 << 20;
 
+/// What becomes of a statement that comes to stored bytes which are not what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OnCorruption {
+    /// It ends with an error that names the place.
+    #[default]
+    Error,
+    /// Queries leave out, as a whole, each row group of which they cannot read a column that they need, and a note says
+    /// how many. What is changed or deleted is never decided on rows that cannot be read: UPDATE, DELETE and ALTER end
+    /// with the error. A database opened so gives the tables that are left, for reading only if some are lost.
+    Skip,
+}
+
 /// How a database is opened.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
@@ -41,6 +53,8 @@ pub struct DatabaseOptions {
     pub read_only: bool,
     /// A file that does not exist is created.
     pub create: bool,
+    /// What sessions begin with, and whether the opening itself passes over what is damaged.
+    pub on_corruption: OnCorruption,
     /// Pressing and checkpoints happen beside the statements; else at the end of the commit that makes them due.
     pub background: bool,
     /// Where files live; tests put one that dies on purpose.
@@ -86,6 +100,8 @@ struct Opened {
     catalog: Catalog,
     checkpoints: Checkpoints,
     notes: Vec<String>,
+    /// A part of it is lost: nothing may be written that would make the loss final.
+    is_damaged: bool,
 }
 
 impl Database {
@@ -93,7 +109,7 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Damaged`], [`Error::Io`].
-    pub fn open(path: Option<&Path>, options: DatabaseOptions) -> Result<Arc<Database>> {
+    pub fn open(path: Option<&Path>, mut options: DatabaseOptions) -> Result<Arc<Database>> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(options.threads)
             .thread_name("sinter")
@@ -101,19 +117,21 @@ impl Database {
             .enable_all()
             .build()
             .map_err(|error| Error::Io(format!("cannot start threads: {error}")))?;
-        let is_new = path.is_none_or(|path| !path.exists());
-        let Opened { store, catalog, checkpoints, notes } = match path {
+        let is_new = path.is_none_or(|path| !options.file_system.exists(path).unwrap_or(false));
+        let Opened { store, catalog, checkpoints, notes, is_damaged } = match path {
             Some(path) => open_file(path, is_new, &options)?,
             None => Opened {
                 store: Arc::new(Store::memory()),
                 catalog: Catalog::default(),
                 checkpoints: Checkpoints::default(),
                 notes: Vec::new(),
+                is_damaged: false,
             },
         };
         set_memory_limit(&store, options.memory_limit_bytes);
         let query_memory = Arc::new(QueryMemory::new(store.budget()));
         let runtime_environment = RuntimeEnvBuilder::new().with_memory_pool(query_memory).build_arc()?;
+        options.read_only |= is_damaged;
         let next_object = AtomicU64::new(catalog.next_object.max(1));
         let database = Arc::new(Database {
             timeline: Timeline::new(Arc::clone(&store), catalog),
@@ -341,7 +359,7 @@ impl Database {
 
     fn press_all(&self) -> Result<()> {
         let objects: BTreeSet<ObjectId> = self.catalog().tables.values().map(|table| table.id()).collect();
-        objects.into_iter().try_for_each(|object| self.press(object))
+        objects.into_iter().try_for_each(|object| unless_damaged(self.press(object)))
     }
 
     fn checkpoint_under(&self, checkpoints: &mut Checkpoints) -> Result<()> {
@@ -434,12 +452,34 @@ fn open_file(path: &Path, is_new: bool, options: &DatabaseOptions) -> Result<Ope
         memory_limit_bytes: usize::try_from(options.memory_limit_bytes).unwrap_or(usize::MAX),
         read_only: options.read_only,
     };
-    let (store, recovery) = Store::open(Arc::clone(&options.file_system), path, of_store)?;
-    let store = Arc::new(store);
+    let skips = options.on_corruption == OnCorruption::Skip;
+    let (store, mut recovery, mut is_damaged) = match Store::open(Arc::clone(&options.file_system), path, of_store) {
+        Ok((store, recovery)) => (Arc::new(store), recovery, false),
+        Err(error) if skips && error.is_damage() => {
+            let (store, recovery) = Store::open_damaged(&options.file_system, path, of_store)?;
+            (store, recovery, true)
+        }
+        Err(error) => return Err(error.into()),
+    };
     let mut catalog = Catalog::default();
     let mut checkpoints = Checkpoints::default();
     if let Some(root) = recovery.root {
-        (catalog, checkpoints.roots) = Catalog::load(&store, root)?;
+        (catalog, checkpoints.roots) = Catalog::load(&store, root, options.on_corruption)?;
+        is_damaged |= !catalog.damaged.is_empty();
+        if is_damaged && !options.read_only {
+            // Whatever is written now could be the end of what may still be saved.
+            drop((catalog, store, recovery));
+            return open_file(path, is_new, &DatabaseOptions { read_only: true, ..options.clone() });
+        }
+        if is_damaged {
+            let lost = catalog.damaged.iter().map(|(name, table)| table.error(name).to_string());
+            recovery.notes.extend(lost);
+            recovery.notes.push(
+                "a part of the database is lost, so it is open for reading only: copy what there is into another one, \
+                 or restore a backup"
+                    .to_owned(),
+            );
+        }
         checkpoints.catalog_page = Some(root);
         checkpoints.tables = catalog.tables.values().map(|table| (table.id(), Arc::downgrade(table))).collect();
     }
@@ -461,17 +501,32 @@ fn open_file(path: &Path, is_new: bool, options: &DatabaseOptions) -> Result<Ope
         settle_all(&mut catalog, options)?;
         free_unreachable_pages(&store, &catalog, &checkpoints);
     }
-    Ok(Opened { store, catalog, checkpoints, notes })
+    Ok(Opened { store, catalog, checkpoints, notes, is_damaged })
 }
 
 /// Keeps delta batches few; presses them where they make a row group and the file may be written.
 fn settle_all(catalog: &mut Catalog, options: &DatabaseOptions) -> Result<()> {
     for table in catalog.tables.values_mut() {
-        while let Some(new) = table.settling(options.threads)?.and_then(|rewrite| rewrite.apply_to(table)) {
-            *table = Arc::new(new);
-        }
+        let settled = loop {
+            match table.settling(options.threads) {
+                Ok(rewrite) => match rewrite.and_then(|rewrite| rewrite.apply_to(table)) {
+                    Some(new) => *table = Arc::new(new),
+                    None => break Ok(()),
+                },
+                Err(error) => break Err(Error::from(error)),
+            }
+        };
+        unless_damaged(settled)?;
     }
     Ok(())
+}
+
+/// Rows next to some that cannot be read stay as they are; nothing else has to wait for that.
+fn unless_damaged(pressed: Result<()>) -> Result<()> {
+    match pressed {
+        Err(Error::Damaged(_)) => Ok(()),
+        other => other,
+    }
 }
 
 /// A crash can leave pages that were let go of but not yet given back.

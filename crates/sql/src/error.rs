@@ -43,10 +43,12 @@ impl From<sinter_exec::Error> for Error {
             sinter_exec::Error::Cancelled => Error::Cancelled,
             sinter_exec::Error::Damaged { .. } => Error::Damaged(error.to_string()),
             sinter_exec::Error::Unsupported(_) => Error::Internal(error.to_string()),
-            sinter_exec::Error::Source(inner) => match inner.downcast::<sinter_column::Error>() {
-                Ok(inner) => Error::from(*inner),
-                Err(inner) => Error::Io(inner.to_string()),
-            },
+            sinter_exec::Error::Source(inner) | sinter_exec::Error::Unreadable(inner) => {
+                match inner.downcast::<sinter_column::Error>() {
+                    Ok(inner) => Error::from(*inner),
+                    Err(inner) => Error::Io(inner.to_string()),
+                }
+            }
             other => Error::Data(other.to_string()),
         }
     }

@@ -9,11 +9,13 @@
 mod attached;
 mod batches;
 mod catalog;
+mod check;
 mod coercion;
 mod database;
 mod error;
 mod foreign;
 mod functions;
+mod inspect;
 mod keeper;
 mod lower;
 mod parse;
@@ -28,8 +30,10 @@ mod uuid;
 mod value;
 
 pub use batches::{Batches, Outcome, Query};
-pub use database::{Database, DatabaseOptions};
+pub use check::{Finding, Report, check};
+pub use database::{Database, DatabaseOptions, OnCorruption};
 pub use error::{Error, Result};
+pub use inspect::inspect;
 pub use parse::{Statement, parse};
 pub use progress::Progress;
 pub use session::{Interrupt, Session};

@@ -9,7 +9,7 @@ use crate::parse::{Statement, column_names, parse};
 use crate::progress::{Notes, Progress};
 use crate::provider::StatementCatalog;
 use crate::transaction::{Reads, Transaction};
-use crate::{Database, Error, Result, Value, functions, statement};
+use crate::{Database, Error, OnCorruption, Result, Value, functions, statement};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
@@ -31,6 +31,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::sqlparser::ast;
 use sinter_column::TableSchema;
+use sinter_exec::OnDamage;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -51,6 +52,8 @@ pub(crate) struct Settings {
     pub(crate) threads: usize,
     /// `SET sinter.engine = 'datafusion'`: nothing but scans runs in our engine.
     pub(crate) engine_forced_off: bool,
+    /// `SET on_corruption`: what queries do with rows that cannot be read.
+    pub(crate) on_corruption: OnCorruption,
 }
 
 /// A session. `Sync`: several threads may use it, each statement on its own snapshot.
@@ -154,7 +157,8 @@ impl Session {
             .with_type_planner(Arc::new(statement::TypesOfTables))
             .build();
         functions::register(&mut state, &database);
-        let settings = Settings { threads: options.threads, engine_forced_off: false };
+        let settings =
+            Settings { threads: options.threads, engine_forced_off: false, on_corruption: options.on_corruption };
         Session {
             database,
             home: None,
@@ -464,12 +468,26 @@ impl Session {
         }
     }
 
-    /// What one statement plans against: these tables, and nothing that others commit meanwhile.
+    /// What one statement plans against: these tables, and nothing that others commit meanwhile. What it reads decides
+    /// what becomes of rows, so whatever cannot be read is an error.
     pub(crate) fn statement_state(&self, seen: Seen, notes: Notes) -> SessionState {
+        self.state_with(seen, notes, OnDamage::Fail)
+    }
+
+    /// The same for a query whose rows are handed out, or put into another table: it does as `on_corruption` says.
+    pub(crate) fn query_state(&self, seen: Seen, notes: Notes) -> SessionState {
+        let on_damage = match self.settings().on_corruption {
+            OnCorruption::Error => OnDamage::Fail,
+            OnCorruption::Skip => notes.leaving_out(),
+        };
+        self.state_with(seen, notes, on_damage)
+    }
+
+    fn state_with(&self, seen: Seen, notes: Notes, on_damage: OnDamage) -> SessionState {
         let mut state = self.template.clone();
         let settings = self.settings();
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner).clone();
-        state.register_catalog_list(Arc::new(StatementCatalog::new(seen, registered, notes, &state)));
+        state.register_catalog_list(Arc::new(StatementCatalog::new(seen, registered, notes, on_damage, &state)));
         state.config_mut().options_mut().execution.target_partitions = settings.threads;
         state.mark_start_execution();
         if settings.engine_forced_off {

@@ -9,7 +9,7 @@ use crate::attached::AttachedCatalogs;
 use crate::catalog::{Catalog, TableName, View};
 use crate::{Database, Error, Result};
 use sinter_column::{Alteration, Change, Changed, ColumnTable, Draft, Prepared, TableSchema, differences};
-use sinter_exec::{Batch, Expr, Output, Pipeline, ScanColumn};
+use sinter_exec::{Batch, Expr, OnDamage, Output, Pipeline, ScanColumn};
 use sinter_storage::{Built, Exclusive, ObjectId};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -396,6 +396,7 @@ impl Seen {
             filter: self.filter.clone(),
             output: Output::Rows(Vec::new()),
             limit: Some(1),
+            on_damage: OnDamage::Fail,
         };
         // A filter that fails on these rows would have failed the statement.
         pipeline.start().and_then(|run| run.worker().next(&mut Batch::default())).unwrap_or(true)

@@ -67,6 +67,26 @@ impl Group {
         self.tests.is_empty() && plan.programs.is_empty() && self.deleted.is_none()
     }
 
+    /// Pins and opens all columns of the scan, so that a group which cannot be read is known before one of its rows is
+    /// used.
+    ///
+    /// # Errors
+    /// What opening a segment brings about.
+    pub(super) fn open_all(&mut self, plan: &ScanPlan, source: &dyn TableSource, tally: &mut Tally) -> Result<()> {
+        let pins = self.take_pins();
+        let segments = Segments::new(plan, source, self.index, self.rows, &pins);
+        let mut columns = (0..plan.columns.len()).filter(|&column| plan.columns[column] != ScanColumn::RowId);
+        let opened = columns.try_for_each(|column| segments.open(column, tally).map(drop));
+        drop(segments);
+        self.put_pins(pins);
+        opened
+    }
+
+    /// Rows that are not deleted.
+    pub(super) fn live_rows(&self) -> u64 {
+        (self.rows - self.deleted.as_ref().map_or(0, |deleted| deleted.count_ones())) as u64
+    }
+
     /// Rows of a vector.
     pub(super) fn range(&self, vector: usize) -> Range<usize> {
         vector * VECTOR_LEN..self.rows.min((vector + 1) * VECTOR_LEN)

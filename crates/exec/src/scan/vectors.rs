@@ -6,7 +6,7 @@ use super::plan::ScanPlan;
 use super::survivors::Survivors;
 use super::tally::Tally;
 use crate::expr::Machine;
-use crate::{Error, Result, TableSource, Vector};
+use crate::{Error, OnDamage, Result, TableSource, Vector};
 use sinter_codec::{Bitmap, Scratch};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -35,6 +35,7 @@ pub(crate) struct Shared<'a> {
     /// A few rows may be enough.
     pub(crate) is_limited: bool,
     pub(crate) cancelled: &'a AtomicBool,
+    pub(crate) on_damage: &'a OnDamage,
 }
 
 /// What takes the vectors.
@@ -69,7 +70,7 @@ impl Scanner {
                     }
                     check(shared.cancelled)?;
                     self.tally.groups_total += 1;
-                    let Some(group) = Group::enter(shared.plan, shared.source, index) else {
+                    let Some(mut group) = Group::enter(shared.plan, shared.source, index) else {
                         self.tally.groups_pruned += 1;
                         continue;
                     };
@@ -78,6 +79,17 @@ impl Scanner {
                         continue;
                     }
                     self.ahead.announce(shared, sink, index);
+                    if let OnDamage::LeaveOut(left_out) = shared.on_damage
+                        && let Err(error) = group.open_all(shared.plan, shared.source, &mut self.tally)
+                    {
+                        if !error.is_damage() {
+                            return Err(error);
+                        }
+                        left_out.add(shared.source, index, group.live_rows(), error.to_string());
+                        self.tally.groups_left_out += 1;
+                        self.tally.rows_left_out += group.live_rows();
+                        continue;
+                    }
                     group
                 }
             };

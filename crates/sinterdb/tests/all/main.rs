@@ -2,6 +2,7 @@
 //! for each promise.
 
 mod answers;
+mod damage;
 mod databases;
 mod engine;
 mod failed_syncs;

@@ -18,7 +18,7 @@ use datafusion::common::{DFSchemaRef, Result, TableReference};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::{Expr as DfExpr, Limit, LogicalPlan, TableScan};
 use expr::Scope;
-use sinter_exec::{Expr, Output, Pipeline, ScanColumn, TableSource};
+use sinter_exec::{Expr, OnDamage, Output, Pipeline, ScanColumn, TableSource};
 use std::sync::Arc;
 
 /// Projections one above the other become one; beyond so many parts of expressions DataFusion runs them one by one.
@@ -79,6 +79,7 @@ struct Part {
     filter: Vec<Expr>,
     output: Vec<Expr>,
     limit: Option<usize>,
+    on_damage: OnDamage,
 }
 
 /// The whole plan as one pipeline; `None` where some part of it is not ours.
@@ -93,6 +94,7 @@ fn pipeline_of(plan: &LogicalPlan) -> Option<Lowered> {
         filter: part.filter,
         output: Output::Rows(part.output),
         limit: part.limit,
+        on_damage: part.on_damage,
     };
     Some(Lowered { pipeline, finish: None, noted: part.noted })
 }
@@ -125,6 +127,7 @@ fn aggregate_of(plan: &LogicalPlan) -> Option<Lowered> {
                 filter: part.filter,
                 output: Output::Aggregate(aggregates),
                 limit: None,
+                on_damage: part.on_damage,
             };
             Some(Lowered { pipeline, finish: None, noted: part.noted })
         }
@@ -175,7 +178,8 @@ fn scan_part(scan: &TableScan) -> Option<Part> {
     let mut columns: Vec<ScanColumn> = projection.iter().map(|&index| table.scan_column(index)).collect();
     let output: Vec<Expr> = (0..columns.len()).map(Expr::Column).collect();
     let filter = table.lower_filters(&scan.filters, &mut columns)?;
-    Some(Part { source: table.source(), noted: table.noted(), columns, filter, output, limit: scan.fetch })
+    let (source, noted, on_damage) = (table.source(), table.noted(), table.on_damage());
+    Some(Part { source, noted, columns, filter, output, limit: scan.fetch, on_damage })
 }
 
 /// A condition as the list of what must hold.

@@ -12,6 +12,7 @@ use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::ViewTable;
 use datafusion::execution::SessionState;
+use sinter_exec::OnDamage;
 use sinter_files::{Format, ReadOptions, expand, sniff};
 use sinter_storage::ObjectId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +39,7 @@ struct Databases {
     seen: Seen,
     registered: BTreeMap<String, Arc<dyn TableProvider>>,
     notes: Notes,
+    on_damage: OnDamage,
     /// Plans views; `None` where there are none.
     planner: Option<SessionState>,
 }
@@ -48,11 +50,13 @@ impl StatementCatalog {
         seen: Seen,
         registered: BTreeMap<String, Arc<dyn TableProvider>>,
         notes: Notes,
+        on_damage: OnDamage,
         state: &SessionState,
     ) -> StatementCatalog {
         let has_views = seen.attached.values().chain([&seen.catalog]).any(|catalog| !catalog.views.is_empty());
         let planner = has_views.then(|| state.clone());
-        StatementCatalog { databases: Arc::new(Databases { seen, registered, notes, planner }), depth: 0 }
+        let databases = Databases { seen, registered, notes, on_damage, planner };
+        StatementCatalog { databases: Arc::new(databases), depth: 0 }
     }
 
     /// What the statement may change.
@@ -154,8 +158,14 @@ impl Tables {
     }
 
     fn column_table(&self, name: &TableName, with_row_id: bool) -> Result<Option<Arc<dyn TableProvider>>> {
-        let Some(table) = self.catalog.table(name) else { return Ok(None) };
-        Ok(Some(Arc::new(ColumnTableProvider::new(Arc::clone(table), with_row_id, self.reads())?)))
+        let Some(table) = self.catalog.table(name) else {
+            return match self.catalog.damaged.get(name) {
+                Some(damaged) => Err(damaged.error(name).into()),
+                None => Ok(None),
+            };
+        };
+        let on_damage = self.of.databases.on_damage.clone();
+        Ok(Some(Arc::new(ColumnTableProvider::new(Arc::clone(table), with_row_id, self.reads(), on_damage)?)))
     }
 
     /// A view as the plan of its query, over the tables of its own database.
@@ -217,6 +227,7 @@ impl SchemaProvider for Tables {
     fn table_exist(&self, name: &str) -> bool {
         let full = self.name(name);
         self.catalog.table(&full).is_some()
+            || self.catalog.damaged.contains_key(&full)
             || self.catalog.views.contains_key(&full)
             || (self.has_session_names()
                 && (self.of.databases.registered.contains_key(name) || Format::from_path(Path::new(name)).is_some()))

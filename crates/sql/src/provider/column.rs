@@ -11,7 +11,7 @@ use datafusion::common::{DFSchema, Result, Statistics};
 use datafusion::logical_expr::{Expr as DfExpr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use sinter_column::ColumnTable;
-use sinter_exec::{Expr, Output, Pipeline, ScanColumn, TableSource};
+use sinter_exec::{Expr, OnDamage, Output, Pipeline, ScanColumn, TableSource};
 use sinter_storage::ObjectId;
 use std::sync::Arc;
 
@@ -23,12 +23,18 @@ pub(crate) const ROW_ID: &str = "\u{1}row id";
 pub(crate) struct ColumnTableProvider {
     table: Arc<ColumnTable>,
     reads: Reads,
+    on_damage: OnDamage,
     schema: SchemaRef,
     df_schema: DFSchema,
 }
 
 impl ColumnTableProvider {
-    pub(crate) fn new(table: Arc<ColumnTable>, with_row_id: bool, reads: Reads) -> Result<ColumnTableProvider> {
+    pub(crate) fn new(
+        table: Arc<ColumnTable>,
+        with_row_id: bool,
+        reads: Reads,
+        on_damage: OnDamage,
+    ) -> Result<ColumnTableProvider> {
         let mut schema = table.schema().arrow();
         if with_row_id {
             let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
@@ -36,11 +42,16 @@ impl ColumnTableProvider {
             schema = Arc::new(Schema::new(fields));
         }
         let df_schema = DFSchema::try_from(Arc::clone(&schema))?;
-        Ok(ColumnTableProvider { table, reads, schema, df_schema })
+        Ok(ColumnTableProvider { table, reads, on_damage, schema, df_schema })
     }
 
     pub(crate) fn source(&self) -> Arc<dyn TableSource> {
         Arc::clone(&self.table) as Arc<dyn TableSource>
+    }
+
+    /// What becomes of row groups that cannot be read.
+    pub(crate) fn on_damage(&self) -> OnDamage {
+        self.on_damage.clone()
     }
 
     /// Where scans of this table note what they read.
@@ -118,7 +129,8 @@ impl TableProvider for ColumnTableProvider {
         let schema = Arc::new(self.schema.project(&projection)?);
         let exact = filter.is_empty() && limit.is_none();
         let statistics = statistics::of_table(&self.table, &self.schema, Some(&projection), exact);
-        let pipeline = Pipeline { source: self.source(), columns, filter, output: Output::Rows(output), limit };
+        let (source, output, on_damage) = (self.source(), Output::Rows(output), self.on_damage());
+        let pipeline = Pipeline { source, columns, filter, output, limit, on_damage };
         Ok(Arc::new(PipelineExec::new(pipeline, schema, statistics, state.config().target_partitions())?))
     }
 }

@@ -102,7 +102,7 @@ fn to(session: &Session, target: &CopyTarget, path: &str, options: &[FileOption]
             parse_one(&format!("SELECT {columns} FROM {name}"))?
         }
     };
-    let state = session.statement_state(session.readable()?, notes.clone());
+    let state = session.query_state(session.readable()?, notes.clone());
     let planned = session.plan(&state, sql)?;
     let schema = outer_schema(&planned.schema());
     let mut writer = create(Path::new(path), Arc::clone(&schema), &write)?;

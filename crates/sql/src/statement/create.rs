@@ -29,7 +29,7 @@ pub(super) fn run(session: &Session, create: &ast::CreateTable) -> Result<Outcom
         if !may_define(transaction, &name, Defined::Table, if_taken, &notes)? {
             return Ok(done("CREATE TABLE", None, &notes));
         }
-        let state = session.statement_state(session.seen_by(transaction), notes.clone());
+        let state = session.query_state(session.seen_by(transaction), notes.clone());
         let planned = match &create.query {
             Some(query) => Some(session.plan(&state, ast::Statement::Query(query.clone()))?),
             None => None,

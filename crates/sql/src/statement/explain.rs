@@ -20,6 +20,7 @@ pub(super) fn run(session: &Session, mut inner: ast::Statement, analyze: bool) -
         return run(&session.at(&attached)?, inner, analyze);
     }
     let seen = session.readable()?;
+    let changes_rows = matches!(inner, ast::Statement::Delete(_) | ast::Statement::Update(_));
     let inner = match inner {
         query @ ast::Statement::Query(_) => query,
         _ if analyze => {
@@ -32,7 +33,11 @@ pub(super) fn run(session: &Session, mut inner: ast::Statement, analyze: bool) -
         ast::Statement::Insert(ast::Insert { source: Some(source), .. }) => ast::Statement::Query(source),
         _ => return Err(Error::Sql("EXPLAIN wants a query, INSERT, UPDATE or DELETE".to_owned())),
     };
-    let state = session.statement_state(seen, Notes::default());
+    let notes = Notes::default();
+    let state = match changes_rows {
+        true => session.statement_state(seen, notes.clone()),
+        false => session.query_state(seen, notes.clone()),
+    };
     let Planned { physical, context, .. } = session.plan(&state, inner)?;
     let mut lines = Vec::new();
     if analyze {
@@ -49,7 +54,8 @@ pub(super) fn run(session: &Session, mut inner: ast::Statement, analyze: bool) -
     }
     describe(&physical, 0, analyze, &mut lines);
     let plan: StringArray = lines.iter().map(|line| Some(line.as_str())).collect();
-    Ok(Outcome::Rows(Query::ready(RecordBatch::try_from_iter([("plan", Arc::new(plan) as ArrayRef)])?)))
+    let rows = RecordBatch::try_from_iter([("plan", Arc::new(plan) as ArrayRef)])?;
+    Ok(Outcome::Rows(Query::ready(rows).with_notes(notes)))
 }
 
 fn describe(plan: &Arc<dyn ExecutionPlan>, depth: usize, analyze: bool, lines: &mut Vec<String>) {
@@ -96,8 +102,8 @@ fn load(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
-fn counted(counters: &Counters) -> [String; 4] {
-    [
+fn counted(counters: &Counters) -> Vec<String> {
+    let mut lines = vec![
         format!("row groups: {} of {} pruned", load(&counters.groups_pruned), load(&counters.groups_total)),
         format!(
             "vectors: {} of {} rejected; filters: {} on the encoded form, {} on decoded values",
@@ -113,7 +119,12 @@ fn counted(counters: &Counters) -> [String; 4] {
             load(&counters.bytes_decoded),
             load(&counters.vectors_decoded)
         ),
-    ]
+    ];
+    let (groups, rows) = (load(&counters.groups_left_out), load(&counters.rows_left_out));
+    if groups > 0 {
+        lines.push(format!("left out, since they cannot be read: {groups} row groups, {rows} rows"));
+    }
+    lines
 }
 
 /// What all pipelines of a plan touched.

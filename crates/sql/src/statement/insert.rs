@@ -43,7 +43,7 @@ pub(super) fn run(session: &Session, insert: &ast::Insert) -> Result<Outcome> {
             transaction.put(change.finish()?)?;
             return Ok(done("INSERT", Some(rows.num_rows() as u64), &notes));
         }
-        let state = session.statement_state(session.seen_by(transaction), notes.clone());
+        let state = session.query_state(session.seen_by(transaction), notes.clone());
         let (planned, sources) = planned(session, &state, table.schema(), insert)?;
         let width = planned.physical.schema().fields().len();
         if matches!(sources.iter().flatten().max(), Some(&last) if last >= width)

@@ -74,7 +74,7 @@ fn run_sql(session: &Session, mut sql: ast::Statement) -> Result<Outcome> {
     match sql {
         ast::Statement::Query(_) => {
             let notes = Notes::default();
-            let state = session.statement_state(session.readable()?, notes.clone());
+            let state = session.query_state(session.readable()?, notes.clone());
             Ok(Outcome::Rows(session.plan_query(&state, sql)?.with_notes(notes)))
         }
         ast::Statement::CreateTable(create) => create::run(session, &create),

@@ -50,6 +50,9 @@ pub(crate) fn full_name(database: &str, name: &TableName) -> String {
 /// The table of that name, or an error that lists near ones.
 pub(crate) fn find<'a>(catalog: &'a Catalog, name: &TableName) -> Result<&'a Arc<ColumnTable>> {
     catalog.table(name).ok_or_else(|| {
+        if let Some(damaged) = catalog.damaged.get(name) {
+            return damaged.error(name);
+        }
         if catalog.views.contains_key(name) {
             return Error::Sql(format!("'{name}' is a view; only tables can be changed or described so"));
         }

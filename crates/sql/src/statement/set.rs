@@ -3,7 +3,7 @@
 use super::done;
 use crate::batches::Outcome;
 use crate::progress::Notes;
-use crate::{Error, Result, Session};
+use crate::{Error, OnCorruption, Result, Session};
 use sinter_storage::Synchronous;
 use std::sync::PoisonError;
 
@@ -37,9 +37,17 @@ pub(super) fn run(session: &Session, name: &str, value: &str) -> Result<Outcome>
             };
             session.settings.lock().unwrap_or_else(PoisonError::into_inner).engine_forced_off = forced_off;
         }
+        "on_corruption" => {
+            let on_corruption = match value.to_lowercase().as_str() {
+                "error" => OnCorruption::Error,
+                "skip" => OnCorruption::Skip,
+                _ => return Err(wrong(name, value, "error or skip")),
+            };
+            session.settings.lock().unwrap_or_else(PoisonError::into_inner).on_corruption = on_corruption;
+        }
         _ => {
             return Err(Error::Sql(format!(
-                "there is no setting '{name}'; there are: memory_limit, sinter.engine, synchronous, threads"
+                "there is no setting '{name}'; there are: memory_limit, on_corruption, sinter.engine, synchronous, threads"
             )));
         }
     }
