@@ -6,7 +6,7 @@ use crate::notice;
 use crate::output::{Mode, Screen, counted};
 use crate::progress::Bar;
 use sinterdb::arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
-use sinterdb::{Config, Finding, Report};
+use sinterdb::{Config, Finding, Inspection, Report};
 use std::io::{BufWriter, IsTerminal, Write};
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ fn table_of(findings: &[Finding]) -> Result<RecordBatch> {
 /// # Errors
 /// [`Failure::Unseen`] where nothing could be looked at.
 pub(crate) fn inspect(args: &LookArgs) -> Result<()> {
-    let (tables, remarks) = sinterdb::inspect(&args.file, &Config::default()).map_err(Failure::Unseen)?;
+    let Inspection { tables, remarks } = sinterdb::inspect(&args.file, &Config::default()).map_err(Failure::Unseen)?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mode = args.format.mode();
     for (index, (title, table)) in tables.iter().enumerate() {

@@ -47,6 +47,7 @@ fn the_column_of_a_filter() {
         filter: vec![positive],
         output: Output::Aggregate(vec![count]),
         limit: None,
+        on_damage: sinter_exec::OnDamage::Fail,
     };
     let expected = values.iter().filter(|value| **value > 0).count();
     let run = pipeline.start().unwrap();

@@ -16,7 +16,10 @@ pub enum OnDamage {
 
 /// Row groups that scans left out. Any number of runs may share it; a group that several leave out counts once.
 #[derive(Debug, Default)]
-pub struct LeftOut(Mutex<BTreeMap<Table, BTreeMap<usize, (u64, String)>>>);
+pub struct LeftOut(Mutex<BTreeMap<Table, Groups>>);
+
+/// By number: the rows of a group, and why it could not be read.
+type Groups = BTreeMap<usize, (u64, String)>;
 
 /// A table's name, and where its value is in memory: several databases may have tables of one name.
 type Table = (String, usize);

@@ -5,7 +5,7 @@ mod support;
 
 use arrow::array::{ArrayRef, Int64Array};
 use sinter_codec::{Choice, CompareOp, Scalar};
-use sinter_exec::{Aggregate, AggregateFunction, Batch, Expr, LogicalType, Output, Pipeline, ScanColumn};
+use sinter_exec::{Aggregate, AggregateFunction, Batch, Expr, LogicalType, OnDamage, Output, Pipeline, ScanColumn};
 use std::sync::Arc;
 use support::exprs::{boxed, int};
 use support::table::MemoryTable;
@@ -30,7 +30,7 @@ fn compare(op: CompareOp, column: usize, value: i128) -> Expr {
 fn pipeline(table: &Arc<MemoryTable>, filter: Vec<Expr>, output: Output) -> Pipeline {
     // Not in the order of the table.
     let columns = vec![ScanColumn::RowId, ScanColumn::Table(2), ScanColumn::Table(1), ScanColumn::Table(0)];
-    Pipeline { source: table.clone(), columns, filter, output, limit: None }
+    Pipeline { source: table.clone(), columns, filter, output, limit: None, on_damage: OnDamage::Fail }
 }
 
 /// Columns of the scan, by what they hold.

@@ -1,7 +1,6 @@
 //! Looking at a database that nobody writes, without opening it.
 
-use crate::{Config, Report, Result};
-use arrow::array::RecordBatch;
+use crate::{Config, Inspection, Report, Result};
 use std::path::Path;
 
 /// Reads every byte that anything in the database depends on, and reports what is damaged. Changes nothing; needs little
@@ -23,10 +22,10 @@ pub fn check_with(path: impl AsRef<Path>, config: &Config, progress: &mut dyn Fn
 }
 
 /// What the file is made of, as tables with titles: `headers`, `logs`, `space`, `pages`, and `columns` with what each
-/// costs. Beside them come remarks, such as what is damaged. Changes nothing.
+/// costs. Changes nothing.
 ///
 /// # Errors
 /// As [`check`].
-pub fn inspect(path: impl AsRef<Path>, config: &Config) -> Result<(Vec<(&'static str, RecordBatch)>, Vec<String>)> {
+pub fn inspect(path: impl AsRef<Path>, config: &Config) -> Result<Inspection> {
     sinter_sql::inspect(path.as_ref(), &config.options())
 }

@@ -28,7 +28,7 @@ pub use config::Config;
 pub use connection::Connection;
 pub use database::Database;
 pub use sinter_sql::{
-    Batches, Error, Finding, Interrupt, OnCorruption, Outcome, Progress, Query, Report, Result, Statement, Synchronous,
-    Value,
+    Batches, Error, Finding, Inspection, Interrupt, OnCorruption, Outcome, Progress, Query, Report, Result, Statement,
+    Synchronous, Value,
 };
 pub use transaction::Transaction;

@@ -128,7 +128,7 @@ pub fn check(path: &Path, options: &DatabaseOptions, progress: &mut dyn FnMut(u6
 }
 
 pub(crate) fn options_of_store() -> Options {
-    Options { read_only: true, pool_bytes_max: POOL_BYTES, ..Options::default() }
+    Options { read_only: true, memory_limit_bytes: POOL_BYTES, ..Options::default() }
 }
 
 fn check_tables(mut examined: Examined, report: &mut Report, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {

@@ -10,12 +10,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Looks at the database at `path`, changing nothing, and returns tables with their titles. Reads headers, page map, logs,
-/// catalog and table roots, and no chunk. What is damaged is left out; a check names it. Beside them come remarks.
+/// What looking at a file found.
+#[derive(Debug)]
+pub struct Inspection {
+    /// Tables with their titles.
+    pub tables: Vec<(&'static str, RecordBatch)>,
+    /// Beside them, such as what is damaged.
+    pub remarks: Vec<String>,
+}
+
+/// Looks at the database at `path`, changing nothing. Reads headers, page map, logs,
+/// catalog and table roots, and no chunk. What is damaged is left out; a check names it.
 ///
 /// # Errors
 /// As [`crate::check()`].
-pub fn inspect(path: &Path, options: &DatabaseOptions) -> Result<(Vec<(&'static str, RecordBatch)>, Vec<String>)> {
+pub fn inspect(path: &Path, options: &DatabaseOptions) -> Result<Inspection> {
     if !options.file_system.exists(path).unwrap_or(false) {
         return Err(Error::Unavailable(format!("there is no database '{}'; check the path", path.display())));
     }
@@ -37,7 +46,7 @@ pub fn inspect(path: &Path, options: &DatabaseOptions) -> Result<(Vec<(&'static 
                 Ok((catalog, _)) => catalog,
                 Err(error) => {
                     remarks.push(format!("the tables cannot be listed: {error}"));
-                    return Ok((tables, remarks));
+                    return Ok(Inspection { tables, remarks });
                 }
             },
             None => Catalog::default(),
@@ -54,7 +63,7 @@ pub fn inspect(path: &Path, options: &DatabaseOptions) -> Result<(Vec<(&'static 
         remarks.extend(catalog.damaged.iter().map(|(name, damaged)| damaged.error(name).to_string()));
         tables.push(("columns", columns(&catalog)?));
     }
-    Ok((tables, remarks))
+    Ok(Inspection { tables, remarks })
 }
 
 fn text<T: AsRef<str>>(values: impl IntoIterator<Item = T>) -> ArrayRef {

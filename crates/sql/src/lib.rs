@@ -33,7 +33,7 @@ pub use batches::{Batches, Outcome, Query};
 pub use check::{Finding, Report, check};
 pub use database::{Database, DatabaseOptions, OnCorruption};
 pub use error::{Error, Result};
-pub use inspect::inspect;
+pub use inspect::{Inspection, inspect};
 pub use parse::{Statement, parse};
 pub use progress::Progress;
 pub use session::{Interrupt, Session};

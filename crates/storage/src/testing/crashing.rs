@@ -58,7 +58,7 @@ impl CrashingFileSystem {
     /// A disk with the bytes of this one, which are durable there, that records its calls. Its clock ticks with them, so
     /// that the same steps are the same calls each time.
     pub fn recorded(&self) -> CrashingFileSystem {
-        let disk = self.machine().disk.clone().as_seen();
+        let disk = self.machine().disk.clone().into_seen();
         let recording = Some(Recording::new(disk.clone()));
         CrashingFileSystem { machine: Arc::new(Mutex::new(Machine { disk, recording, ..Machine::default() })) }
     }

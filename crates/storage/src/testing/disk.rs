@@ -179,7 +179,7 @@ impl Disk {
     }
 
     /// The disk after only the process died: all that was written is there.
-    pub(super) fn as_seen(mut self) -> Disk {
+    pub(super) fn into_seen(mut self) -> Disk {
         for inode in &mut self.inodes {
             inode.unsynced.clear();
             inode.durable = Arc::clone(&inode.now);

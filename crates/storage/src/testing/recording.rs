@@ -100,7 +100,7 @@ impl Crashes<'_> {
         }
         CrashingFileSystem::of(match death {
             Death::Power => disk.survivor(&mut random),
-            Death::Process => disk.as_seen(),
+            Death::Process => disk.into_seen(),
         })
     }
 }

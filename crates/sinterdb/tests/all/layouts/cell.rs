@@ -213,7 +213,7 @@ impl Kind {
             Kind::Text => Cell::Bytes(style.text(number).into_bytes()),
             Kind::Blob => Cell::Bytes(number.to_le_bytes()[..number.rem_euclid(9) as usize].to_vec()),
             Kind::Uuid => {
-                Cell::Bytes((wide.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_be_bytes().to_vec())
+                Cell::Bytes((wide.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_le_bytes().to_vec())
             }
             Kind::Numbers | Kind::Words => {
                 let element = |at: i64| match (number.wrapping_add(at) % 7, self) {
