@@ -334,9 +334,12 @@ impl Transaction {
                 // An object of this transaction's own.
                 continue;
             };
-            let Some((_, new)) = now.table_by_id(*object) else {
+            let Some((new_name, new)) = now.table_by_id(*object) else {
                 return Err(conflict(&name.to_string(), "was dropped"));
             };
+            if new_name != name {
+                return Err(conflict(&name.to_string(), "was renamed"));
+            }
             if Arc::ptr_eq(old, new) {
                 continue;
             }
@@ -366,6 +369,12 @@ impl Transaction {
         self.work.catalog.redefine(&self.base, &mut next, &created, &mut records)?;
         let mut pages = Vec::new();
         for (object, prepared) in prepared {
+            // The statement named it as it was called then.
+            if let (Some((was, _)), Some((is, _))) = (self.base.table_by_id(object), pending.table_by_id(object))
+                && was != is
+            {
+                return Err(conflict(&was.to_string(), "was renamed"));
+            }
             let Some((name, current)) = next.tables.iter_mut().find(|(_, table)| table.id() == object) else {
                 match self.work.catalog.table_by_id(object) {
                     None => continue,

@@ -716,6 +716,7 @@ fn two_definitions_of_one_name_are_a_conflict() {
         ("ALTER TABLE t ADD COLUMN c INT", "INSERT INTO t VALUES (7, 7)"),
         ("INSERT INTO t VALUES (7, 7)", "ALTER TABLE t ADD COLUMN c INT NOT NULL DEFAULT 1"),
         ("ALTER TABLE t RENAME TO u", "ALTER TABLE t RENAME TO w"),
+        ("ALTER TABLE t RENAME TO u", "INSERT INTO t VALUES (7, 7)"),
         ("ALTER TABLE t RENAME COLUMN v TO w", "ALTER TABLE t RENAME COLUMN v TO x"),
     ] {
         let (one, two, _) = {

@@ -248,12 +248,7 @@ impl Living {
         let (action, mut view, has_failed) = {
             let mut world = self.world();
             let view = world.view(connection);
-            let mut action = draw(&mut world.generator, &view);
-            // Who changes a table under its old name does not conflict with its renaming yet, as it should.
-            let is_beside = world.running[..READER].iter().any(Option::is_some);
-            while is_beside && matches!(action, Action::RenameTable { .. }) {
-                action = world.generator.action(&view);
-            }
+            let action = draw(&mut world.generator, &view);
             let has_failed = world.running[connection].as_ref().is_some_and(|running| running.has_failed);
             (action, view, has_failed)
         };
