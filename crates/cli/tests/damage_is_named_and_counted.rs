@@ -57,12 +57,12 @@ fn a_damaged_chunk_is_named_and_skipped_on_demand() {
         found.contains("page ") && found.contains("(chunk) at byte ") && found.contains("restore a backup"),
         "{found}"
     );
-    let select = ["-c", "SELECT count(name) FROM t", "--csv"];
+    let select = ["-c", "SELECT sum(length(name)) AS s FROM t", "--csv"];
     let ran = sinter(&[&[argument(&file)], &select[..]].concat());
     assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{}", ran.err);
     assert!(ran.err.contains("shop.sinter: page "), "{}", ran.err);
     let ran = sinter(&[&[argument(&file), "--on-corruption", "skip"], &select[..]].concat());
-    assert_eq!((ran.code, ran.out.as_str()), (0, "count(name)\n300\n"), "{}", ran.err);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "s\n2292\n"), "{}", ran.err);
     assert!(ran.err.contains("note: 1 row group (300 rows) of table t was left out: "), "{}", ran.err);
     let json = sinter(&["check", argument(&file), "--json"]).out;
     assert!(json.contains("\"first_row_id\":300") || json.contains("\"first_row_id\": 300"), "{json}");
