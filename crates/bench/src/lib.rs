@@ -3,9 +3,16 @@
 //! SQL engines are compared from Python (`benchmarks/`), where each has a wheel; this room feeds them. Nothing depends
 //! on it, so nobody compiles it by accident.
 
+mod accounts;
+mod latency;
 mod machine;
 mod parquet_file;
+pub mod stalls;
 pub mod strings;
+mod timed_disk;
 pub mod tpch;
 
 pub use parquet_file::write_parquet;
+
+/// Why a benchmark could not be made.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;

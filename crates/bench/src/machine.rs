@@ -3,15 +3,18 @@
 use serde_json::{Map, Value, json};
 use std::process::Command;
 
-/// The processor, its threads, and the system.
+/// The processor, its threads, the system, and what else is going on: to be asked before the measurement.
 pub(crate) fn describe() -> Value {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         let line = text.lines().find(|line| line.starts_with("model name"))?;
         Some(line.split_once(':')?.1.trim().to_owned())
     });
+    let load_average = std::fs::read_to_string("/proc/loadavg").ok();
+    let load_average: Option<f64> = load_average.and_then(|text| text.split(' ').next()?.parse().ok());
     json!({
         "cpu": cpu,
         "cpus": std::thread::available_parallelism().map_or(1, usize::from),
+        "load_average_before": load_average,
         "system": format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
     })
 }

@@ -1,8 +1,7 @@
-//! `sinter-bench`: makes the data that benchmarks run on, and compares with other Rust libraries.
+//! `sinter-bench`: makes the data that benchmarks run on, and runs those that need Rust.
 
 use clap::{Parser, Subcommand};
-use sinter_bench::{strings, tpch, write_parquet};
-use std::error::Error;
+use sinter_bench::{Failure, stalls, strings, tpch, write_parquet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -10,7 +9,7 @@ use std::time::Instant;
 #[command(
     name = "sinter-bench",
     version,
-    about = "Makes the data that SinterDB's benchmarks run on, and compares with other Rust libraries."
+    about = "Makes the data that SinterDB's benchmarks run on, and runs those that need Rust."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -40,26 +39,40 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Measures how long commits wait at worst, and how many abort, while TPC-H is loaded and checkpoints are made.
+    Stalls {
+        #[command(flatten)]
+        settings: stalls::Settings,
+        /// Also writes a record as JSON.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Failure> {
     match Arguments::parse().command {
         Command::TpchGen { sf, out, overwrite } => generate_tpch(sf, &out, overwrite),
         Command::Strings { sf, out } => compare_strings(sf, out.as_deref()),
+        Command::Stalls { settings, out } => show(stalls::measure(&settings)?, out.as_deref()),
     }
 }
 
-fn compare_strings(scale_factor: f64, out: Option<&Path>) -> Result<(), Box<dyn Error>> {
-    let measured = strings::measure(scale_factor)?;
-    print!("{}", strings::table(&measured));
+/// Prints the text, and writes the record where asked to.
+fn show((text, record): (String, serde_json::Value), out: Option<&Path>) -> Result<(), Failure> {
+    print!("{text}");
     if let Some(out) = out {
-        std::fs::write(out, serde_json::to_string_pretty(&strings::record(&measured, scale_factor))?)?;
+        std::fs::write(out, serde_json::to_string_pretty(&record)? + "\n")?;
     }
     Ok(())
 }
 
+fn compare_strings(scale_factor: f64, out: Option<&Path>) -> Result<(), Failure> {
+    let measured = strings::measure(scale_factor)?;
+    show((strings::table(&measured), strings::record(&measured, scale_factor)), out)
+}
+
 /// A table takes its final name only when it is complete, so that a run cut short leaves no half table behind.
-fn generate_tpch(scale_factor: f64, folder: &Path, overwrite: bool) -> Result<(), Box<dyn Error>> {
+fn generate_tpch(scale_factor: f64, folder: &Path, overwrite: bool) -> Result<(), Failure> {
     if !(scale_factor > 0.0 && scale_factor <= 100_000.0) {
         return Err(format!("scale factor {scale_factor} is not between 0 and 100000").into());
     }
@@ -72,7 +85,8 @@ fn generate_tpch(scale_factor: f64, folder: &Path, overwrite: bool) -> Result<()
         }
         let begin = Instant::now();
         let partial = folder.join(format!("{name}.parquet.partial"));
-        let row_count = write_parquet(&partial, tpch::table(name, scale_factor).expect("TABLES names it"))?;
+        let rows = tpch::table(name, scale_factor).ok_or("TABLES names it")?;
+        let row_count = write_parquet(&partial, rows)?;
         std::fs::rename(&partial, &path)?;
         eprintln!("{name}: {row_count} rows in {:.1} s", begin.elapsed().as_secs_f64());
     }

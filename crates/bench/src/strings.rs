@@ -4,7 +4,7 @@
 //! its user, such as the lengths of strings, is added in our packed form. Each decoded column is compared with the
 //! original.
 
-use crate::{machine, tpch};
+use crate::{Failure, machine, tpch};
 use arrow::array::AsArray;
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
@@ -21,8 +21,6 @@ const COLUMNS: [(&str, &str); 6] = [
     ("customer", "c_phone"),
     ("supplier", "s_name"),
 ];
-
-type Failure = Box<dyn std::error::Error>;
 
 /// What one contender made of one column.
 #[derive(Debug)]
