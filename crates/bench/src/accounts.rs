@@ -17,6 +17,19 @@ impl Scheduled {
         read("/proc/thread-self/schedstat").unwrap_or_default()
     }
 
+    /// Of all threads that this process has now.
+    pub(crate) fn of_this_process() -> Scheduled {
+        let mut sum = Scheduled::default();
+        for thread in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+            // A thread may end between the listing and the reading.
+            if let Some(one) = thread.path().join("schedstat").to_str().and_then(read) {
+                sum.running += one.running;
+                sum.queued += one.queued;
+            }
+        }
+        sum
+    }
+
     pub(crate) fn since(self, earlier: Scheduled) -> Scheduled {
         Scheduled {
             running: self.running.saturating_sub(earlier.running),

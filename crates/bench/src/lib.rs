@@ -9,6 +9,7 @@ mod machine;
 mod parquet_file;
 pub mod stalls;
 pub mod strings;
+pub mod throttled;
 mod timed_disk;
 pub mod tpch;
 

@@ -1,7 +1,7 @@
 //! `sinter-bench`: makes the data that benchmarks run on, and runs those that need Rust.
 
 use clap::{Parser, Subcommand};
-use sinter_bench::{Failure, stalls, strings, tpch, write_parquet};
+use sinter_bench::{Failure, stalls, strings, throttled, tpch, write_parquet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -47,6 +47,17 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Measures TPC-H's Q1 and Q6 on slow disks, and how the time divides.
+    Throttled {
+        #[command(flatten)]
+        settings: throttled::Settings,
+        /// Also writes a record as JSON.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// What `throttled` profiles.
+    #[command(hide = true)]
+    ThrottledProfiled(throttled::ProfiledSettings),
 }
 
 fn main() -> Result<(), Failure> {
@@ -54,6 +65,8 @@ fn main() -> Result<(), Failure> {
         Command::TpchGen { sf, out, overwrite } => generate_tpch(sf, &out, overwrite),
         Command::Strings { sf, out } => compare_strings(sf, out.as_deref()),
         Command::Stalls { settings, out } => show(stalls::measure(&settings)?, out.as_deref()),
+        Command::Throttled { settings, out } => show(throttled::measure(&settings)?, out.as_deref()),
+        Command::ThrottledProfiled(settings) => throttled::run_profiled(&settings),
     }
 }
 

@@ -1,0 +1,279 @@
+//! TPC-H's Q1 and Q6 on a disk of a given bandwidth, with lineitem compressed and not, by column (`dsm`) and by row group
+//! (`pax`): the time, and how it divides into I/O, decompression and other work. After figure 8 of Zukowski et al., ICDE
+//! 2006, whose two disks gave 80 and 350 MB/s, and whose queries ran on one CPU.
+//!
+//! *I/O* is how long the query waited in reads, by the account of [`ThrottledFileSystem`]: each read takes at least as
+//! long as such a disk would. The database is opened anew before each run, so its pool is empty.
+//!
+//! *Decompression* is measured in runs of their own, on a disk without a limit but with an empty pool, under
+//! `perf record`: the samples that have a function of `sinter-codec` on their stack, times what a sample stands for, per
+//! run. What the codec does to compare values on their encoded form counts too, and is given separately. Raw values pass
+//! through the codec as well, where they are copied. Without `perf` there is no such column.
+//!
+//! *Other* is what remains.
+
+mod profile;
+
+pub use profile::{ProfiledSettings, run_profiled};
+
+use crate::accounts::Scheduled;
+use crate::{Failure, machine, tpch};
+use arrow::array::RecordBatch;
+use arrow::util::display::array_value_to_string;
+use profile::Profile;
+use serde_json::{Value, json};
+use sinter_storage::RealFileSystem;
+use sinter_storage::testing::ThrottledFileSystem;
+use sinterdb::{Config, Database};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The four forms: name, layout, scheme of all columns.
+const FORMS: [(&str, &str, &str); 4] = [
+    ("dsm", "dsm", "raw"),
+    ("dsm, compressed", "dsm", "auto"),
+    ("pax", "pax", "raw"),
+    ("pax, compressed", "pax", "auto"),
+];
+
+const QUERIES: [(&str, &str); 2] = [
+    ("q01", include_str!("../../../../tpch/queries/q01.sql")),
+    ("q06", include_str!("../../../../tpch/queries/q06.sql")),
+];
+
+const SCHEMA: &str = include_str!("../../../../tpch/schema.sql");
+
+/// What is to be measured.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Settings {
+    /// Scale factor.
+    #[arg(long, default_value_t = 1.0)]
+    pub sf: f64,
+    /// Folder for the databases; what is made there is removed.
+    #[arg(long, value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Bandwidths of the disk.
+    #[arg(long, value_delimiter = ',', default_value = "80,350")]
+    pub mb_per_second: Vec<u64>,
+    /// Threads of a query. With more than one, I/O and work of different threads overlap, and shares say less.
+    #[arg(long, default_value_t = 1)]
+    pub threads: usize,
+    /// Runs of which the median counts.
+    #[arg(long, default_value_t = 3)]
+    pub runs: usize,
+}
+
+/// One run of a query.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    time: Duration,
+    waited: Duration,
+    running: Duration,
+    /// It could have run, but other processes did: to be little, or the machine was not quiet.
+    queued: Duration,
+    bytes_read: u64,
+}
+
+/// A query on a form, at a bandwidth.
+struct Cell {
+    form: &'static str,
+    query: &'static str,
+    mb_per_second: u64,
+    file_bytes: u64,
+    median: Run,
+    profile: Option<Profile>,
+}
+
+/// Measures all, and returns it as text and as JSON.
+///
+/// # Errors
+/// Where something fails, or a form answers otherwise than the others.
+pub fn measure(settings: &Settings) -> Result<(String, Value), Failure> {
+    let machine = machine::describe();
+    std::fs::create_dir_all(&settings.folder)?;
+    let mut cells = Vec::new();
+    let mut answers: [Option<Vec<String>>; QUERIES.len()] = Default::default();
+    for (form, layout, scheme) in FORMS {
+        let file = settings.folder.join(format!("throttled-{layout}-{scheme}-{}", std::process::id()));
+        build(&file, layout, scheme, settings.sf)?;
+        let file_bytes = std::fs::metadata(&file)?.len();
+        eprintln!("{form}: {} MB", file_bytes / 1_000_000);
+        for ((query, sql), known) in QUERIES.iter().zip(&mut answers) {
+            let profile = Profile::sample(&file, query, settings.threads)
+                .inspect_err(|error| eprintln!("{form}, {query}: no profile: {error}"))
+                .ok();
+            for &mb_per_second in &settings.mb_per_second {
+                let mut runs = Vec::new();
+                for _ in 0..settings.runs.max(1) {
+                    let (run, answer) = cold(&file, sql, Some(mb_per_second * 1_000_000), settings.threads)?;
+                    if known.get_or_insert_with(|| answer.clone()) != &answer {
+                        return Err(format!("{form}, {query}: {answer:?} instead of {known:?}").into());
+                    }
+                    runs.push(run);
+                }
+                runs.sort_by_key(|run| run.time);
+                let median = runs[runs.len() / 2];
+                cells.push(Cell { form, query, mb_per_second, file_bytes, median, profile });
+            }
+        }
+        std::fs::remove_file(&file)?;
+    }
+    let record = json!({
+        "suite": "throttled",
+        "scale_factor": settings.sf,
+        "machine": machine,
+        "commit": machine::commit(),
+        "versions": machine::versions(&["sinterdb"]),
+        "threads": settings.threads,
+        "runs": settings.runs,
+        "answers": "same",
+        "results": cells.iter().map(Cell::record).collect::<Vec<_>>(),
+    });
+    Ok((table(&cells, settings), record))
+}
+
+/// Makes a database with lineitem in the given form.
+fn build(file: &Path, layout: &str, scheme: &str, scale_factor: f64) -> Result<(), Failure> {
+    let database = Database::open(file)?;
+    let connection = database.connect();
+    let rows = tpch::table("lineitem", scale_factor).ok_or("there is a lineitem")?;
+    let columns = rows.schema();
+    let schemes = columns.fields().iter().map(|column| format!(", compression_{} = '{scheme}'", column.name()));
+    let options = schemes.collect::<String>();
+    let (_, declared) = SCHEMA.split_once("CREATE TABLE lineitem (").ok_or("the schema has a lineitem")?;
+    let (declared, _) = declared.split_once(");").ok_or("lineitem ends")?;
+    let sql = format!("CREATE TABLE lineitem ({declared}) WITH (layout = '{layout}'{options})");
+    connection.execute(&sql, &[])?;
+    let mut rows = rows.map(|batch| batch.map_err(|error| sinterdb::Error::Data(error.to_string())));
+    connection.append("lineitem", &mut rows)?;
+    Ok(database.close()?)
+}
+
+/// Runs a query on an empty pool.
+fn cold(file: &Path, sql: &str, bytes_per_second: Option<u64>, threads: usize) -> Result<(Run, Vec<String>), Failure> {
+    let disk = ThrottledFileSystem::new(Arc::new(RealFileSystem), None);
+    let config = Config::builder().threads(threads).read_only(true).file_system(Arc::new(disk.clone()));
+    let database = Database::open_with(file, config)?;
+    let connection = database.connect();
+    disk.set_bytes_per_second(bytes_per_second);
+    let (before, scheduled) = (disk.stats(), Scheduled::of_this_process());
+    let begun = Instant::now();
+    let rows = connection.sql(sql)?.collect()?;
+    let time = begun.elapsed();
+    let spent = disk.stats().since(&before);
+    let Scheduled { running, queued } = Scheduled::of_this_process().since(scheduled);
+    let run = Run { time, waited: spent.wait, running, queued, bytes_read: spent.bytes_read };
+    Ok((run, lines(&rows)?))
+}
+
+fn lines(batches: &[RecordBatch]) -> Result<Vec<String>, Failure> {
+    let mut lines = Vec::new();
+    for batch in batches {
+        for row in 0..batch.num_rows() {
+            let cells = batch.columns().iter().map(|column| array_value_to_string(column, row));
+            lines.push(cells.collect::<Result<Vec<_>, _>>()?.join(" "));
+        }
+    }
+    Ok(lines)
+}
+
+impl Cell {
+    fn decompression(&self) -> Option<Duration> {
+        Some(self.profile?.decompression.min(self.median.time.saturating_sub(self.median.waited)))
+    }
+
+    /// What remains of the time.
+    fn other(&self) -> Duration {
+        self.median.time.saturating_sub(self.median.waited).saturating_sub(self.decompression().unwrap_or_default())
+    }
+
+    fn share(&self, part: Duration) -> f64 {
+        part.as_secs_f64() / self.median.time.as_secs_f64()
+    }
+
+    fn record(&self) -> Value {
+        let Run { time, waited, running, queued, bytes_read } = self.median;
+        let mut record = json!({
+            "query": self.query,
+            "form": self.form,
+            "mb_per_second": self.mb_per_second,
+            "file_bytes": self.file_bytes,
+            "bytes_read": bytes_read,
+            "time_s": time.as_secs_f64(),
+            "io_s": waited.as_secs_f64(),
+            "processor_s": running.as_secs_f64(),
+            "queued_s": queued.as_secs_f64(),
+            "io_share": self.share(waited.min(time)),
+        });
+        if let (Some(profile), Some(decompression)) = (self.profile, self.decompression()) {
+            record["decompression_s"] = profile.decompression.as_secs_f64().into();
+            record["decompression_share"] = self.share(decompression).into();
+            record["of_it_filters_s"] = profile.filters.as_secs_f64().into();
+            record["other_s"] = self.other().as_secs_f64().into();
+            record["other_share"] = self.share(self.other()).into();
+            record["sampled_s"] = profile.all.as_secs_f64().into();
+            record["samples"] = profile.samples.into();
+        }
+        record
+    }
+}
+
+fn table(cells: &[Cell], settings: &Settings) -> String {
+    let mut text = format!(
+        "TPC-H, scale factor {}, {} thread(s), pool empty, medians of {} runs\n\n{:<6} {:>5} {:<16} {:>8} {:>8} {:>9} {:>6} {:>14} {:>12} {:>7}\n",
+        settings.sf,
+        settings.threads,
+        settings.runs,
+        "query",
+        "MB/s",
+        "form",
+        "file, MB",
+        "read, MB",
+        "time, s",
+        "I/O",
+        "decompression",
+        "(filters)",
+        "other"
+    );
+    for cell in cells {
+        let percent = |part: Duration| format!("{:.0} %", cell.share(part) * 100.0);
+        let of_profile = |part: Option<Duration>| part.map_or_else(|| "-".to_owned(), percent);
+        text += &format!(
+            "{:<6} {:>5} {:<16} {:>8.0} {:>8.1} {:>9.3} {:>6} {:>14} {:>12} {:>7}\n",
+            cell.query,
+            cell.mb_per_second,
+            cell.form,
+            cell.file_bytes as f64 / 1e6,
+            cell.median.bytes_read as f64 / 1e6,
+            cell.median.time.as_secs_f64(),
+            percent(cell.median.waited),
+            of_profile(cell.decompression()),
+            of_profile(cell.profile.map(|profile| profile.filters)),
+            percent(cell.other()),
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_forms_answer_the_same() {
+        let folder = std::env::temp_dir().join(format!("sinter-throttled-{}", std::process::id()));
+        let settings = Settings { sf: 0.01, folder: folder.clone(), mb_per_second: vec![10_000], threads: 1, runs: 1 };
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut answers = Vec::new();
+        for (_, layout, scheme) in FORMS {
+            let file = folder.join(format!("{layout}-{scheme}"));
+            build(&file, layout, scheme, settings.sf).unwrap();
+            let (run, answer) = cold(&file, QUERIES[1].1, Some(1 << 40), 1).unwrap();
+            assert!(run.bytes_read > 0);
+            answers.push(answer);
+        }
+        assert!(answers.windows(2).all(|two| two[0] == two[1]), "{answers:?}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
