@@ -5,42 +5,91 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
-from benchmarks import tpch
+from benchmarks import commits, machine, tpch
 from benchmarks.engines import ENGINES
 
 
 def main() -> int:
     """Read the command line and run the suite."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="SinterDB beside other SQL engines.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="SinterDB beside other engines.")
     suites = parser.add_subparsers(dest="suite", required=True)
+    for add in (add_tpch, add_commits):
+        add(suites)
+    arguments = parser.parse_args()
+    return int(arguments.run(arguments))
+
+
+def some(known: Iterable[str]) -> Callable[[str], list[str]]:
+    """Return what reads names separated by commas."""
+
+    def read(text: str) -> list[str]:
+        for name in (names := text.split(",")):
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"there is no {name}; there are {', '.join(known)}")
+        return names
+
+    return read
+
+
+def add_tpch(suites: Any) -> None:
+    """TPC-H in full."""
     suite = suites.add_parser("tpch", help="TPC-H: load time, resident bytes, file bytes, 22 queries")
     suite.add_argument("--sf", type=float, default=1.0, help="scale factor (1)")
     suite.add_argument("--threads", type=int, default=os.cpu_count(), help="threads per query (all)")
     suite.add_argument("--runs", type=int, default=5, help="timed runs of each query, after one that warms up (5)")
-    suite.add_argument("--engines", default=",".join(ENGINES), help="which, separated by commas (all)")
+    suite.add_argument("--engines", type=some(ENGINES), default=list(ENGINES), help="separated by commas (all)")
     suite.add_argument("--queries", default="1-22", help="such as 1,6,13-15 (1-22)")
     suite.add_argument("--data", type=Path, help="folder with the tables as Parquet (generated under target/)")
     suite.add_argument("--timeout", type=float, default=300.0, help="seconds before a query is given up (300)")
     suite.add_argument("--no-files", action="store_true", help="do not measure file sizes")
     suite.add_argument("--out", type=Path, help="JSON file to write (benchmarks/record/<date>-tpch-sf<SF>.json)")
-    arguments = parser.parse_args()
-    engines = arguments.engines.split(",")
-    for engine in engines:
-        if engine not in ENGINES:
-            parser.error(f"there is no engine {engine}; there are {', '.join(ENGINES)}")
-    return tpch.run(
-        tpch.Settings(
-            scale_factor=arguments.sf,
-            threads=arguments.threads,
-            runs=arguments.runs,
-            engines=engines,
-            queries=tpch.numbers(arguments.queries),
-            data=arguments.data,
-            timeout_s=arguments.timeout,
-            files=not arguments.no_files,
-            out=arguments.out,
+    suite.set_defaults(
+        run=lambda arguments: tpch.run(
+            tpch.Settings(
+                scale_factor=arguments.sf,
+                threads=arguments.threads,
+                runs=arguments.runs,
+                engines=arguments.engines,
+                queries=tpch.numbers(arguments.queries),
+                data=arguments.data,
+                timeout_s=arguments.timeout,
+                files=not arguments.no_files,
+                out=arguments.out,
+            )
+        )
+    )
+
+
+def add_commits(suites: Any) -> None:
+    """Single-row commits."""
+    suite = suites.add_parser("commits", help="single-row commits per second; syncs and bytes per commit")
+    names, levels, works = list(commits.ENGINES), list(commits.LEVELS), ["insert", "update"]
+    suite.add_argument("--engines", type=some(names), default=names, help="separated by commas (all)")
+    suite.add_argument("--levels", type=some(levels), default=levels, help="full,normal,off (all)")
+    suite.add_argument("--works", type=some(works), default=works, help="insert,update (both)")
+    suite.add_argument("--clients", default="1,8", help="how many commit at once, separated by commas (1,8)")
+    suite.add_argument("--seconds", type=float, default=5.0, help="of each timed run (5)")
+    suite.add_argument("--traced-commits", type=int, default=2000, help="of each run under strace (2000)")
+    suite.add_argument("--folder", type=Path, default=machine.ROOT / "target" / "commits", help="for the databases")
+    suite.add_argument("--bench", type=Path, help="a sinter-bench with peers (built)")
+    suite.add_argument("--out", type=Path, help="JSON file to write (benchmarks/record/<date>-commits.json)")
+    suite.set_defaults(
+        run=lambda arguments: commits.run(
+            commits.Settings(
+                engines=arguments.engines,
+                levels=arguments.levels,
+                works=arguments.works,
+                clients=[int(count) for count in arguments.clients.split(",")],
+                seconds=arguments.seconds,
+                traced_commits=arguments.traced_commits,
+                folder=arguments.folder.resolve(),
+                bench=arguments.bench,
+                out=arguments.out,
+            )
         )
     )
 

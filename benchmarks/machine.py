@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import platform
 import re
 import subprocess
@@ -54,3 +55,15 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+def header(suite: str) -> dict[str, Any]:
+    """Return how a record begins; to be asked for before the measurement."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return {
+        "suite": suite,
+        "date": now.strftime("%Y-%m-%d %H:%M UTC"),
+        "machine": describe(),
+        "commit": commit(),
+        "versions": versions(),
+    }

@@ -2,12 +2,55 @@
 
 from __future__ import annotations
 
+import json
 import math
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
+
+RECORDS = Path(__file__).resolve().parent / "record"
 
 BASE = "duckdb"
 """Whom the others are compared with."""
+
+
+def say(text: str) -> None:
+    """Tell how far we are."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def write(record: dict[str, Any], name: str, out: Path | None) -> None:
+    """Write a record where it was asked for, or among the others."""
+    out = out or RECORDS / f"{record['date'].split()[0]}-{name}.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(record, indent=1) + "\n")
+    say(f"written to {out}")
+
+
+def columns(lines: list[list[str]]) -> list[str]:
+    """Align cells; the first of each line to the left. A line of one cell is a heading."""
+    widths = [
+        max((len(line[place]) for line in lines if len(line) > max(place, 1)), default=0)
+        for place in range(max(map(len, lines)))
+    ]
+    return [
+        "  ".join(
+            cell.ljust(width) if place == 0 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=False))
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def where(record: dict[str, Any]) -> str:
+    """Return with what and where a record was made."""
+    machine, versions = record["machine"], record["versions"]
+    packages = ", ".join(f"{package} {version}" for package, version in versions.items())
+    return (
+        f"{machine['cpu']}, {machine['cpus']} CPUs, {machine['memory_bytes'] / 1e9:.0f} GB; "
+        f"commit {record['commit']}; {record['date']}; load before {machine['load_average_before']:.1f}\n{packages}"
+    )
 
 
 def geometric_mean(values: Iterable[float]) -> float | None:
@@ -35,12 +78,7 @@ def table(record: dict[str, Any]) -> str:
     lines.append([])
     line("geometric mean, ms", (_number(engine.get("geometric_mean_ms")) for engine in engines.values()))
     line(f"ratio to {BASE}", (_number(engine.get("ratio")) for engine in engines.values()))
-    widths = [max(len(line[place]) for line in lines if line) for place in range(len(engines) + 1)]
-    text = [
-        "  ".join(cell.ljust(width) if place == 0 else cell.rjust(width) for place, (cell, width) in cells).rstrip()
-        for cells in (list(enumerate(zip(line, widths, strict=False))) for line in lines)
-    ]
-    return "\n".join([*text, "", *notes(record)])
+    return "\n".join([*columns(lines), "", *notes(record)])
 
 
 def notes(record: dict[str, Any]) -> list[str]:

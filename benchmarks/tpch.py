@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
-import json
 import statistics
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import answers, machine, report
+from benchmarks import answers, machine, report, rust
 from benchmarks.engines import WITH_FILES
 from benchmarks.process import EngineError, Process
+from benchmarks.report import say
 
 TABLES = ("region", "nation", "supplier", "part", "partsupp", "customer", "orders", "lineitem")
 QUERIES = machine.ROOT / "tpch" / "queries"
@@ -45,20 +42,13 @@ def numbers(text: str) -> list[str]:
     return [f"q{number:02}" for number in sorted(chosen) if 1 <= number <= 22]
 
 
-def say(text: str) -> None:
-    """Tell how far we are."""
-    print(text, file=sys.stderr, flush=True)
-
-
 def data(settings: Settings) -> dict[str, str]:
     """Return the Parquet file of each table; generate them where there are none."""
     folder = settings.data or machine.ROOT / "target" / "tpch" / f"sf{settings.scale_factor:g}"
     files = {table: folder / f"{table}.parquet" for table in TABLES}
     if settings.data is None and not all(file.exists() for file in files.values()):
         say(f"generating TPC-H at scale factor {settings.scale_factor:g}")
-        command = ["cargo", "run", "--release", "--package", "sinter-bench", "--", "tpch-gen"]
-        command += ["--sf", f"{settings.scale_factor:g}", "--out", str(folder)]
-        subprocess.run(command, cwd=machine.ROOT, check=True)
+        rust.generate(settings.scale_factor, folder)
     missing = [str(file) for file in files.values() if not file.exists()]
     if missing:
         raise SystemExit(f"there is no {', '.join(missing)}")
@@ -185,14 +175,9 @@ def summarise(contenders: list[Contender]) -> None:
 def run(settings: Settings) -> int:
     """Measure, write the record, print the table; 1 when an answer differs or is missing."""
     tables = data(settings)
-    now = datetime.datetime.now(datetime.timezone.utc)
     record: dict[str, Any] = {
-        "suite": "tpch",
+        **machine.header("tpch"),
         "scale_factor": settings.scale_factor,
-        "date": now.strftime("%Y-%m-%d %H:%M UTC"),
-        "machine": machine.describe(),
-        "commit": machine.commit(),
-        "versions": machine.versions(),
         "threads": settings.threads,
         "runs": settings.runs,
         "queries": settings.queries,
@@ -214,12 +199,8 @@ def run(settings: Settings) -> int:
                 contender.record["file_bytes"] = sum(Path(file).stat().st_size for file in tables.values())
     summarise(contenders)
     record["engines"] = {contender.name: contender.record for contender in contenders}
-    folder = machine.ROOT / "benchmarks" / "record"
-    out = settings.out or folder / f"{now:%Y-%m-%d}-tpch-sf{settings.scale_factor:g}.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(record, indent=1) + "\n")
+    report.write(record, f"tpch-sf{settings.scale_factor:g}", settings.out)
     print(report.table(record))
-    print(f"written to {out}")
     complete = all(
         contender.record["queries"].get(query, {}).get("answer") == "same"
         for contender in contenders

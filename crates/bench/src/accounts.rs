@@ -1,6 +1,32 @@
-//! What the system has counted: processor time. From `/proc`, so on Linux only.
+//! What the system has counted: bytes written, processor time. From `/proc` and `/sys`, so on Linux only.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::Duration;
+
+/// Bytes written so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Written {
+    /// By calls of this process that write, to whatever it is.
+    pub(crate) by_calls: u64,
+    /// To a device, by the whole machine. What the kernel counts for a process (`write_bytes`) is of no use for small
+    /// writes: a write to a page counts for all that lies in one piece of the page cache with it, up to megabytes.
+    pub(crate) on_device: u64,
+}
+
+impl Written {
+    /// For the device that `folder` is on.
+    pub(crate) fn so_far(folder: &Path) -> Option<Written> {
+        let text = std::fs::read_to_string("/proc/self/io").ok()?;
+        let by_calls = text.lines().find_map(|line| line.strip_prefix("wchar:")?.trim().parse().ok())?;
+        let device = std::fs::metadata(folder).ok()?.dev();
+        let (major, minor) = ((device >> 8) & 0xfff, (device & 0xff) | ((device >> 12) & 0xfff00));
+        let text = std::fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/stat")).ok();
+        // <https://docs.kernel.org/block/stat.html>: the seventh number is of sectors written, of 512 bytes.
+        let sectors: Option<u64> = text.and_then(|text| text.split_whitespace().nth(6)?.parse().ok());
+        Some(Written { by_calls, on_device: sectors.unwrap_or_default() * 512 })
+    }
+}
 
 /// What the scheduler gave to a thread or a process.
 #[derive(Debug, Clone, Copy, Default)]

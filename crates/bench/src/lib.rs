@@ -4,6 +4,7 @@
 //! on it, so nobody compiles it by accident.
 
 mod accounts;
+pub mod commits;
 mod latency;
 mod machine;
 mod parquet_file;

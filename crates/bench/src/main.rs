@@ -1,7 +1,7 @@
 //! `sinter-bench`: makes the data that benchmarks run on, and runs those that need Rust.
 
 use clap::{Parser, Subcommand};
-use sinter_bench::{Failure, stalls, strings, throttled, tpch, write_parquet};
+use sinter_bench::{Failure, commits, stalls, strings, throttled, tpch, write_parquet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -39,6 +39,8 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Measures single-row commits of one engine, and prints JSON. `python -m benchmarks commits` compares engines.
+    Commits(commits::Settings),
     /// Measures how long commits wait at worst, and how many abort, while TPC-H is loaded and checkpoints are made.
     Stalls {
         #[command(flatten)]
@@ -64,6 +66,10 @@ fn main() -> Result<(), Failure> {
     match Arguments::parse().command {
         Command::TpchGen { sf, out, overwrite } => generate_tpch(sf, &out, overwrite),
         Command::Strings { sf, out } => compare_strings(sf, out.as_deref()),
+        Command::Commits(settings) => {
+            println!("{}", commits::measure(&settings)?);
+            Ok(())
+        }
         Command::Stalls { settings, out } => show(stalls::measure(&settings)?, out.as_deref()),
         Command::Throttled { settings, out } => show(throttled::measure(&settings)?, out.as_deref()),
         Command::ThrottledProfiled(settings) => throttled::run_profiled(&settings),
