@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import commits, machine, tpch
+from benchmarks import commits, limited, machine, tpch
 from benchmarks.engines import ENGINES
 
 
@@ -17,7 +17,7 @@ def main() -> int:
     """Read the command line and run the suite."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="SinterDB beside other engines.")
     suites = parser.add_subparsers(dest="suite", required=True)
-    for add in (add_tpch, add_commits):
+    for add in (add_tpch, add_commits, add_limited):
         add(suites)
     arguments = parser.parse_args()
     return int(arguments.run(arguments))
@@ -88,6 +88,44 @@ def add_commits(suites: Any) -> None:
                 traced_commits=arguments.traced_commits,
                 folder=arguments.folder.resolve(),
                 bench=arguments.bench,
+                out=arguments.out,
+            )
+        )
+    )
+
+
+def add_limited(suites: Any) -> None:
+    """More data than memory."""
+    suite = suites.add_parser("limited", help="TPC-H larger than memory_limit: load, Q1, Q6, peaks of resident size")
+    names = list(limited.ENGINES)
+    suite.add_argument("--sf", type=float, default=10.0, help="scale factor (10)")
+    suite.add_argument("--engines", type=some(names), default=names, help="separated by commas (all)")
+    suite.add_argument(
+        "--formats", type=some(limited.FORMATS), default=list(limited.FORMATS), help="csv,parquet (both)"
+    )
+    suite.add_argument(
+        "--limits", type=some(limited.LIMITS), default=["none", "as"], help="none,as,data,cgroup (none,as)"
+    )
+    suite.add_argument("--limit-bytes", type=float, default=1.5e9, help="of the limits but none (1.5e9)")
+    suite.add_argument("--memory-limit", default="1GB", help="what the engines are told (1GB)")
+    suite.add_argument("--threads", type=int, default=os.cpu_count(), help="threads per query (all)")
+    suite.add_argument(
+        "--folder", type=Path, default=machine.ROOT / "target" / "limited", help="for data and databases"
+    )
+    suite.add_argument("--timeout", type=float, default=7200.0, help="seconds before a phase is given up (7200)")
+    suite.add_argument("--out", type=Path, help="JSON file to write (benchmarks/record/<date>-limited-sf<SF>.json)")
+    suite.set_defaults(
+        run=lambda arguments: limited.run(
+            limited.Settings(
+                scale_factor=arguments.sf,
+                engines=arguments.engines,
+                formats=arguments.formats,
+                limits=arguments.limits,
+                limit_bytes=int(arguments.limit_bytes),
+                memory_limit=arguments.memory_limit,
+                threads=arguments.threads,
+                folder=arguments.folder.resolve(),
+                timeout_s=arguments.timeout,
                 out=arguments.out,
             )
         )

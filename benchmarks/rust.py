@@ -18,7 +18,7 @@ def build(peers: bool = False) -> Path:
     return machine.ROOT / target / "release" / "sinter-bench"
 
 
-def generate(scale_factor: float, folder: Path) -> None:
+def generate(scale_factor: float, folder: Path, form: str = "parquet") -> None:
     """Write the tables of TPC-H that are not in the folder yet."""
-    command = [str(build()), "tpch-gen", "--sf", f"{scale_factor:g}", "--out", str(folder)]
+    command = [str(build()), "tpch-gen", "--sf", f"{scale_factor:g}", "--format", form, "--out", str(folder)]
     subprocess.run(command, check=True)

@@ -5,6 +5,7 @@
 
 mod accounts;
 pub mod commits;
+mod csv_file;
 mod latency;
 mod machine;
 mod parquet_file;
@@ -14,6 +15,7 @@ pub mod throttled;
 mod timed_disk;
 pub mod tpch;
 
+pub use csv_file::write_csv;
 pub use parquet_file::write_parquet;
 
 /// Why a benchmark could not be made.

@@ -1,7 +1,7 @@
 //! `sinter-bench`: makes the data that benchmarks run on, and runs those that need Rust.
 
-use clap::{Parser, Subcommand};
-use sinter_bench::{Failure, commits, stalls, strings, throttled, tpch, write_parquet};
+use clap::{Parser, Subcommand, ValueEnum};
+use sinter_bench::{Failure, commits, stalls, strings, throttled, tpch, write_csv, write_parquet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Writes TPC-H's eight tables as Parquet files: DIR/region.parquet and so on.
+    /// Writes TPC-H's eight tables as files: DIR/region.parquet and so on.
     TpchGen {
         /// Scale factor; 1 is about 1 GB of text.
         #[arg(long, default_value_t = 1.0)]
@@ -26,6 +26,9 @@ enum Command {
         /// Folder to write to; created where absent. Tables already there are kept unless --overwrite is given.
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
+        /// Of the files.
+        #[arg(long, value_enum, default_value = "parquet")]
+        format: Format,
         /// Write tables again that are already there.
         #[arg(long)]
         overwrite: bool,
@@ -62,9 +65,15 @@ enum Command {
     ThrottledProfiled(throttled::ProfiledSettings),
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Parquet,
+    Csv,
+}
+
 fn main() -> Result<(), Failure> {
     match Arguments::parse().command {
-        Command::TpchGen { sf, out, overwrite } => generate_tpch(sf, &out, overwrite),
+        Command::TpchGen { sf, out, format, overwrite } => generate_tpch(sf, &out, format, overwrite),
         Command::Strings { sf, out } => compare_strings(sf, out.as_deref()),
         Command::Commits(settings) => {
             println!("{}", commits::measure(&settings)?);
@@ -91,21 +100,28 @@ fn compare_strings(scale_factor: f64, out: Option<&Path>) -> Result<(), Failure>
 }
 
 /// A table takes its final name only when it is complete, so that a run cut short leaves no half table behind.
-fn generate_tpch(scale_factor: f64, folder: &Path, overwrite: bool) -> Result<(), Failure> {
+fn generate_tpch(scale_factor: f64, folder: &Path, format: Format, overwrite: bool) -> Result<(), Failure> {
     if !(scale_factor > 0.0 && scale_factor <= 100_000.0) {
         return Err(format!("scale factor {scale_factor} is not between 0 and 100000").into());
     }
     std::fs::create_dir_all(folder)?;
+    let extension = match format {
+        Format::Parquet => "parquet",
+        Format::Csv => "csv",
+    };
     for name in tpch::TABLES {
-        let path = folder.join(format!("{name}.parquet"));
+        let path = folder.join(format!("{name}.{extension}"));
         if path.exists() && !overwrite {
             eprintln!("{name}: there already");
             continue;
         }
         let begin = Instant::now();
-        let partial = folder.join(format!("{name}.parquet.partial"));
+        let partial = folder.join(format!("{name}.{extension}.partial"));
         let rows = tpch::table(name, scale_factor).ok_or("TABLES names it")?;
-        let row_count = write_parquet(&partial, rows)?;
+        let row_count = match format {
+            Format::Parquet => write_parquet(&partial, rows)?,
+            Format::Csv => write_csv(&partial, rows)?,
+        };
         std::fs::rename(&partial, &path)?;
         eprintln!("{name}: {row_count} rows in {:.1} s", begin.elapsed().as_secs_f64());
     }

@@ -1,0 +1,204 @@
+"""TPC-H far larger than `memory_limit`: loaded from CSV and from Parquet, and scanned by Q1 and Q6, beside DuckDB.
+
+Each phase is a process of its own (`phase`), which tells the largest resident size that it had. All of it once as it
+is, and once more where the system refuses memory beyond a limit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks import answers, machine, report, rust, tpch
+
+ENGINES = ("duckdb", "sinter")
+QUERIES = ("q01", "q06")
+FORMATS = ("csv", "parquet")
+
+LIMITS = {
+    "none": "nothing but memory_limit",
+    "as": "RLIMIT_AS: addresses, used or not",
+    "data": "RLIMIT_DATA: private memory that can be written, used or not",
+    "cgroup": "a control group made by systemd-run, the page cache of its files included",
+}
+"""What keeps a process from taking more."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was asked for on the command line."""
+
+    scale_factor: float
+    engines: list[str]
+    formats: list[str]
+    limits: list[str]
+    limit_bytes: int
+    memory_limit: str
+    threads: int
+    folder: Path
+    timeout_s: float
+    out: Path | None
+
+
+def schema() -> dict[str, str]:
+    """Return the statement that declares each table."""
+    text = re.sub(r"--.*", "", (machine.ROOT / "tpch" / "schema.sql").read_text())
+    statements = (statement.strip() for statement in text.split(";"))
+    return {
+        match[1]: match[0] for match in (re.match(r"CREATE TABLE (\w+) .*", one, re.S) for one in statements) if match
+    }
+
+
+def phase(settings: Settings, limit: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """Run a phase; an error is part of the answer."""
+    bound: Callable[[], None] | None = None
+    if limit in ("as", "data"):
+        kind = resource.RLIMIT_AS if limit == "as" else resource.RLIMIT_DATA
+
+        def bound() -> None:
+            resource.setrlimit(kind, (settings.limit_bytes, settings.limit_bytes))
+
+    group = ["systemd-run", "--scope", "--quiet", "-p", f"MemoryMax={settings.limit_bytes}", "-p", "MemorySwapMax=0"]
+    ask = {"memory_limit": settings.memory_limit, "threads": settings.threads, **asked}
+    command = [sys.executable, "-m", "benchmarks.phase", json.dumps(ask)]
+    try:
+        process = subprocess.run(
+            [*(group if limit == "cgroup" else []), *command],
+            cwd=machine.ROOT,
+            capture_output=True,
+            text=True,
+            timeout=settings.timeout_s,
+            preexec_fn=bound,
+        )
+    except subprocess.TimeoutExpired:
+        return {"error": f"no end after {settings.timeout_s:.0f} s"}
+    if process.returncode != 0:
+        lines = process.stderr.strip().splitlines()
+        return {"error": f"ended with {process.returncode}: {lines[-1] if lines else ''}"}
+    answer: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
+    return answer
+
+
+def measure(settings: Settings, engine: str, form: str, limit: str, data: Path) -> dict[str, Any]:
+    """Load and query one engine."""
+    result: dict[str, Any] = {"engine": engine, "format": form, "limit": limit, "queries": {}}
+    tables = {table: str(data / f"{table}.{form}") for table in tpch.TABLES}
+    bytes_ = sum(Path(file).stat().st_size for file in tables.values())
+    with tempfile.TemporaryDirectory(dir=settings.folder, prefix="limited-") as folder:
+        path = str(Path(folder) / "t.db")
+        asked = {"engine": engine, "path": path}
+        loaded = phase(settings, limit, {**asked, "do": "load", "format": form, "tables": tables, "schema": schema()})
+        result["load"] = loaded
+        if "error" in loaded:
+            return result
+        loaded["input_bytes"] = bytes_
+        loaded["mb_per_second"] = bytes_ / 1e6 / loaded["seconds"]
+        loaded["file_bytes"] = os.path.getsize(path)
+        for query in QUERIES:
+            sql = (tpch.QUERIES / f"{query}.sql").read_text()
+            result["queries"][query] = phase(settings, limit, {**asked, "do": "query", "sql": sql})
+    return result
+
+
+def compare(results: list[dict[str, Any]]) -> None:
+    """Hold all answers to the first of DuckDB's."""
+    for query in QUERIES:
+        found = [result["queries"][query] for result in results if "rows" in result["queries"].get(query, {})]
+        base = next(
+            (
+                result
+                for result in results
+                if result["engine"] == "duckdb" and "rows" in result["queries"].get(query, {})
+            ),
+            None,
+        )
+        rows = base["queries"][query]["rows"] if base else None
+        for one in found:
+            differs = None if rows is None else answers.difference(one["rows"], rows)
+            one["answer"] = "not compared" if rows is None else differs or "same"
+        for one in found:
+            del one["rows"]
+
+
+def run(settings: Settings) -> int:
+    """Measure all, write the record, print the table; 1 when something failed or an answer differs."""
+    record: dict[str, Any] = {
+        **machine.header("limited"),
+        "scale_factor": settings.scale_factor,
+        "memory_limit": settings.memory_limit,
+        "limit_bytes": settings.limit_bytes,
+        "limits": {limit: LIMITS[limit] for limit in settings.limits},
+        "threads": settings.threads,
+    }
+    data = settings.folder / f"tpch-sf{settings.scale_factor:g}"
+    data.mkdir(parents=True, exist_ok=True)
+    for form in settings.formats:
+        if not all((data / f"{table}.{form}").exists() for table in tpch.TABLES):
+            rust.generate(settings.scale_factor, data, form)
+    results = []
+    for limit in settings.limits:
+        for form in settings.formats:
+            for engine in settings.engines:
+                results.append(measure(settings, engine, form, limit, data))
+                report.say(" ".join(cells(results[-1])))
+    compare(results)
+    record["results"] = results
+    report.write(record, f"limited-sf{settings.scale_factor:g}", settings.out)
+    print(table(record))
+    ours = [result for result in results if result["engine"] == "sinter"]
+    good = all(
+        "error" not in result["load"] and result["queries"].get(query, {}).get("answer") in ("same", "not compared")
+        for result in ours
+        for query in QUERIES
+    )
+    return 0 if good else 1
+
+
+def cells(result: dict[str, Any]) -> list[str]:
+    """Return what the table shows of a result."""
+    load = result["load"]
+    out = [result["engine"], result["format"], result["limit"]]
+    if "error" in load:
+        return [*out, load["error"]]
+    peaks = [load["peak_bytes"]]
+    out += [f"{load['seconds']:.1f}", f"{load['mb_per_second']:.1f}", f"{load['peak_bytes'] / 1e6:.0f}"]
+    out += [f"{load['file_bytes'] / 1e6:.0f}"]
+    for query in QUERIES:
+        one = result["queries"].get(query, {})
+        if "error" in one:
+            out += [one["error"], "-", "-"]
+            continue
+        peaks.append(one["peak_bytes"])
+        out += [f"{one['seconds']:.2f}", f"{one['peak_bytes'] / 1e6:.0f}", one.get("answer", "")]
+    return [*out, f"{max(peaks) / 1e6:.0f}"]
+
+
+def table(record: dict[str, Any]) -> str:
+    """Return the record as text."""
+    headings = ["engine", "from", "limit", "load, s", "MB/s", "peak, MB", "file, MB"]
+    headings += [heading for query in QUERIES for heading in (f"{query}, s", "peak, MB", "answer")]
+    lines = [[*headings, "largest peak, MB"], *(cells(result) for result in record["results"])]
+    return "\n".join(
+        [
+            f"TPC-H, scale factor {record['scale_factor']:g}, memory_limit = {record['memory_limit']}, "
+            f"{record['threads']} threads; MB/s are those of the files that were read",
+            "",
+            *report.columns(lines),
+            "",
+            report.where(record),
+            *(
+                f"limit {name}, {record['limit_bytes'] / 1e6:.0f} MB: {what}"
+                for name, what in record["limits"].items()
+                if name != "none"
+            ),
+        ]
+    )

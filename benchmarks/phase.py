@@ -1,0 +1,69 @@
+"""One phase of `limited` in a process of its own, so that its peak is its own; prints what it found as JSON.
+
+python -m benchmarks.phase '{"engine": "duckdb", "do": "query", "path": "x.db", "sql": "...", ...}'
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.worker import plain
+
+
+def peak_bytes(name: str = "VmHWM") -> int:
+    """Return the most that this process has had: resident, or, for "VmPeak", of addresses, used or not."""
+    peak = re.search(rf"^{name}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.M)
+    assert peak is not None
+    return int(peak[1]) * 1024
+
+
+def connect(asked: dict[str, Any]) -> Any:
+    """Open the database."""
+    if asked["engine"] == "sinter":
+        import sinterdb
+
+        return sinterdb.connect(asked["path"], memory_limit=asked["memory_limit"], threads=asked["threads"])
+    import duckdb
+
+    return duckdb.connect(asked["path"], config={"memory_limit": asked["memory_limit"], "threads": asked["threads"]})
+
+
+def load(database: Any, asked: dict[str, Any]) -> dict[str, Any]:
+    """Load all tables: CSV into declared tables, Parquet with the types that it has."""
+    for table, file in asked["tables"].items():
+        if asked["format"] == "csv":
+            database.execute(asked["schema"][table])
+            database.execute(f"COPY {table} FROM '{file}'")
+        else:
+            database.execute(f"CREATE TABLE {table} AS SELECT * FROM '{file}'")
+    database.execute("CHECKPOINT")
+    return {}
+
+
+def query(database: Any, asked: dict[str, Any]) -> dict[str, Any]:
+    """Run a query and return its rows."""
+    rows = database.execute(asked["sql"]).fetchall()
+    return {"rows": [[plain(value) for value in row] for row in rows]}
+
+
+def main() -> None:
+    """Do what was asked for; opening and closing count."""
+    asked = json.loads(sys.argv[1])
+    __import__("sinterdb" if asked["engine"] == "sinter" else "duckdb")
+    empty = peak_bytes()
+    begun = time.perf_counter()
+    database = connect(asked)
+    found = {"load": load, "query": query}[asked["do"]](database, asked)
+    database.close()
+    seconds = time.perf_counter() - begun
+    peaks = {"peak_bytes": peak_bytes(), "addresses_bytes": peak_bytes("VmPeak"), "empty_bytes": empty}
+    print(json.dumps({"seconds": seconds, **peaks, **found}))
+
+
+if __name__ == "__main__":
+    main()
