@@ -37,6 +37,7 @@ const DEEDS: &[Deed] = &[
     Deed { name: "INSERT SELECT", sql: &["INSERT INTO u SELECT id, id % 17 FROM t"] },
     Deed { name: "UPDATE", sql: &["UPDATE t SET v = v + 1, s = s || 'x' WHERE id % 3 > 0"] },
     Deed { name: "DELETE", sql: &["DELETE FROM t WHERE id % 2 = 0"] },
+    Deed { name: "VACUUM", sql: &["VACUUM"] },
     Deed {
         name: "COMMIT",
         sql: &["BEGIN", "UPDATE t SET v = 0 WHERE id < 500", "INSERT INTO u SELECT id, 7 FROM t", "COMMIT"],
