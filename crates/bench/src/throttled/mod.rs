@@ -2,8 +2,9 @@
 //! (`pax`): the time, and how it divides into I/O, decompression and other work. After figure 8 of Zukowski et al., ICDE
 //! 2006, whose two disks gave 80 and 350 MB/s, and whose queries ran on one CPU.
 //!
-//! *I/O* is how long the query waited in reads, by the account of [`ThrottledFileSystem`]: each read takes at least as
-//! long as such a disk would. The database is opened anew before each run, so its pool is empty.
+//! On [`ThrottledFileSystem`] each read takes at least as long as on such a disk. The database is opened anew before each
+//! run, so its pool is empty. Scans read ahead, so reads and work overlap: *I/O* is the time in which nothing ran, that is,
+//! in which there was nothing to do but wait for the disk. How long reads took all in all is in the record as `reads_s`.
 //!
 //! *Decompression* is measured in runs of their own, on a disk without a limit but with an empty pool, under
 //! `perf record`: the samples that have a function of `sinter-codec` on their stack, times what a sample stands for, per
@@ -68,7 +69,8 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy)]
 struct Run {
     time: Duration,
-    waited: Duration,
+    /// In reads, of all threads together.
+    reads: Duration,
     running: Duration,
     /// It could have run, but other processes did: to be little, or the machine was not quiet.
     queued: Duration,
@@ -163,7 +165,7 @@ fn cold(file: &Path, sql: &str, bytes_per_second: Option<u64>, threads: usize) -
     let time = begun.elapsed();
     let spent = disk.stats().since(&before);
     let Scheduled { running, queued } = Scheduled::of_this_process().since(scheduled);
-    let run = Run { time, waited: spent.wait, running, queued, bytes_read: spent.bytes_read };
+    let run = Run { time, reads: spent.wait, running, queued, bytes_read: spent.bytes_read };
     Ok((run, lines(&rows)?))
 }
 
@@ -179,13 +181,18 @@ fn lines(batches: &[RecordBatch]) -> Result<Vec<String>, Failure> {
 }
 
 impl Cell {
+    /// When nothing ran.
+    fn waited(&self) -> Duration {
+        self.median.time.saturating_sub(self.median.running + self.median.queued)
+    }
+
     fn decompression(&self) -> Option<Duration> {
-        Some(self.profile?.decompression.min(self.median.time.saturating_sub(self.median.waited)))
+        Some(self.profile?.decompression.min(self.median.time.saturating_sub(self.waited())))
     }
 
     /// What remains of the time.
     fn other(&self) -> Duration {
-        self.median.time.saturating_sub(self.median.waited).saturating_sub(self.decompression().unwrap_or_default())
+        self.median.time.saturating_sub(self.waited()).saturating_sub(self.decompression().unwrap_or_default())
     }
 
     fn share(&self, part: Duration) -> f64 {
@@ -193,7 +200,7 @@ impl Cell {
     }
 
     fn record(&self) -> Value {
-        let Run { time, waited, running, queued, bytes_read } = self.median;
+        let Run { time, reads, running, queued, bytes_read } = self.median;
         let mut record = json!({
             "query": self.query,
             "form": self.form,
@@ -201,10 +208,11 @@ impl Cell {
             "file_bytes": self.file_bytes,
             "bytes_read": bytes_read,
             "time_s": time.as_secs_f64(),
-            "io_s": waited.as_secs_f64(),
+            "io_s": self.waited().as_secs_f64(),
+            "reads_s": reads.as_secs_f64(),
             "processor_s": running.as_secs_f64(),
             "queued_s": queued.as_secs_f64(),
-            "io_share": self.share(waited.min(time)),
+            "io_share": self.share(self.waited()),
         });
         if let (Some(profile), Some(decompression)) = (self.profile, self.decompression()) {
             record["decompression_s"] = profile.decompression.as_secs_f64().into();
@@ -247,7 +255,7 @@ fn table(cells: &[Cell], settings: &Settings) -> String {
             cell.file_bytes as f64 / 1e6,
             cell.median.bytes_read as f64 / 1e6,
             cell.median.time.as_secs_f64(),
-            percent(cell.median.waited),
+            percent(cell.waited()),
             of_profile(cell.decompression()),
             of_profile(cell.profile.map(|profile| profile.filters)),
             percent(cell.other()),
