@@ -297,15 +297,15 @@ impl Database {
     /// Makes a checkpoint where the log is long, and gives space back where much of the file holds nothing alive.
     pub(crate) fn checkpoint_where_due(&self) -> Result<()> {
         let Ok(mut checkpoints) = self.checkpoints.try_lock() else { return Ok(()) };
-        self.vacuum_where_due(&mut checkpoints)?;
+        let vacuumed = self.vacuum_where_due(&mut checkpoints);
         if self.store.replay_bytes() <= checkpoints.again_after_bytes + LOG_BYTES_MAX {
-            return Ok(());
+            return vacuumed;
         }
         // One that fails undoes nothing: the log keeps everything. It is tried again when the log has grown by as much
         // once more.
         let checkpointed = self.press_all().and_then(|()| self.checkpoint_under(&mut checkpoints));
         checkpoints.again_after_bytes = if checkpointed.is_err() { self.store.replay_bytes() } else { 0 };
-        checkpointed
+        checkpointed.and(vacuumed)
     }
 
     /// Writes everything that the log holds into the file, and begins a new log; commits go on meanwhile. In memory it
@@ -335,7 +335,12 @@ impl Database {
             return Ok(());
         }
         let begun = Instant::now();
-        let vacuumed = self.store.vacuum(|| self.press_all().and_then(|()| self.checkpoint_under(checkpoints)));
+        let vacuumed = self.store.vacuum(|| {
+            // The close does not wait for all of it.
+            self.runtime()?;
+            self.press_all()?;
+            self.checkpoint_under(checkpoints)
+        });
         checkpoints.next_vacuum = Some(Instant::now() + 9 * begun.elapsed());
         vacuumed
     }
@@ -384,12 +389,15 @@ impl Database {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        for (name, _) in self.attached.list() {
-            if let Some(database) = self.attached.detach(&name) {
-                database.close()?;
-            }
-        }
         self.keeper.stop();
+        let attached = self.attached.list().into_iter().filter_map(|(name, _)| self.attached.detach(&name));
+        // Each is closed, whatever becomes of the others.
+        let closed: Vec<Result<()>> = attached.map(|database| database.close()).collect();
+        self.close_file()?;
+        closed.into_iter().collect()
+    }
+
+    fn close_file(&self) -> Result<()> {
         if self.path.is_none() || self.options.read_only {
             return Ok(());
         }

@@ -29,7 +29,12 @@ pub(super) fn run(session: &Session, create: &ast::CreateTable) -> Result<Outcom
         if !may_define(transaction, &name, Defined::Table, if_taken, &notes)? {
             return Ok(done("CREATE TABLE", None, &notes));
         }
-        let state = session.query_state(session.seen_by(transaction), notes.clone());
+        let seen = session.seen_by(transaction);
+        // Rows that cannot be read must not go with the table that gives way.
+        let state = match create.or_replace {
+            true => session.statement_state(seen, notes.clone()),
+            false => session.query_state(seen, notes.clone()),
+        };
         let planned = match &create.query {
             Some(query) => Some(session.plan(&state, ast::Statement::Query(query.clone()))?),
             None => None,

@@ -69,6 +69,7 @@ pub(super) fn attach(session: &Session, attach: &Attach) -> Result<Outcome> {
     }
     database.attached().check_free(&name, &database.catalog())?;
     let mut options = database.options().clone();
+    options.memory_limit_bytes = database.store().budget().usage().limit;
     options.read_only |= attach.read_only;
     let opened = Database::open((attach.path != ":memory:").then_some(path), options)?;
     let notes = Notes::default();

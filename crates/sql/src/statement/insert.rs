@@ -3,7 +3,7 @@
 use super::assign::{Assigner, sources_by_name};
 use super::databases::{self, TABLE_NAME_PARTS};
 use super::names::{find, normal, parse_object_name, quoted};
-use super::values::{constant_rows, write_defaults, write_mixed_columns_as_text};
+use super::values::{constant_rows, nothing_but_values, write_defaults, write_mixed_columns_as_text};
 use super::{done, table_name};
 use crate::batches::Outcome;
 use crate::catalog::TableName;
@@ -67,9 +67,8 @@ pub(super) fn run(session: &Session, insert: &ast::Insert) -> Result<Outcome> {
 fn constants(schema: &TableSchema, insert: &ast::Insert) -> Result<Option<(RecordBatch, Vec<Option<usize>>)>> {
     let given = given_columns(schema, &insert.columns)?;
     let Some(source) = &insert.source else { return Ok(None) };
-    let is_plain = source.with.is_none() && source.order_by.is_none() && source.limit_clause.is_none();
-    let ast::SetExpr::Values(values) = source.body.as_ref() else { return Ok(None) };
-    if !is_plain || !schema.checks.is_empty() || !schema.order_by().is_empty() {
+    let Some(values) = nothing_but_values(source) else { return Ok(None) };
+    if !schema.checks.is_empty() || !schema.order_by().is_empty() {
         return Ok(None);
     }
     let Columns::Plain(sources) = source_columns(schema, &given) else { return Ok(None) };

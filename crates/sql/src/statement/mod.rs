@@ -115,9 +115,7 @@ pub(crate) fn done(tag: &str, rows: Option<u64>, notes: &Notes) -> Outcome {
 pub(crate) fn join_rows(statement: &Statement, rows: &[Vec<Value>]) -> Result<Option<Statement>> {
     let Kind::Sql(sql) = &statement.kind else { return Ok(None) };
     let ast::Statement::Insert(insert) = sql.as_ref() else { return Ok(None) };
-    let Some(ast::SetExpr::Values(values)) = insert.source.as_ref().map(|source| source.body.as_ref()) else {
-        return Ok(None);
-    };
+    let Some(values) = insert.source.as_deref().and_then(values::nothing_but_values) else { return Ok(None) };
     if values.rows.len() != 1 || rows.is_empty() {
         return Ok(None);
     }

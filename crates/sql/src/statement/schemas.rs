@@ -23,6 +23,9 @@ pub(super) fn create(session: &Session, name: &ast::SchemaName, if_not_exists: b
     let name = schema_name(name)?;
     session.change(|transaction| {
         let notes = Notes::default();
+        if session.database.attached().get(&name).is_some() {
+            return Err(Error::Sql(format!("'{name}' is an attached database; use another name, or DETACH it first")));
+        }
         match (transaction.catalog().has_schema(&name), if_not_exists) {
             (false, _) => transaction.create_schema(&session.database, name.as_str().into())?,
             (true, true) => notes.add(format!("schema '{name}' exists already")),

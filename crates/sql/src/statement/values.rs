@@ -87,6 +87,29 @@ pub(super) fn write_mixed_columns_as_text(values: &mut ast::Values) {
     }
 }
 
+/// The VALUES that a query is, if there is nothing around them that could change their rows.
+pub(super) fn nothing_but_values(query: &ast::Query) -> Option<&ast::Values> {
+    let ast::Query {
+        with: None,
+        body,
+        order_by: None,
+        limit_clause: None,
+        fetch: None,
+        locks,
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators,
+    } = query
+    else {
+        return None;
+    };
+    match body.as_ref() {
+        ast::SetExpr::Values(values) if locks.is_empty() && pipe_operators.is_empty() => Some(values),
+        _ => None,
+    }
+}
+
 /// The rows of VALUES where each column holds constants of one kind that need no evaluation, each of `width` columns.
 pub(super) fn constant_rows(values: &ast::Values, width: usize) -> Result<Option<RecordBatch>> {
     if width == 0 || values.rows.iter().any(|row| row.content.len() != width) {
@@ -165,7 +188,8 @@ fn literal(expr: &ast::Expr) -> Option<Literal<'_>> {
             kind: ast::CastKind::Cast,
             data_type: ast::DataType::Double(_) | ast::DataType::DoublePrecision,
             expr,
-            ..
+            format: None,
+            array: false,
         } => match literal(expr)? {
             Literal::Text(digits) => digits.parse().ok().map(Literal::Double),
             _ => None,
