@@ -125,7 +125,7 @@ fn happen(
         report.lock().unwrap().unpromised += 1;
         return looked.map_err(context);
     };
-    if !random.random_ratio(1, 4) {
+    if !random.random_ratio(1, 4) || story.is_in_doubt {
         return caught(|| look(&disk, allowed, random.random_ratio(1, 8))).map_err(context);
     }
     let directory = tempfile::tempdir().unwrap();

@@ -97,7 +97,8 @@ pub(super) fn live(disk: &CrashingFileSystem, allowed: &[Arc<State>], plan: Plan
     let same = compare(&seen, allowed, true)?;
     let state = &allowed[same[0]];
     // Which rules a table has cannot be seen. Where that is in doubt, nothing is tried that depends on it.
-    let steps = if same.iter().all(|index| allowed[*index] == *state) { plan.steps } else { 0 };
+    let is_in_doubt = same.iter().any(|index| allowed[*index] != *state);
+    let steps = if is_in_doubt { 0 } else { plan.steps };
     let world = World {
         plan,
         generator: Generator::new(plan.seed, csv, plan.large),
@@ -119,7 +120,7 @@ pub(super) fn live(disk: &CrashingFileSystem, allowed: &[Arc<State>], plan: Plan
     lived.map_err(|failure| format!("{}{failure}", text(&living.world().marks)))?;
     let mut world = living.world();
     let (marks, states) = (std::mem::take(&mut world.marks), std::mem::take(&mut world.states));
-    Ok(Story { recording: living.disk.recording(), marks, states, tally: world.tally })
+    Ok(Story { recording: living.disk.recording(), marks, states, tally: world.tally, is_in_doubt })
 }
 
 impl World {

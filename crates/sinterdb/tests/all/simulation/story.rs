@@ -40,6 +40,8 @@ pub(super) struct Story {
     /// The state after each commit, the first before all.
     pub(super) states: Vec<Arc<State>>,
     pub(super) tally: Tally,
+    /// The first state is one of several that look the same: no rule of theirs can be counted on.
+    pub(super) is_in_doubt: bool,
 }
 
 /// What happened, so that it can be said that something did.
