@@ -14,20 +14,21 @@
 //! we undo by a running sum. A packed vector takes `128 * width` bytes.
 
 use crate::VECTOR_LEN;
+use crate::fixed::Integer;
+use crate::isa::each_isa;
 
 /// Bytes of one word of every lane.
 pub(crate) const WORD_ROW_BYTES: usize = VECTOR_LEN / 8;
 
 /// Numbers as wide as a lane: 8, 16, 32 or 64 bits.
-pub(crate) trait Lane: Copy + Default + Ord + Into<u64> {
-    /// The low bits of a number.
-    fn cut(number: u64) -> Self;
+pub(crate) trait Lane: Integer + Into<u64> {
+    /// Packs distances from `base`, `width` bits each, `width` from 1 to that of the lane; appends `128 * width` bytes. Of
+    /// a wider distance, or one below `base`, the low bits are packed.
+    fn pack<T: Integer>(values: &[T; VECTOR_LEN], base: T, width: usize, out: &mut Vec<u8>);
 
-    /// Packs numbers below `2^width`, `width` from 1 to that of the lane; appends `128 * width` bytes.
-    fn pack(numbers: &[Self; VECTOR_LEN], width: usize, out: &mut Vec<u8>);
-
-    /// Unpacks what [`Lane::pack`] wrote. `packed` has `128 * width` bytes, `width` is from 1 to that of the lane.
-    fn unpack(packed: &[u8], width: usize, out: &mut [Self; VECTOR_LEN]);
+    /// Unpacks what [`Lane::pack`] wrote, and adds `base`. `packed` has `128 * width` bytes, `width` is from 1 to that of
+    /// the lane.
+    fn unpack<T: Integer>(packed: &[u8], width: usize, base: T, out: &mut [T; VECTOR_LEN]);
 
     /// The number at `index` alone.
     fn unpack_one(packed: &[u8], width: usize, index: usize) -> Self;
@@ -36,56 +37,84 @@ pub(crate) trait Lane: Copy + Default + Ord + Into<u64> {
 macro_rules! lanes {
     ($($lane:ty),*) => {$(
         impl Lane for $lane {
-            #[inline]
-            fn cut(number: u64) -> Self {
-                number as $lane
-            }
-
-            fn pack(numbers: &[Self; VECTOR_LEN], width: usize, out: &mut Vec<u8>) {
+            fn pack<T: Integer>(values: &[T; VECTOR_LEN], base: T, width: usize, out: &mut Vec<u8>) {
                 const BITS: usize = <$lane>::BITS as usize;
                 const LANES: usize = VECTOR_LEN / BITS;
-                assert!((1..=BITS).contains(&width));
-                let mut words = [0 as $lane; VECTOR_LEN + LANES];
-                for (row, numbers) in numbers.chunks_exact(LANES).enumerate() {
-                    let (word, shift) = (row * width / BITS, row * width % BITS);
-                    let (low, high) = words[word * LANES..][..2 * LANES].split_at_mut(LANES);
-                    for lane in 0..LANES {
-                        low[lane] |= numbers[lane] << shift;
-                    }
-                    if shift + width > BITS {
+                #[inline(always)]
+                fn body<T: Integer>(values: &[T; VECTOR_LEN], base: T, width: usize, words: &mut [u8]) {
+                    let (word_rows, _) = words.as_chunks_mut::<WORD_ROW_BYTES>();
+                    let mask = <$lane>::MAX >> (BITS - width);
+                    let number = |value: T| value.sub(base).to_delta() as $lane & mask;
+                    let (mut word, mut filled) = ([0 as $lane; LANES], 0);
+                    let mut word_rows = word_rows.iter_mut();
+                    for values in values.as_chunks::<LANES>().0 {
+                        let mut numbers = [0 as $lane; LANES];
                         for lane in 0..LANES {
-                            high[lane] |= numbers[lane] >> (BITS - shift);
+                            numbers[lane] = number(values[lane]);
+                        }
+                        for lane in 0..LANES {
+                            word[lane] |= numbers[lane] << filled;
+                        }
+                        filled += width;
+                        if filled >= BITS {
+                            filled -= BITS;
+                            if let Some(row) = word_rows.next() {
+                                for (bytes, word) in row.as_chunks_mut().0.iter_mut().zip(&word) {
+                                    *bytes = word.to_le_bytes();
+                                }
+                            }
+                            // What of the number did not fit; of one that did, nothing.
+                            for lane in 0..LANES {
+                                word[lane] = (numbers[lane] >> 1) >> (width - 1 - filled.min(width - 1));
+                            }
+                            if filled == 0 {
+                                word = [0; LANES];
+                            }
                         }
                     }
                 }
-                out.extend(words[..width * LANES].iter().flat_map(|word| word.to_le_bytes()));
+                each_isa! {
+                    fn run<T: Integer>(values: &[T; VECTOR_LEN], base: T, width: usize, words: &mut [u8]) = body;
+                }
+                assert!((1..=BITS).contains(&width));
+                let start = out.len();
+                out.resize(start + width * WORD_ROW_BYTES, 0);
+                run(values, base, width, &mut out[start..]);
             }
 
-            fn unpack(packed: &[u8], width: usize, out: &mut [Self; VECTOR_LEN]) {
+            fn unpack<T: Integer>(packed: &[u8], width: usize, base: T, out: &mut [T; VECTOR_LEN]) {
                 const BITS: usize = <$lane>::BITS as usize;
                 const LANES: usize = VECTOR_LEN / BITS;
                 const BYTES: usize = BITS / 8;
-                assert!((1..=BITS).contains(&width));
-                let mask = <$lane>::MAX >> (BITS - width);
-                let word_row = |word: usize| -> &[[u8; BYTES]; LANES] {
-                    let (words, _) = packed[word * WORD_ROW_BYTES..][..WORD_ROW_BYTES].as_chunks();
-                    words.try_into().expect("a row has a word for each lane")
-                };
-                for (row, out) in out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
-                    let (word, shift) = (row * width / BITS, row * width % BITS);
-                    let low = word_row(word);
-                    if shift + width <= BITS {
-                        for lane in 0..LANES {
-                            out[lane] = <$lane>::from_le_bytes(low[lane]) >> shift & mask;
-                        }
-                    } else {
-                        let high = word_row(word + 1);
-                        for lane in 0..LANES {
-                            let low = <$lane>::from_le_bytes(low[lane]) >> shift;
-                            out[lane] = (low | <$lane>::from_le_bytes(high[lane]) << (BITS - shift)) & mask;
+                #[inline(always)]
+                fn body<T: Integer>(packed: &[u8], width: usize, base: T, out: &mut [T; VECTOR_LEN]) {
+                    assert!((1..=BITS).contains(&width));
+                    let (word_rows, _) = packed[..width * WORD_ROW_BYTES].as_chunks::<WORD_ROW_BYTES>();
+                    let mask = <$lane>::MAX >> (BITS - width);
+                    let mut bit = 0;
+                    for out in out.as_chunks_mut::<LANES>().0 {
+                        let (word, shift) = (bit / BITS, bit % BITS);
+                        bit += width;
+                        let low = word_rows[word].as_chunks::<BYTES>().0;
+                        if shift + width <= BITS {
+                            for lane in 0..LANES {
+                                let number = <$lane>::from_le_bytes(low[lane]) >> shift & mask;
+                                out[lane] = base.add(T::from_delta(number.into()));
+                            }
+                        } else {
+                            let high = word_rows[word + 1].as_chunks::<BYTES>().0;
+                            for lane in 0..LANES {
+                                let low = <$lane>::from_le_bytes(low[lane]) >> shift;
+                                let number = (low | <$lane>::from_le_bytes(high[lane]) << (BITS - shift)) & mask;
+                                out[lane] = base.add(T::from_delta(number.into()));
+                            }
                         }
                     }
                 }
+                each_isa! {
+                    fn run<T: Integer>(packed: &[u8], width: usize, base: T, out: &mut [T; VECTOR_LEN]) = body;
+                }
+                run(packed, width, base, out);
             }
 
             #[inline]
@@ -112,30 +141,86 @@ lanes!(u8, u16, u32, u64);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::isa::forms;
     use rand::{Rng, SeedableRng, rngs::SmallRng};
 
-    fn every_width<L: Lane + std::fmt::Debug>() {
+    /// Numbers of each width, those next to the borders among them.
+    fn every_width<L: Lane>(mut check: impl FnMut(usize, &[L; VECTOR_LEN])) {
         let mut random = SmallRng::seed_from_u64(7);
         for width in 1..=8 * size_of::<L>() {
             let mut numbers = [L::default(); VECTOR_LEN];
-            numbers.iter_mut().for_each(|number| *number = L::cut(random.random::<u64>() >> (64 - width)));
-            let mut packed = Vec::new();
-            L::pack(&numbers, width, &mut packed);
-            assert_eq!(packed.len(), WORD_ROW_BYTES * width);
-            let mut unpacked = [L::default(); VECTOR_LEN];
-            L::unpack(&packed, width, &mut unpacked);
-            assert_eq!(unpacked, numbers, "width {width}");
-            for index in (0..VECTOR_LEN).step_by(37) {
-                assert_eq!(L::unpack_one(&packed, width, index), numbers[index], "width {width}, number {index}");
-            }
+            numbers.iter_mut().for_each(|number| *number = L::from_delta(random.random::<u64>() >> (64 - width)));
+            numbers[17] = L::from_delta(u64::MAX >> (64 - width));
+            check(width, &numbers);
         }
+    }
+
+    fn comes_back<L: Lane>() {
+        every_width::<L>(|width, numbers| {
+            let (mut of_scalar, mut unpacked) = (Vec::new(), [L::default(); VECTOR_LEN]);
+            forms(|isa| {
+                let mut packed = Vec::new();
+                L::pack(numbers, L::default(), width, &mut packed);
+                assert_eq!(packed.len(), WORD_ROW_BYTES * width);
+                if of_scalar.is_empty() {
+                    of_scalar.clone_from(&packed);
+                }
+                assert_eq!(packed, of_scalar, "{isa} packs width {width} in another way");
+                L::unpack(&packed, width, L::default(), &mut unpacked);
+                assert_eq!(&unpacked, numbers, "{isa}, width {width}");
+            });
+            for index in (0..VECTOR_LEN).step_by(37) {
+                assert_eq!(L::unpack_one(&of_scalar, width, index), numbers[index], "width {width}, number {index}");
+            }
+        });
+    }
+
+    /// Values of a wider type above a base, some of them not in the frame.
+    fn comes_back_above<L: Lane, T: Integer>(base: T) {
+        every_width::<L>(|width, numbers| {
+            if width >= 8 * size_of::<T>() || width == 64 {
+                return;
+            }
+            let mut values = numbers.map(|number| base.add(T::from_delta(number.into())));
+            values[5] = base.sub(T::from_delta(1));
+            values[900] = base.add(T::from_delta(1 << width));
+            let mut of_scalar = Vec::new();
+            forms(|isa| {
+                let (mut packed, mut unpacked) = (Vec::new(), [T::default(); VECTOR_LEN]);
+                L::pack(&values, base, width, &mut packed);
+                if of_scalar.is_empty() {
+                    of_scalar.clone_from(&packed);
+                }
+                assert_eq!(packed, of_scalar, "{isa} packs width {width} in another way");
+                L::unpack(&packed, width, base, &mut unpacked);
+                for (index, (found, value)) in unpacked.iter().zip(values).enumerate() {
+                    let is_outside = index == 5 || index == 900;
+                    let low = T::from_delta(value.sub(base).to_delta() & (u64::MAX >> (64 - width)));
+                    assert_eq!(*found, base.add(low), "{isa}, width {width}, value {index}");
+                    assert!(is_outside || *found == value, "{isa}, width {width}, value {index}");
+                }
+            });
+        });
     }
 
     #[test]
     fn every_width_comes_back_in_every_lane() {
-        every_width::<u8>();
-        every_width::<u16>();
-        every_width::<u32>();
-        every_width::<u64>();
+        comes_back::<u8>();
+        comes_back::<u16>();
+        comes_back::<u32>();
+        comes_back::<u64>();
+    }
+
+    #[test]
+    fn every_width_comes_back_above_a_base_and_the_low_bits_of_what_is_outside() {
+        comes_back_above::<u8, i8>(-100);
+        comes_back_above::<u8, i64>(-1_000_000);
+        comes_back_above::<u8, i128>(1 << 100);
+        comes_back_above::<u16, u32>(3_000_000_000);
+        comes_back_above::<u16, i64>(i64::MIN + 1);
+        comes_back_above::<u32, i32>(-70_000);
+        comes_back_above::<u32, i64>(1 << 40);
+        comes_back_above::<u64, i128>(-5);
+        comes_back_above::<u64, u64>(77);
     }
 }

@@ -120,6 +120,15 @@ impl Bitmap {
         }
     }
 
+    /// Appends `count` words of 64 bits each, all zero, to be written over. Before it, all words are full.
+    pub(crate) fn push_words(&mut self, count: usize) -> &mut [u64] {
+        debug_assert!(self.len.is_multiple_of(64));
+        let before = self.words.len();
+        self.len += 64 * count;
+        self.words.resize(before + count, 0);
+        &mut self.words[before..]
+    }
+
     /// Appends `count` equal bits.
     pub fn extend_with(&mut self, count: usize, value: bool) {
         let old_len = self.len;

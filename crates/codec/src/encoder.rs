@@ -50,6 +50,9 @@ const NEARLY_EQUAL: f64 = 1.03;
 /// or larger by at most so many bytes: a few strings of a small dictionary need no symbol table.
 const NEARLY_EQUAL_BYTES: usize = 16;
 
+/// A scheme that is not direct counts as larger by this part of its size.
+const INDIRECT_DIVISOR: usize = 12;
+
 /// Hands a scheme's parts to the schemes they deserve. One per node that is written.
 #[derive(Debug)]
 pub(crate) struct Encoder<'p> {
@@ -143,7 +146,11 @@ fn ranked(values: Values<'_>, role: Role, level: usize) -> Vec<&'static SchemeEn
         .iter()
         .filter(|entry| entry.holds(values.physical()) && role.allows(entry))
         .filter(|entry| level < LEVELS_MAX || !entry.scheme.nests())
-        .filter_map(|entry| Some((entry.scheme.estimate(&sample, &encoder)?, entry)))
+        .filter_map(|entry| {
+            let bytes = entry.scheme.estimate(&sample, &encoder)?;
+            let handicap = if entry.scheme.is_direct() { 0 } else { bytes / INDIRECT_DIVISOR };
+            Some((bytes + handicap, entry))
+        })
         .collect();
     let least = estimates.iter().map(|(bytes, _)| *bytes).min().unwrap_or(0);
     let limit = (least as f64 * NEARLY_EQUAL) as usize + NEARLY_EQUAL_BYTES;

@@ -121,7 +121,7 @@ fn directory_entries_are_as_their_pages_say() {
             (based, "base", i64::BYTES),
             (true, "offset", u32::BYTES),
             (true, "bit_width", u8::BYTES),
-            (patched, "exception_bytes", u8::BYTES),
+            (patched, "exception_form", u8::BYTES),
             (patched, "exception_count", u16::BYTES),
         ] {
             if there {

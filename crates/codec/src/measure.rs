@@ -1,8 +1,11 @@
 //! One look at all values before they are encoded: block statistics, and the counts that the chooser needs.
 
 use crate::condition::float_order;
+use crate::distinct::DistinctCounter;
 use crate::fixed::{Fixed, Integer, for_fixed, for_integers};
-use crate::{Bitmap, BlockStats, Scalar, Values};
+use crate::kernels::{Summary, count_runs, summarize};
+use crate::{Bitmap, BlockStats, Scalar, VECTOR_LEN, Values};
+use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What a sample cannot tell.
@@ -22,18 +25,7 @@ impl Counts {
 }
 
 fn of_fixed<T: Fixed>(values: &[T]) -> Counts {
-    let mut distinct = DistinctCounter::new(values.len());
-    let mut runs = 0;
-    let mut previous = None;
-    for value in values {
-        let bits = value.bits();
-        if previous != Some(bits) {
-            previous = Some(bits);
-            runs += 1;
-            distinct.add((bits as u64) ^ ((bits >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        }
-    }
-    Counts { distinct: distinct.estimate(), runs }
+    Counts { distinct: DistinctCounter::of_fixed(values), runs: count_runs(values) }
 }
 
 fn of_bytes<'a>(values: impl ExactSizeIterator<Item = &'a [u8]>) -> Counts {
@@ -44,44 +36,10 @@ fn of_bytes<'a>(values: impl ExactSizeIterator<Item = &'a [u8]>) -> Counts {
         if previous != Some(value) {
             previous = Some(value);
             runs += 1;
-            distinct.add(xxh3_64(value));
+            distinct.add(xxh3_64(value) as u32);
         }
     }
     Counts { distinct: distinct.estimate(), runs }
-}
-
-/// Linear counting (Whang et al., TODS 1990): hash into a bitmap of about as many bits as values; the share of bits
-/// still zero tells how many different values there were, within a percent.
-#[derive(Debug)]
-struct DistinctCounter {
-    words: Vec<u64>,
-    shift: u32,
-    value_count: usize,
-}
-
-impl DistinctCounter {
-    fn new(value_count: usize) -> DistinctCounter {
-        let bits = value_count.next_power_of_two().max(64);
-        DistinctCounter { words: vec![0; bits / 64], shift: 64 - bits.trailing_zeros(), value_count }
-    }
-
-    #[inline]
-    fn add(&mut self, key: u64) {
-        let mixed = (key ^ (key >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        let bit = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93) >> self.shift;
-        self.words[(bit / 64) as usize] |= 1 << (bit % 64);
-    }
-
-    fn estimate(&self) -> usize {
-        let bits = (self.words.len() * 64) as f64;
-        let ones: u32 = self.words.iter().map(|word| word.count_ones()).sum();
-        let zeros = bits - f64::from(ones);
-        if zeros == 0.0 {
-            return self.value_count;
-        }
-        let estimate = (bits * (bits / zeros).ln()).round() as usize;
-        estimate.clamp(usize::from(ones > 0), self.value_count)
-    }
 }
 
 /// The statistics of a block. `values` are as they came; what stands at a NULL does not count.
@@ -100,8 +58,8 @@ pub(crate) fn measure(values: Values<'_>, validity: Option<&Bitmap>) -> BlockSta
         return stats;
     }
     match values {
-        Values::F32(values) => measure_floats(values, validity, &mut stats),
-        Values::F64(values) => measure_floats(values, validity, &mut stats),
+        Values::F32(values) => measure_floats(&present(values, validity), &mut stats),
+        Values::F64(values) => measure_floats(&present(values, validity), &mut stats),
         Values::Bytes(view) => match validity {
             None => measure_bytes(view.iter(), &mut stats),
             Some(validity) => {
@@ -109,64 +67,51 @@ pub(crate) fn measure(values: Values<'_>, validity: Option<&Bitmap>) -> BlockSta
                 measure_bytes(present.into_iter(), &mut stats);
             }
         },
-        values => for_integers!(Values, values, values => match validity {
-            None => measure_integers(values, &mut stats),
-            Some(validity) => {
-                let present: Vec<_> = validity.ones().map(|index| values[index]).collect();
-                measure_integers(&present, &mut stats);
-            }
-        }, _ => unreachable!("floats and bytes are above")),
+        values => for_integers!(Values, values, values => measure_integers(&present(values, validity), &mut stats),
+            _ => unreachable!("floats and bytes are above")),
     }
     stats
 }
 
-fn measure_integers<T: Integer>(values: &[T], stats: &mut BlockStats) {
-    let (mut min, mut max, mut sum) = (values[0], values[0], Some(0i128));
-    let mut descents = 0;
-    for vector in values.chunks(crate::VECTOR_LEN) {
-        for &value in vector {
-            min = min.min(value);
-            max = max.max(value);
-        }
-        descents += vector.windows(2).filter(|pair| pair[1] < pair[0]).count();
-        sum = if T::BYTES == 16 {
-            vector.iter().fold(sum, |sum, value| sum?.checked_add(value.wide()))
-        } else {
-            sum.map(|sum| sum + vector.iter().map(|value| value.wide()).sum::<i128>())
-        };
+/// What is not NULL.
+fn present<'a, T: Fixed>(values: &'a [T], validity: Option<&Bitmap>) -> Cow<'a, [T]> {
+    match validity {
+        None => Cow::Borrowed(values),
+        Some(validity) => validity.ones().map(|index| values[index]).collect(),
     }
-    let seams = values.chunks(crate::VECTOR_LEN).zip(values.chunks(crate::VECTOR_LEN).skip(1));
-    descents += seams.filter(|(left, right)| right[0] < left[left.len() - 1]).count();
+}
+
+fn measure_integers<T: Integer>(values: &[T], stats: &mut BlockStats) {
+    let Summary { min, max, sum, descents } = summarize(values);
     stats.min = Scalar::Int(min.wide());
     stats.max = Scalar::Int(max.wide());
     stats.bounds_exact = true;
     stats.sum = sum;
     stats.sorted = descents == 0;
-    stats.distinct_estimate = of_fixed(values).distinct;
+    stats.distinct_estimate = DistinctCounter::of_fixed(values);
 }
 
-fn measure_floats<T: Fixed + Into<f64>>(values: &[T], validity: Option<&Bitmap>, stats: &mut BlockStats) {
-    let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
-    let (mut numbers, mut previous) = (0, i64::MIN);
+fn measure_floats<T: Fixed + Into<f64>>(values: &[T], stats: &mut BlockStats) {
+    let (mut min, mut max, mut numbers) = (f64::INFINITY, f64::NEG_INFINITY, 0);
     let mut distinct = DistinctCounter::new(values.len());
+    let mut last = i64::MIN;
+    let mut orders = [0; VECTOR_LEN];
     stats.sorted = true;
-    for (index, &value) in values.iter().enumerate() {
-        if validity.is_some_and(|validity| !validity.get(index)) {
-            continue;
+    for vector in values.chunks(VECTOR_LEN) {
+        let orders = &mut orders[..vector.len()];
+        for (order, &value) in orders.iter_mut().zip(vector) {
+            let wide: f64 = value.into();
+            *order = float_order(wide);
+            // A comparison with NaN is false, and leaves the bounds as they are.
+            min = if wide < min { wide } else { min };
+            max = if wide > max { wide } else { max };
+            numbers += usize::from(!wide.is_nan());
         }
-        let wide: f64 = value.into();
-        let order = float_order(wide);
-        stats.sorted &= previous <= order;
-        previous = order;
-        distinct.add(order as u64);
-        if wide.is_nan() {
-            stats.has_nan = true;
-        } else {
-            numbers += 1;
-            min = min.min(wide);
-            max = max.max(wide);
-        }
+        stats.sorted &= last <= orders[0] && orders.is_sorted();
+        last = orders[orders.len() - 1];
+        distinct.add_all(orders);
     }
+    stats.has_nan = numbers < values.len();
     if numbers > 0 {
         stats.min = Scalar::Float(min + 0.0);
         stats.max = Scalar::Float(max + 0.0);
@@ -215,15 +160,6 @@ fn upper_bound(value: &[u8]) -> Scalar {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_distinct_estimate_is_near_the_truth() {
-        for (count, different) in [(1, 1), (100, 7), (131_072, 40), (131_072, 5000), (131_072, 131_072)] {
-            let values: Vec<u64> = (0..count).map(|i| i % different).collect();
-            let estimate = Counts::of(Values::U64(&values)).distinct as f64;
-            assert!((estimate / different as f64 - 1.0).abs() < 0.03, "{estimate} for {different}");
-        }
-    }
 
     #[test]
     fn a_cut_upper_bound_is_rounded_up() {

@@ -30,6 +30,11 @@ pub(crate) trait Scheme: Debug + Send + Sync {
     /// Rank in time to decode, 0 the fastest. Of two schemes of nearly equal size the chooser takes the lower rank.
     fn decode_rank(&self) -> u32;
 
+    /// Whether a value is had without those before it, so that filters and rows picked out cost no more than they must.
+    fn is_direct(&self) -> bool {
+        true
+    }
+
     /// Whether its payload has parts that are nodes themselves. Those that do are not tried at the deepest level.
     fn nests(&self) -> bool {
         false

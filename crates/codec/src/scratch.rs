@@ -1,7 +1,7 @@
 //! Memory that decoding needs on the way, kept between calls so that hot loops allocate nothing.
 
 use crate::{Bitmap, Encoded, Physical, VECTOR_LEN, ValuesBuf};
-use std::cell::Cell;
+use std::cell::RefCell;
 
 /// Reusable working memory for decoding and filtering. Belongs to one thread at a time; holds no results.
 #[derive(Debug)]
@@ -60,14 +60,15 @@ impl Scratch {
         self.spare.push(buf);
     }
 
-    /// Runs `work` with this thread's own scratch: for callers that have none at hand.
+    /// Runs `work` with this thread's own scratch: for callers that have none at hand. Work within work has one of its own.
+    #[inline]
     pub(crate) fn with<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
         thread_local! {
-            static OF_THREAD: Cell<Option<Scratch>> = const { Cell::new(None) };
+            static OF_THREAD: RefCell<Scratch> = RefCell::default();
         }
-        let mut scratch = OF_THREAD.take().unwrap_or_default();
-        let result = work(&mut scratch);
-        OF_THREAD.set(Some(scratch));
-        result
+        OF_THREAD.with(|scratch| match scratch.try_borrow_mut() {
+            Ok(mut scratch) => work(&mut scratch),
+            Err(_) => work(&mut Scratch::default()),
+        })
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::Bitmap;
 use crate::fixed::Integer;
+use crate::kernels::push_tests;
 
 /// A test of integers.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,25 +58,5 @@ impl IntegerCondition {
                 });
             }
         }
-    }
-}
-
-/// Appends one bit per value. The comparison goes into bytes first, which the compiler vectorises; eight bytes of 0 and 1
-/// become eight bits by one multiplication.
-#[inline]
-pub(crate) fn push_tests<T: Copy>(values: &[T], out: &mut Bitmap, test: impl Fn(T) -> bool) {
-    const GATHER: u64 = 0x0102_0408_1020_4080;
-    for chunk in values.chunks(64) {
-        let mut passed = [0u8; 64];
-        for (passed, &value) in passed.iter_mut().zip(chunk) {
-            *passed = u8::from(test(value));
-        }
-        let mut word = 0;
-        for (index, eight) in passed.chunks_exact(8).enumerate() {
-            let eight =
-                u64::from_le_bytes([eight[0], eight[1], eight[2], eight[3], eight[4], eight[5], eight[6], eight[7]]);
-            word |= (eight.wrapping_mul(GATHER) >> 56) << (8 * index);
-        }
-        out.push_word(word, chunk.len());
     }
 }

@@ -7,7 +7,7 @@ mod integers;
 
 pub(crate) use bytes::BytesCondition;
 pub(crate) use float_order::float_order;
-pub(crate) use integers::{IntegerCondition, push_tests};
+pub(crate) use integers::IntegerCondition;
 
 use crate::fixed::{Integer, for_integers};
 use crate::{Bitmap, CompareOp, Physical, Predicate, Scalar, Values};

@@ -1,10 +1,13 @@
 //! The entry of one vector in the directory, and where its parts lie.
 
+use super::exceptions::{Exceptions, Form, Patch};
+use super::frame::Frame;
+use super::unpack::unpack_one;
 use crate::bit_packing::WORD_ROW_BYTES;
 use crate::bit_stream::stream_bytes;
 use crate::fixed::{Fixed, Integer};
 use crate::node::Cursor;
-use crate::{Result, VECTOR_LEN};
+use crate::{Error, Result, VECTOR_LEN};
 
 /// Which fields the entries of a scheme have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,9 +24,6 @@ pub(crate) struct Layout {
 /// A vector whose numbers do not fit 64 bits keeps them whole, 16 bytes each.
 pub(crate) const PLAIN_WIDTH: usize = 128;
 
-/// Bytes of the position of an exception.
-pub(crate) const POSITION_BYTES: usize = 2;
-
 /// An entry as written.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Entry<T> {
@@ -33,8 +33,8 @@ pub(crate) struct Entry<T> {
     /// Where the vector begins, counted from the end of the directory.
     pub(crate) offset: u32,
     pub(crate) bit_width: u8,
-    /// Bytes of one exception.
-    pub(crate) exception_bytes: u8,
+    /// How exceptions are written: a [`Form`].
+    pub(crate) exception_form: u8,
     pub(crate) exception_count: u16,
 }
 
@@ -55,7 +55,7 @@ impl Layout {
         entry.offset.write(out);
         entry.bit_width.write(out);
         if self.patched {
-            entry.exception_bytes.write(out);
+            entry.exception_form.write(out);
             entry.exception_count.write(out);
         }
     }
@@ -74,7 +74,7 @@ impl Layout {
         entry.offset = next(&mut rest);
         entry.bit_width = next(&mut rest);
         if self.patched {
-            entry.exception_bytes = next(&mut rest);
+            entry.exception_form = next(&mut rest);
             entry.exception_count = next(&mut rest);
         }
         entry
@@ -107,69 +107,87 @@ pub(crate) struct PackedVector<'a, T> {
     pub(crate) base: T,
     pub(crate) bit_width: usize,
     pub(crate) packed: &'a [u8],
-    positions: &'a [u8],
-    exceptions: &'a [u8],
-    exception_bytes: usize,
+    pub(crate) exceptions: Exceptions<'a, T>,
 }
 
 impl<'a, T: Integer> PackedVector<'a, T> {
     /// Checks an entry against the bytes after the directory.
+    #[inline]
     pub(crate) fn new(entry: Entry<T>, count: usize, data: &'a [u8], place: &'static str) -> Result<Self> {
+        let bit_width = usize::from(entry.bit_width);
+        let exception_count = usize::from(entry.exception_count);
+        let form = Form::read(entry.exception_form);
+        let has_width = bit_width <= 8 * T::BYTES && (bit_width <= 64 || bit_width == PLAIN_WIDTH);
+        let start = entry.offset as usize;
+        let exceptions_at = packed_bytes(count, bit_width);
+        let end = exceptions_at + form.bytes_of(exception_count, count);
+        match data.get(start..).and_then(|rest| rest.get(..end)) {
+            Some(bytes) if has_width && has_exceptions::<T>(form, exception_count, count, bit_width) => {
+                let (packed, exceptions) = bytes.split_at(exceptions_at);
+                let frame = Frame { base: entry.base, bit_width };
+                let exceptions = Exceptions::new(form, exception_count, count, frame, exceptions);
+                Ok(PackedVector { count, first: entry.first, base: entry.base, bit_width, packed, exceptions })
+            }
+            _ => Err(Self::fault(entry, count, data, place)),
+        }
+    }
+
+    /// What is wrong with an entry.
+    #[cold]
+    fn fault(entry: Entry<T>, count: usize, data: &[u8], place: &'static str) -> Error {
         let mut cursor = Cursor { place, bytes: data, level: 0 };
-        cursor.take(entry.offset as usize, "offset of a vector")?;
+        if let Err(error) = cursor.take(entry.offset as usize, "offset of a vector") {
+            return error;
+        }
         let bit_width = usize::from(entry.bit_width);
         if bit_width > 8 * T::BYTES || (bit_width > 64 && bit_width != PLAIN_WIDTH) {
-            let what = format!("bit width {bit_width} exceeds {}", (8 * T::BYTES).min(64));
-            return Err(cursor.damaged(what));
+            return cursor.damaged(format!("bit width {bit_width} exceeds {}", (8 * T::BYTES).min(64)));
         }
-        let exception_count = usize::from(entry.exception_count);
-        let exception_bytes = usize::from(entry.exception_bytes);
-        if exception_count > count || exception_bytes > T::BYTES || (exception_count > 0 && exception_bytes == 0) {
-            let what = format!("{exception_count} exceptions of {exception_bytes} bytes for {count} values");
-            return Err(cursor.damaged(what));
+        let (exception_count, form) = (usize::from(entry.exception_count), Form::read(entry.exception_form));
+        if !has_exceptions::<T>(form, exception_count, count, bit_width) {
+            return cursor.damaged(format!("{exception_count} exceptions as {form:?} for {count} values"));
         }
-        Ok(PackedVector {
-            count,
-            first: entry.first,
-            base: entry.base,
-            bit_width,
-            packed: cursor.take(packed_bytes(count, bit_width), "packed numbers")?,
-            positions: cursor.take(exception_count * POSITION_BYTES, "exception positions")?,
-            exceptions: cursor.take(exception_count * exception_bytes, "exceptions")?,
-            exception_bytes,
-        })
+        let parts =
+            [(packed_bytes(count, bit_width), "packed numbers"), (form.bytes_of(exception_count, count), "exceptions")];
+        let cut_short = parts.into_iter().find_map(|(bytes, what)| cursor.take(bytes, what).err());
+        cut_short.unwrap_or_else(|| cursor.damaged("it is as it should be"))
     }
 
     /// True when every number fits its width.
     #[inline]
     pub(crate) fn is_unpatched(&self) -> bool {
-        self.positions.is_empty()
+        self.exceptions.is_empty()
     }
 
-    /// Positions and values of what did not fit, positions ascending and below `count` (others are skipped).
-    pub(crate) fn exceptions(&self) -> impl Iterator<Item = (usize, T)> + '_ {
-        let positions = self.positions.as_chunks::<POSITION_BYTES>().0;
-        let values = self.exceptions.chunks_exact(self.exception_bytes.max(1));
-        let pairs = positions
-            .iter()
-            .zip(values)
-            .map(|(position, value)| (usize::from(u16::from_le_bytes(*position)), self.base.add(sign_extended(value))));
-        pairs.filter(|(position, _)| *position < self.count)
+    /// Shows positions and values of what did not fit, positions ascending.
+    #[inline]
+    pub(crate) fn for_each_exception(&self, mut visit: impl FnMut(usize, T)) {
+        self.exceptions.for_each(|position, patch| visit(position, self.patched(position, patch)));
     }
 
-    /// The exception at this position, if there is one.
-    pub(crate) fn exception_at(&self, position: usize) -> Option<T> {
-        let positions = self.positions.as_chunks::<POSITION_BYTES>().0;
-        let index = positions.binary_search_by_key(&position, |bytes| usize::from(u16::from_le_bytes(*bytes))).ok()?;
-        let value = &self.exceptions[index * self.exception_bytes..][..self.exception_bytes];
-        Some(self.base.add(sign_extended(value)))
+    /// The value at a position.
+    #[inline]
+    pub(crate) fn value_at(&self, position: usize) -> T {
+        match self.exceptions.at(position) {
+            Some(patch) if !self.is_unpatched() => self.patched(position, patch),
+            _ => unpack_one(self, position),
+        }
+    }
+
+    #[inline]
+    fn patched(&self, position: usize, patch: Patch<T>) -> T {
+        match patch {
+            Patch::Value(value) => value,
+            Patch::Add(missing) => unpack_one(self, position).add(missing),
+        }
     }
 }
 
-/// A distance from the base in as many bytes as it needs.
-fn sign_extended<T: Integer>(bytes: &[u8]) -> T {
-    let mut wide = [0; 16];
-    wide[..bytes.len()].copy_from_slice(bytes);
-    let unused = 128 - 8 * bytes.len() as u32;
-    T::cut(i128::from_le_bytes(wide) << unused >> unused)
+/// Whether there can be so many exceptions of this form among values of this type.
+fn has_exceptions<T: Integer>(form: Form, exception_count: usize, count: usize, bit_width: usize) -> bool {
+    let can_be = match form {
+        Form::Whole { bytes } => bytes <= T::BYTES && (exception_count == 0 || bytes > 0),
+        Form::Excess { .. } => bit_width <= 64,
+    };
+    can_be && exception_count <= count
 }

@@ -1,11 +1,13 @@
 //! Writes vectors into their frames.
 
 use super::directory::{Entry, Layout, PLAIN_WIDTH};
-use super::frame::{Frame, Frames, distance_bytes};
+use super::exceptions;
+use super::frame::{Frame, FrameChooser, Frames};
 use crate::VECTOR_LEN;
 use crate::bit_packing::Lane;
 use crate::bit_stream::write_stream;
 use crate::fixed::Integer;
+use crate::kernels::misses;
 
 /// Appends directory and vectors; `None` (and something appended) where `frames` cannot hold the values.
 pub(crate) fn encode<T: Integer>(values: &[T], layout: Layout, frames: Frames, out: &mut Vec<u8>) -> Option<()> {
@@ -15,6 +17,7 @@ pub(crate) fn encode<T: Integer>(values: &[T], layout: Layout, frames: Frames, o
     let data_at = out.len();
     let mut entry_buf = Vec::with_capacity(entry_bytes);
     let mut steps = Vec::new();
+    let (mut chooser, mut steps_chooser) = (FrameChooser::new(frames), FrameChooser::new(frames));
     for (index, vector) in values.chunks(VECTOR_LEN).enumerate() {
         let offset = (out.len() - data_at) as u32;
         let entry = if layout.stepped {
@@ -22,17 +25,17 @@ pub(crate) fn encode<T: Integer>(values: &[T], layout: Layout, frames: Frames, o
             steps.extend(vector.windows(2).map(|pair| pair[1].sub(pair[0]).signed()));
             // The first value has no step; any will do that needs no width of its own.
             steps.insert(0, steps.first().copied().unwrap_or_default());
-            let entry = encode_vector(&steps, frames.choose(&steps)?, offset, out);
+            let entry = encode_vector(&steps, steps_chooser.choose(&steps)?, layout.patched, offset, out);
             Entry {
                 first: vector[0],
                 base: T::from_signed(entry.base),
                 offset,
                 bit_width: entry.bit_width,
-                exception_bytes: entry.exception_bytes,
+                exception_form: entry.exception_form,
                 exception_count: entry.exception_count,
             }
         } else {
-            encode_vector(vector, frames.choose(vector)?, offset, out)
+            encode_vector(vector, chooser.choose(vector)?, layout.patched, offset, out)
         };
         entry_buf.clear();
         layout.write_entry(entry, &mut entry_buf);
@@ -42,7 +45,13 @@ pub(crate) fn encode<T: Integer>(values: &[T], layout: Layout, frames: Frames, o
 }
 
 /// Appends one vector and returns its entry.
-fn encode_vector<T: Integer>(vector: &[T], frame: Frame<T>, offset: u32, out: &mut Vec<u8>) -> Entry<T> {
+fn encode_vector<T: Integer>(
+    vector: &[T],
+    frame: Frame<T>,
+    is_patched: bool,
+    offset: u32,
+    out: &mut Vec<u8>,
+) -> Entry<T> {
     match frame.bit_width {
         0 => {}
         1..=8 => pack::<T, u8>(vector, frame, out),
@@ -58,37 +67,25 @@ fn encode_vector<T: Integer>(vector: &[T], frame: Frame<T>, offset: u32, out: &m
         base: frame.base,
         offset,
         bit_width: frame.bit_width as u8,
-        exception_bytes: 0,
+        exception_form: 0,
         exception_count: 0,
     };
-    if frame.bit_width == PLAIN_WIDTH {
+    if !is_patched || frame.bit_width == PLAIN_WIDTH {
         return entry;
     }
-    let is_exception = |value: &T| !frame.holds(*value);
-    let mut exception_bytes = 0;
-    for (position, &value) in vector.iter().enumerate() {
-        if is_exception(&value) {
-            exception_bytes = exception_bytes.max(distance_bytes(value.sub(frame.base)));
-            entry.exception_count += 1;
-            out.extend_from_slice(&(position as u16).to_le_bytes());
-        }
-    }
-    for value in vector.iter().filter(|value| is_exception(value)) {
-        out.extend_from_slice(&value.sub(frame.base).signed().wide().to_le_bytes()[..exception_bytes]);
-    }
-    entry.exception_bytes = exception_bytes as u8;
+    let mut positions = [0; VECTOR_LEN];
+    let count = misses(vector, frame.base, frame.bit_width, &mut positions);
+    entry.exception_form = exceptions::write(vector, frame, &positions[..count], out);
+    entry.exception_count = count as u16;
     entry
 }
 
 fn pack<T: Integer, L: Lane>(vector: &[T], frame: Frame<T>, out: &mut Vec<u8>) {
-    let number = |value: T| if frame.holds(value) { value.sub(frame.base).to_delta() } else { 0 };
-    if vector.len() == VECTOR_LEN {
-        let mut numbers = [L::default(); VECTOR_LEN];
-        for (slot, &value) in numbers.iter_mut().zip(vector) {
-            *slot = L::cut(number(value));
-        }
-        L::pack(&numbers, frame.bit_width, out);
+    if let Ok(vector) = vector.try_into() {
+        L::pack(vector, frame.base, frame.bit_width, out);
     } else {
+        let mask = u64::MAX >> (64 - frame.bit_width);
+        let number = |value: T| value.sub(frame.base).to_delta() & mask;
         write_stream(vector.iter().map(|&value| number(value)), frame.bit_width, out);
     }
 }

@@ -3,8 +3,9 @@
 use super::directory::PackedVector;
 use super::unpack::{self, Numbers};
 use crate::bit_packing::Lane;
-use crate::condition::{IntegerCondition, push_tests};
+use crate::condition::IntegerCondition;
 use crate::fixed::Integer;
+use crate::kernels::push_tests;
 use crate::scratch::Unpacked;
 use crate::{Bitmap, VECTOR_LEN};
 use std::ops::Range;
@@ -51,9 +52,11 @@ pub(crate) fn filter<T: Integer>(
             return false;
         }
     }
-    for (position, value) in vector.exceptions().filter(|(position, _)| range.contains(position)) {
-        out.set(start + position - range.start, condition.passes(value.wide()));
-    }
+    vector.for_each_exception(|position, value| {
+        if range.contains(&position) {
+            out.set(start + position - range.start, condition.passes(value.wide()));
+        }
+    });
     true
 }
 
@@ -102,7 +105,7 @@ fn push<T: Integer>(
     room: &mut Unpacked,
 ) {
     fn compare<L: Lane>(numbers: &[L], low: u64, high: u64, outside: bool, out: &mut Bitmap) {
-        let (low, high) = (L::cut(low), L::cut(high));
+        let (low, high) = (L::from_delta(low), L::from_delta(high));
         if outside {
             push_tests(numbers, out, |number| (number < low) | (number > high));
         } else {
@@ -132,7 +135,7 @@ fn push_one_of<T: Integer, const N: usize>(
     room: &mut Unpacked,
 ) {
     fn compare<L: Lane, const N: usize>(numbers: &[L], wanted: [u64; N], out: &mut Bitmap) {
-        let wanted = wanted.map(L::cut);
+        let wanted = wanted.map(L::from_delta);
         push_tests(numbers, out, |number| wanted.iter().fold(false, |found, wanted| found | (number == *wanted)));
     }
     let base = vector.base.wide();

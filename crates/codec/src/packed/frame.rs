@@ -1,7 +1,9 @@
 //! Which base and bit width suit a vector.
 
-use super::directory::{PLAIN_WIDTH, POSITION_BYTES};
+use super::directory::PLAIN_WIDTH;
+use super::exceptions::Form;
 use crate::fixed::Integer;
+use crate::kernels::{bounds, count_misses, farthest_below};
 
 /// How the frame of a vector is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,26 +26,64 @@ pub(crate) struct Frame<T> {
 impl<T: Integer> Frame<T> {
     /// Whether `value` is a number of this frame; else it is an exception. A value below the base is one even where the
     /// wrapped distance would fit: filters and [`crate::Encoded::BaseDelta`] count on base and number adding up.
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn holds(self, value: T) -> bool {
         (value >= self.base) & (value.sub(self.base).bits() >> self.bit_width == 0)
     }
+
+    /// What a vector with these bounds takes with so many exceptions, in bits.
+    fn bits_with(self, value_count: usize, exceptions: usize, min: T, max: T) -> usize {
+        let form = if exceptions == 0 { Some(Form::read(0)) } else { Form::of(self, min, max) };
+        form.map_or(usize::MAX, |form| value_count * self.bit_width + 8 * form.bytes_of(exceptions, value_count))
+    }
+
+    /// What a vector with these bounds takes, in bits.
+    fn bits_of(self, vector: &[T], min: T, max: T) -> usize {
+        self.bits_with(vector.len(), count_misses(vector, self.base, self.bit_width), min, max)
+    }
 }
 
-impl Frames {
-    /// The frame for `vector`, which is not empty; `None` where this kind has none.
-    pub(crate) fn choose<T: Integer>(self, vector: &[T]) -> Option<Frame<T>> {
-        let (mut min, mut max) = (vector[0], vector[0]);
-        for &value in vector {
-            min = min.min(value);
-            max = max.max(value);
-        }
+/// Finds the frames of vectors that follow one another.
+#[derive(Clone, Debug)]
+pub(crate) struct FrameChooser<T> {
+    frames: Frames,
+    /// The last frame that was chosen by looking at all of them, what a vector took in it, in bits, and how many vectors
+    /// it has served.
+    last: Option<(Frame<T>, usize, u32)>,
+}
+
+/// Vectors after which a frame is looked for again, even if the last one still serves: there may be a better one.
+const VECTORS_PER_CHOICE: u32 = 16;
+
+impl<T: Integer> FrameChooser<T> {
+    pub(crate) fn new(frames: Frames) -> FrameChooser<T> {
+        FrameChooser { frames, last: None }
+    }
+
+    /// The frame for the next vector, which is not empty; `None` where this kind has none.
+    pub(crate) fn choose(&mut self, vector: &[T]) -> Option<Frame<T>> {
+        let (min, max) = bounds(vector);
         let whole = |base: T| Frame { base, bit_width: whole_width(max.sub(base).bits()) };
-        match self {
+        match self.frames {
             Frames::FromZero => (min >= T::default()).then(|| whole(T::default())),
             Frames::Range => Some(whole(min)),
-            Frames::Patched => Some(patched(vector, whole(min), max)),
+            Frames::Patched => Some(self.choose_patched(vector, whole(min), max)),
         }
+    }
+
+    /// The last frame, if it serves as well as when it was chosen; else another.
+    fn choose_patched(&mut self, vector: &[T], whole: Frame<T>, max: T) -> Frame<T> {
+        if let Some((frame, bits, served)) = &mut self.last
+            && *served < VECTORS_PER_CHOICE
+            && frame.bit_width < whole.bit_width
+            && frame.bits_of(vector, whole.base, max) <= *bits + *bits / 64
+        {
+            *served += 1;
+            return *frame;
+        }
+        let (frame, bits) = patched(vector, whole, max);
+        self.last = Some((frame, bits, 1));
+        frame
     }
 }
 
@@ -58,11 +98,17 @@ fn whole_width(distance: u128) -> usize {
 /// Values of a vector that are sorted to find a frame.
 const SORTED_VALUES: usize = 128;
 
-/// The paper's PFOR_ANALYZE_BITS on a sorted sample of the vector: for each width the window that holds the most values.
-/// The best few by the sample are then counted on the vector itself.
-fn patched<T: Integer>(vector: &[T], whole: Frame<T>, max: T) -> Frame<T> {
+/// How many of the sorted values a frame may leave out: it is as narrow as the narrowest window over the others. Few steps
+/// are enough, as each has its own width or none.
+const LEFT_OUT: [usize; 14] = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96];
+
+/// The paper's PFOR_ANALYZE_BITS on a sorted sample of the vector, the other way round: for so many values left out, the
+/// narrowest window over the others. The best few by the sample are then counted on the vector itself. Returns what the
+/// vector takes, too, in bits.
+fn patched<T: Integer>(vector: &[T], whole: Frame<T>, max: T) -> (Frame<T>, usize) {
+    let mut best = (whole, vector.len() * whole.bit_width);
     if whole.bit_width == 0 {
-        return whole;
+        return best;
     }
     let mut sorted = [T::default(); SORTED_VALUES];
     let step = vector.len().div_ceil(SORTED_VALUES);
@@ -75,70 +121,51 @@ fn patched<T: Integer>(vector: &[T], whole: Frame<T>, max: T) -> Frame<T> {
     let sorted = &mut sorted[..sampled];
     sorted.sort_unstable();
 
-    let (mut best, mut best_bits) = (whole, vector.len() * whole.bit_width);
-    let exception_bits = |frame: Frame<T>| 8 * (POSITION_BYTES + widest_exception(frame, whole.base, max));
     let mut promising: [Option<(usize, Frame<T>, T)>; 3] = [None; 3];
-    for bit_width in 0..whole.bit_width.min(64) {
-        let (start, held) = fullest_window(sorted, bit_width);
-        let frame = Frame { base: sorted[start], bit_width };
-        let exceptions = (sampled - held) * vector.len() / sampled;
-        let bits = vector.len() * bit_width + exceptions * exception_bits(frame);
+    let mut least_width = whole.bit_width.min(65);
+    for left_out in LEFT_OUT.into_iter().filter(|left_out| *left_out < sampled) {
+        let (low, high) = narrowest_window(sorted, sampled - left_out);
+        let frame = Frame { base: low, bit_width: whole_width(high.sub(low).bits()) };
+        if frame.bit_width >= least_width {
+            continue; // not narrower with more left out
+        }
+        least_width = frame.bit_width;
+        let exceptions = left_out * vector.len() / sampled;
+        let bits = frame.bits_with(vector.len(), exceptions, whole.base, max);
         let worst = promising.iter_mut().max_by_key(|slot| slot.map_or(usize::MAX, |(bits, _, _)| bits));
         if let Some(slot) = worst
             && slot.is_none_or(|(slot_bits, _, _)| bits < slot_bits)
         {
-            *slot = Some((bits, frame, sorted[start + held - 1]));
+            *slot = Some((bits, frame, high));
         }
     }
     for (_, frame, high) in promising.into_iter().flatten() {
         let frame = lowered(frame, high, vector);
-        let exceptions = vector.iter().filter(|value| !frame.holds(**value)).count();
-        let bits = vector.len() * frame.bit_width + exceptions * exception_bits(frame);
-        if bits < best_bits {
-            (best, best_bits) = (frame, bits);
+        let bits = frame.bits_of(vector, whole.base, max);
+        if bits < best.1 {
+            best = (frame, bits);
         }
     }
     best
 }
 
-/// Where a window of `2^bit_width` values holds the most of `sorted`, and how many.
-fn fullest_window<T: Integer>(sorted: &[T], bit_width: usize) -> (usize, usize) {
-    let (mut best, mut start) = ((0, 0), 0);
-    for end in 0..sorted.len() {
-        while sorted[end].sub(sorted[start]).bits() >> bit_width != 0 {
-            start += 1;
-        }
-        if end + 1 - start > best.1 {
-            best = (start, end + 1 - start);
+/// Least and greatest value of the window of `held` sorted values in which they are nearest to each other.
+fn narrowest_window<T: Integer>(sorted: &[T], held: usize) -> (T, T) {
+    let (mut low, mut high) = (sorted[0], sorted[held - 1]);
+    for (first, last) in sorted.iter().zip(&sorted[held - 1..]) {
+        if last.sub(*first).bits() < high.sub(low).bits() {
+            (low, high) = (*first, *last);
         }
     }
-    best
+    (low, high)
 }
 
 /// The window moved down by what it has to spare, to the least value of `vector` that it can hold beside `high`: a sample
 /// seldom holds the least one.
 fn lowered<T: Integer>(frame: Frame<T>, high: T, vector: &[T]) -> Frame<T> {
     let slack = ((1u128 << frame.bit_width) - 1) - high.sub(frame.base).bits();
-    let mut below = 0;
-    for value in vector.iter().filter(|value| **value < frame.base) {
-        let distance = frame.base.sub(*value).bits();
-        if distance <= slack {
-            below = distance.max(below);
-        }
-    }
-    Frame { base: frame.base.sub(T::from_bits(below)), ..frame }
-}
-
-/// Bytes that the farther of least and greatest value takes as an exception.
-fn widest_exception<T: Integer>(frame: Frame<T>, min: T, max: T) -> usize {
-    distance_bytes(min.sub(frame.base)).max(distance_bytes(max.sub(frame.base)))
-}
-
-/// Bytes of a signed distance: 1, 2, 4, 8 or 16.
-pub(crate) fn distance_bytes<T: Integer>(distance: T) -> usize {
-    let signed = distance.signed().wide();
-    let bits = 129 - (signed ^ (signed >> 127)).leading_zeros() as usize;
-    bits.div_ceil(8).next_power_of_two().min(T::BYTES)
+    let below = farthest_below(vector, frame.base, T::from_bits(slack));
+    Frame { base: frame.base.sub(below), ..frame }
 }
 
 #[cfg(test)]
@@ -150,10 +177,10 @@ mod tests {
         let mut vector: Vec<i64> = (0..1024).map(|i| 5000 + i * 37 % 64).collect();
         vector[10] = i64::MIN;
         vector[500] = i64::MAX;
-        let frame = Frames::Patched.choose(&vector).unwrap();
+        let frame = FrameChooser::new(Frames::Patched).choose(&vector).unwrap();
         assert_eq!(frame, Frame { base: 5000, bit_width: 6 });
         assert_eq!(vector.iter().filter(|value| !frame.holds(**value)).count(), 2);
-        assert_eq!(Frames::Range.choose(&vector).unwrap().bit_width, 64);
+        assert_eq!(FrameChooser::new(Frames::Range).choose(&vector).unwrap().bit_width, 64);
     }
 
     #[test]
@@ -161,12 +188,5 @@ mod tests {
         let frame = Frame { base: 100i8, bit_width: 5 };
         assert!(frame.holds(127) && !frame.holds(99));
         assert!(!frame.holds(-128), "its wrapped distance is 28, but 100 + 28 is no i8");
-    }
-
-    #[test]
-    fn distances_take_the_bytes_they_need() {
-        for (distance, bytes) in [(0i64, 1), (127, 1), (128, 2), (-128, 1), (-129, 2), (40_000, 4), (i64::MIN, 8)] {
-            assert_eq!(distance_bytes(distance), bytes, "{distance}");
-        }
     }
 }

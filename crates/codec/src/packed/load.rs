@@ -1,6 +1,7 @@
 //! Packed numbers handed out as they are: a base and narrow deltas.
 
 use super::directory::PackedVector;
+use super::exceptions::Patch;
 use super::unpack::{self, Numbers};
 use crate::bit_packing::Lane;
 use crate::fixed::Integer;
@@ -28,10 +29,16 @@ pub(crate) fn load<T: Integer>(
     }
     let base = vector.base.wide();
     let packed_last = base.saturating_add((1i128 << vector.bit_width.min(64)) - 1);
-    let patches = vector.exceptions().filter(|(position, _)| range.contains(position));
-    let (mut least, mut greatest, mut patched) = (base, packed_last, false);
-    for (_, value) in patches {
-        (least, greatest, patched) = (least.min(value.wide()), greatest.max(value.wide()), true);
+    let (mut least, mut greatest, mut patched) = (base, packed_last, !vector.is_unpatched());
+    if let Some(reach) = vector.exceptions.reach() {
+        greatest = base.saturating_add(i128::try_from(reach).unwrap_or(i128::MAX));
+    } else {
+        patched = false;
+        vector.for_each_exception(|position, value| {
+            if range.contains(&position) {
+                (least, greatest, patched) = (least.min(value.wide()), greatest.max(value.wide()), true);
+            }
+        });
     }
     let reach = greatest.saturating_sub(least);
     if vector.bit_width > 32 || reach > i128::from(u32::MAX) {
@@ -70,17 +77,23 @@ fn patch<T: Integer, L: Lane>(
     out: &mut Vec<L>,
 ) {
     fn raised<N: Lane, L: Lane>(numbers: &[N], by: u64, out: &mut Vec<L>) {
-        out.extend(numbers.iter().map(|&number| L::cut(number.into() + by)));
+        out.extend(numbers.iter().map(|&number| L::from_delta(number.into() + by)));
     }
     let by = vector.base.wide().wrapping_sub(least) as u64;
     match numbers {
-        Numbers::Zero => out.resize(range.len(), L::cut(by)),
+        Numbers::Zero => out.resize(range.len(), L::from_delta(by)),
         Numbers::U8(numbers) => raised(&numbers[range.clone()], by, out),
         Numbers::U16(numbers) => raised(&numbers[range.clone()], by, out),
         Numbers::U32(numbers) => raised(&numbers[range.clone()], by, out),
         Numbers::U64(_) | Numbers::Plain => unreachable!("wider than 32 bits is flat"),
     }
-    for (position, value) in vector.exceptions().filter(|(position, _)| range.contains(position)) {
-        out[position - range.start] = L::cut(value.wide().wrapping_sub(least) as u64);
-    }
+    vector.exceptions.for_each(|position, patch| {
+        if range.contains(&position) {
+            let slot = &mut out[position - range.start];
+            *slot = match patch {
+                Patch::Value(value) => L::from_delta(value.wide().wrapping_sub(least) as u64),
+                Patch::Add(missing) => slot.add(L::from_delta(missing.to_delta())),
+            };
+        }
+    });
 }

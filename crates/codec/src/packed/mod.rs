@@ -3,19 +3,19 @@
 //!
 //! ```text
 //! +---------+---------+-----+----------+----------+-----+      entry:  [first] [base] offset bit_width [exceptions]
-//! | entry 0 | entry 1 | ... | vector 0 | vector 1 | ... |      vector: packed numbers, exception positions, exceptions
+//! | entry 0 | entry 1 | ... | vector 0 | vector 1 | ... |      vector: packed numbers, excess and places of exceptions
 //! +---------+---------+-----+----------+----------+-----+
 //! ```
 //!
-//! Any vector decodes alone: `value = base + number`, exceptions patched in afterwards (Zukowski et al., ICDE 2006, section
-//! 3). We differ from the paper in where exceptions are: it chains them through the packed slots, we keep their positions,
-//! so that there are no compulsory exceptions and patching needs no walk. With differences, the values so found are steps
-//! from value to value, beginning at `first`.
+//! Any vector decodes alone: `value = base + number`, and what is missing of exceptions added afterwards (Zukowski et al.,
+//! ICDE 2006, section 3; [`exceptions`] says where we differ). With differences, the values so found are steps from value to
+//! value, beginning at `first`.
 //!
 //! The layout is in docs/format/codecs/for.md and its neighbours.
 
 mod directory;
 mod encode;
+mod exceptions;
 mod filter;
 mod frame;
 mod load;

@@ -4,6 +4,7 @@ use super::directory::{Layout, PackedVector};
 use super::{filter, load, unpack};
 use crate::condition::{Condition, Prepared};
 use crate::fixed::Integer;
+use crate::kernels::prefix_sum;
 use crate::node::Node;
 use crate::scheme::{Reader, filter_decoded};
 use crate::scratch::{Scratch, Unpacked};
@@ -112,10 +113,7 @@ impl<'a, T: Integer> PackedReader<'a, T> {
                 out.iter_mut().zip(positions).for_each(|(slot, position)| *slot = spare[position]);
             } else {
                 out.iter_mut().zip(positions).for_each(|(slot, position)| {
-                    *slot = match vector.exception_at(position) {
-                        Some(value) => value,
-                        None => unpack::unpack_one(&vector, position),
-                    };
+                    *slot = vector.value_at(position);
                 });
             }
         }
@@ -128,7 +126,7 @@ const UNPACK_ALL_FROM: usize = 64;
 
 fn decode_stepped<T: Integer>(vector: &PackedVector<'_, T>, out: &mut [T], room: &mut Unpacked) {
     unpack::decode(vector, 0..vector.count, out, room);
-    unpack::sum_steps(vector.first, out);
+    prefix_sum(vector.first, out);
 }
 
 impl<T: Integer> Reader for PackedReader<'_, T> {

@@ -1,6 +1,7 @@
 //! Numbers of one vector, unpacked into the narrowest width that holds them.
 
 use super::directory::{PLAIN_WIDTH, PackedVector};
+use super::exceptions::Patch;
 use crate::VECTOR_LEN;
 use crate::bit_packing::Lane;
 use crate::bit_stream::read_one;
@@ -42,10 +43,10 @@ pub(crate) fn unpack_into<'s, L: Lane>(
     out: &'s mut [L; VECTOR_LEN],
 ) -> &'s [L] {
     if count == VECTOR_LEN {
-        L::unpack(packed, width, out);
+        L::unpack(packed, width, L::default(), out);
     } else {
         for (index, slot) in out[..count].iter_mut().enumerate() {
-            *slot = L::cut(read_one(packed, width, index));
+            *slot = L::from_delta(read_one(packed, width, index));
         }
     }
     &out[..count]
@@ -73,6 +74,18 @@ pub(crate) fn decode<T: Integer>(
     out: &mut [T],
     room: &mut Unpacked,
 ) {
+    if let Ok(out) = <&mut [T; VECTOR_LEN]>::try_from(&mut *out)
+        && (1..=64).contains(&vector.bit_width)
+    {
+        // All of a full vector: straight to where it is wanted.
+        match vector.bit_width {
+            1..=8 => u8::unpack(vector.packed, vector.bit_width, vector.base, out),
+            9..=16 => u16::unpack(vector.packed, vector.bit_width, vector.base, out),
+            17..=32 => u32::unpack(vector.packed, vector.bit_width, vector.base, out),
+            _ => u64::unpack(vector.packed, vector.bit_width, vector.base, out),
+        }
+        return patch(vector, range, out);
+    }
     fn add<T: Integer, L: Lane>(base: T, numbers: &[L], out: &mut [T]) {
         for (out, &number) in out.iter_mut().zip(numbers) {
             *out = base.add(T::from_delta(number.into()));
@@ -90,22 +103,18 @@ pub(crate) fn decode<T: Integer>(
             }
         }
     }
-    for (position, value) in vector.exceptions() {
-        if range.contains(&position) {
-            out[position - range.start] = value;
-        }
-    }
+    patch(vector, range, out);
 }
 
-/// Turns steps into values, the first of which is `first`.
-#[inline]
-pub(crate) fn sum_steps<T: Integer>(first: T, steps: &mut [T]) {
-    let mut value = first;
-    if let Some(slot) = steps.first_mut() {
-        *slot = first;
-    }
-    for step in steps.iter_mut().skip(1) {
-        value = value.add(*step);
-        *step = value;
-    }
+/// Makes values of the exceptions of `range`.
+fn patch<T: Integer>(vector: &PackedVector<'_, T>, range: Range<usize>, out: &mut [T]) {
+    vector.exceptions.for_each(|position, patch| {
+        if range.contains(&position) {
+            let slot = &mut out[position - range.start];
+            *slot = match patch {
+                Patch::Value(value) => value,
+                Patch::Add(missing) => slot.add(missing),
+            };
+        }
+    });
 }

@@ -31,6 +31,10 @@ impl Scheme for Delta {
         6
     }
 
+    fn is_direct(&self) -> bool {
+        false
+    }
+
     fn encode(&self, values: Values<'_>, _encoder: &mut Encoder<'_>, out: &mut Vec<u8>) -> Result<()> {
         let written =
             for_integers!(Values, values, values => packed::encode(values, LAYOUT, Frames::Range, out), _ => None);

@@ -10,7 +10,8 @@
 use crate::condition::{Condition, Prepared};
 use crate::dictionary::Dictionary;
 use crate::encoder::{Encoder, Role};
-use crate::fixed::for_fixed;
+use crate::fixed::{Integer, for_fixed};
+use crate::kernels::{greatest, look_up};
 use crate::node::{Node, Opened, PAYLOAD_AT};
 use crate::picking::pick;
 use crate::sample::Sample;
@@ -78,7 +79,7 @@ impl Scheme for Dict {
             return Err(cursor.damaged(format!("{codes} codes and {values} values for {} rows", node.value_count)));
         }
         cursor.finish()?;
-        Ok(Box::new(DictReader { codes, values, decoded: OnceLock::new() }))
+        Ok(Box::new(DictReader { codes, values, table: OnceLock::new() }))
     }
 }
 
@@ -89,46 +90,49 @@ const RUN_LENGTH_BITS: usize = 8;
 struct DictReader<'a> {
     codes: Opened<'a>,
     values: Opened<'a>,
-    decoded: OnceLock<ValuesBuf>,
+    table: OnceLock<ValuesBuf>,
 }
 
 /// Values per row asked for from which a few values are picked out rather than all unpacked.
 const PICK_FROM: usize = 16;
 
 impl DictReader<'_> {
-    fn decoded(&self, scratch: &mut Scratch) -> Result<&ValuesBuf> {
-        if let Some(values) = self.decoded.get() {
-            return Ok(values);
+    /// The values in order.
+    fn decoded(&self, scratch: &mut Scratch) -> Result<Values<'_>> {
+        Ok(self.table(scratch)?.as_values().slice(0..self.values.value_count))
+    }
+
+    /// The values in order, and after those of fixed width as many others as a power of two wants.
+    fn table(&self, scratch: &mut Scratch) -> Result<&ValuesBuf> {
+        if let Some(table) = self.table.get() {
+            return Ok(table);
         }
-        let mut values = ValuesBuf::new(self.values.physical);
-        self.values.decode_into(0..self.values.value_count, &mut values, scratch)?;
-        Ok(self.decoded.get_or_init(|| values))
+        let (physical, count) = (self.values.physical, self.values.value_count);
+        let mut table = ValuesBuf::new(physical);
+        self.values.decode_into(0..count, &mut table, scratch)?;
+        if physical != Physical::Bytes {
+            table.push_default(count.next_power_of_two() - count);
+        }
+        Ok(self.table.get_or_init(|| table))
     }
 
     /// An error unless all codes point into the values.
-    fn check<C: Copy + Ord + Into<u32>>(&self, codes: &[C]) -> Result<()> {
-        let count = self.values.value_count;
-        match codes.iter().max() {
-            Some(&greatest) if greatest.into() as usize >= count => {
-                Err(Error::damaged("dict", format!("code {} of {count} values", greatest.into())))
-            }
-            _ => Ok(()),
+    fn check<C: Integer + Into<u32>>(&self, codes: &[C]) -> Result<()> {
+        let (count, greatest) = (self.values.value_count, greatest(codes).into());
+        if greatest as usize >= count && !codes.is_empty() {
+            return Err(Error::damaged("dict", format!("code {greatest} of {count} values")));
         }
+        Ok(())
     }
 
-    fn look_up<C: Copy + Ord + Into<u32>>(&self, codes: &[C], out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
-        fn fixed<T: Native, C: Copy + Into<u32>>(values: &[T], codes: &[C], out: &mut [T]) {
-            for (slot, &code) in out.iter_mut().zip(codes) {
-                *slot = values[code.into() as usize];
-            }
-        }
+    fn look_up<C: Integer + Into<u32>>(&self, codes: &[C], out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
         self.check(codes)?;
-        match self.decoded(scratch)?.as_values() {
+        match self.table(scratch)?.as_values() {
             Values::Bytes(view) => {
                 let ValuesMut::Bytes(buf) = out else { unreachable!("the caller asks for the type of the node") };
                 pick(view, codes, buf, "dict")?;
             }
-            values => for_fixed!(Values, values, values => fixed(values, codes, Native::slice_mut(out)), _ => ()),
+            table => for_fixed!(Values, table, table => look_up(table, codes, Native::slice_mut(out)), _ => ()),
         }
         Ok(())
     }
@@ -180,7 +184,7 @@ impl Reader for DictReader<'_> {
         let target = ValuesMut::over(&mut codes, Physical::U32, rows.len());
         let gathered = self.codes.reader.gather(rows, target, scratch).and_then(|()| {
             let codes = u32::vec_mut(&mut codes);
-            if self.decoded.get().is_none() && rows.len() * PICK_FROM < self.values.value_count {
+            if self.table.get().is_none() && rows.len() * PICK_FROM < self.values.value_count {
                 self.check(codes)?;
                 return self.values.reader.gather(codes, out, scratch);
             }
@@ -206,7 +210,7 @@ impl Reader for DictReader<'_> {
 
     fn prepare(&self, condition: &Condition, scratch: &mut Scratch) -> Result<Prepared> {
         let mut passing = Bitmap::default();
-        condition.evaluate(self.decoded(scratch)?.as_values(), &mut passing);
+        condition.evaluate(self.decoded(scratch)?, &mut passing);
         match Condition::on_codes(passing) {
             decided @ (Condition::Never | Condition::Always) => Ok(Prepared::plain(decided)),
             on_codes => {
@@ -229,7 +233,7 @@ impl Reader for DictReader<'_> {
     }
 
     fn dictionary(&self, scratch: &mut Scratch) -> Result<Option<ValuesBuf>> {
-        self.decoded(scratch).map(|values| Some(values.clone()))
+        self.decoded(scratch).map(|values| Some(values.to_buf()))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Zukowski et al., ICDE 2006, section 3. Base and width are chosen per vector by the sorted sample of the paper's
 //! PFOR_ANALYZE_BITS; the base need not be the least value, so outliers may lie on both sides. We differ from the paper in
-//! where exceptions are: apart, with their positions, not chained through the packed slots.
+//! how exceptions are kept: only the bits that the slot does not hold, apart from the slots (`packed/exceptions.rs`).
 //!
 //! Input: integers. Output: docs/format/codecs/pfor.md.
 //! Cost: decoding touches each value once and each exception once more.

@@ -1,0 +1,270 @@
+//! Instruction sets: which one this machine has, and kernels compiled once for each.
+//!
+//! A kernel is a plain loop, written to be read. [`each_isa!`] compiles it for every set of [`Isa`] and makes the one
+//! function that others call: it asks [`isa`], which is the only place that chooses. As all forms come from one source they
+//! give equal bytes; tests hold them to it with [`forms`].
+//!
+//! `SINTER_ISA=scalar|avx2|avx512` forces a set for the whole process. One that the machine has not is not taken.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// A set of instructions that kernels are compiled for, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Isa {
+    /// What every CPU of the target has: on x86-64, SSE2.
+    Scalar = 1,
+    /// AVX2 with the bit manipulations that came with it (Haswell, Zen).
+    Avx2 = 2,
+    /// AVX-512 F, BW, CD, DQ and VL (Skylake-X, Zen 4).
+    Avx512 = 3,
+}
+
+impl Isa {
+    /// All of them.
+    pub const ALL: [Isa; 3] = [Isa::Scalar, Isa::Avx2, Isa::Avx512];
+
+    /// The name in `SINTER_ISA`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Isa::Scalar => "scalar",
+            Isa::Avx2 => "avx2",
+            Isa::Avx512 => "avx512",
+        }
+    }
+
+    /// Whether this machine has it.
+    pub fn is_available(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("lzcnt")
+                && is_x86_feature_detected!("popcnt");
+            let avx512 = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512cd")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl");
+            match self {
+                Isa::Scalar => true,
+                Isa::Avx2 => avx2,
+                Isa::Avx512 => avx2 && avx512,
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            self == Isa::Scalar
+        }
+    }
+}
+
+impl fmt::Display for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The environment variable that forces a set.
+const ISA_VARIABLE: &str = "SINTER_ISA";
+
+/// The set in use, as a number; zero until somebody asks.
+static IN_USE: AtomicU8 = AtomicU8::new(0);
+
+/// The set that kernels run on: the greatest that the machine has, or what `SINTER_ISA` says.
+#[inline]
+pub fn isa() -> Isa {
+    match IN_USE.load(Ordering::Relaxed) {
+        1 => Isa::Scalar,
+        2 => Isa::Avx2,
+        3 => Isa::Avx512,
+        _ => choose(),
+    }
+}
+
+#[cold]
+fn choose() -> Isa {
+    let asked = std::env::var(ISA_VARIABLE).ok();
+    let named = Isa::ALL.into_iter().find(|isa| Some(isa.name()) == asked.as_deref());
+    let chosen = named
+        .filter(|isa| isa.is_available())
+        .or(Isa::ALL.into_iter().rfind(|isa| isa.is_available()))
+        .unwrap_or(Isa::Scalar);
+    IN_USE.store(chosen as u8, Ordering::Relaxed);
+    chosen
+}
+
+/// Runs `work` once on each set that the machine has. One caller at a time; afterwards all is as before.
+#[cfg(test)]
+pub(crate) fn forms(mut work: impl FnMut(Isa)) {
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let before = isa();
+    for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
+        IN_USE.store(isa as u8, Ordering::Relaxed);
+        work(isa);
+    }
+    IN_USE.store(before as u8, Ordering::Relaxed);
+}
+
+/// Knows that the machine has a set, and so may use what the compiler would not find by itself.
+pub(crate) trait Proof: Copy {
+    /// One bit for each byte, the lowest for the first: it is not zero. Bytes are 0 or 1.
+    fn bits(self, flags: &[u8; 64]) -> u64;
+}
+
+/// [`Isa::Scalar`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Portable;
+
+impl Proof for Portable {
+    /// Eight bytes of 0 and 1 become eight bits by one multiplication.
+    #[inline(always)]
+    fn bits(self, flags: &[u8; 64]) -> u64 {
+        const GATHER: u64 = 0x0102_0408_1020_4080;
+        let eights = flags.as_chunks::<8>().0.iter().enumerate();
+        eights.fold(0, |bits, (index, eight)| {
+            bits | (u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56) << (8 * index)
+        })
+    }
+}
+
+/// [`Isa::Avx2`]. Only [`Avx2::new`] makes one.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Avx2(());
+
+/// [`Isa::Avx512`]. Only [`Avx512::new`] makes one.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Avx512(());
+
+#[cfg(target_arch = "x86_64")]
+mod proofs {
+    #![expect(unsafe_code, reason = "instructions that are there by proof")]
+
+    use super::{Avx2, Avx512, Proof};
+    use std::arch::x86_64::*;
+
+    impl Avx2 {
+        /// # Safety
+        /// The machine has the set.
+        #[inline(always)]
+        pub(crate) unsafe fn new() -> Avx2 {
+            Avx2(())
+        }
+    }
+
+    impl Avx512 {
+        /// # Safety
+        /// The machine has the set.
+        #[inline(always)]
+        pub(crate) unsafe fn new() -> Avx512 {
+            Avx512(())
+        }
+    }
+
+    impl Proof for Avx2 {
+        #[inline(always)]
+        fn bits(self, flags: &[u8; 64]) -> u64 {
+            #[inline]
+            #[target_feature(enable = "avx2")]
+            fn bits(flags: &[u8; 64]) -> u64 {
+                let half = |at: usize| {
+                    // SAFETY: both halves of 32 bytes lie in the array; loads need no alignment.
+                    let bytes = unsafe { _mm256_loadu_si256(flags.as_ptr().add(at).cast()) };
+                    u64::from(_mm256_movemask_epi8(_mm256_cmpgt_epi8(bytes, _mm256_setzero_si256())) as u32)
+                };
+                half(0) | half(32) << 32
+            }
+            // SAFETY: there is no proof without the set.
+            unsafe { bits(flags) }
+        }
+    }
+
+    impl Proof for Avx512 {
+        #[inline(always)]
+        fn bits(self, flags: &[u8; 64]) -> u64 {
+            #[inline]
+            #[target_feature(enable = "avx512f,avx512bw")]
+            fn bits(flags: &[u8; 64]) -> u64 {
+                // SAFETY: the array has 64 bytes; loads need no alignment.
+                let bytes = unsafe { _mm512_loadu_si512(flags.as_ptr().cast()) };
+                _mm512_test_epi8_mask(bytes, bytes)
+            }
+            // SAFETY: there is no proof without the set.
+            unsafe { bits(flags) }
+        }
+    }
+}
+
+/// Makes a function that runs `body`, a function marked `#[inline(always)]`, compiled for the set in use. After a comma, the
+/// body gets a [`Proof`] of the set as its first argument.
+///
+/// ```text
+/// each_isa! {
+///     /// Adds.
+///     pub(crate) fn add<T: Integer>(values: &mut [T], by: T) = add_body;
+///     /// Tests.
+///     fn test<T: Integer>(values: &[T], words: &mut [u64]) = test_body, proof;
+/// }
+/// ```
+macro_rules! each_isa {
+    ($(
+        $(#[$meta:meta])*
+        $vis:vis fn $name:ident $(<$($generic:ident: $bound:path),+>)? ($($arg:ident: $type:ty),* $(,)?)
+            $(-> $result:ty)? = $body:path $(, $proof:ident)?;
+    )*) => {$(
+        $(#[$meta])*
+        #[inline]
+        $vis fn $name$(<$($generic: $bound),+>)?($($arg: $type),*) $(-> $result)? {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+                fn avx2$(<$($generic: $bound),+>)?($($proof: $crate::isa::Avx2,)? $($arg: $type),*) $(-> $result)? {
+                    $body($($proof,)? $($arg),*)
+                }
+                #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+                fn avx512$(<$($generic: $bound),+>)?($($proof: $crate::isa::Avx512,)? $($arg: $type),*) $(-> $result)? {
+                    $body($($proof,)? $($arg),*)
+                }
+                match $crate::isa::isa() {
+                    $crate::isa::Isa::Scalar => {}
+                    $crate::isa::Isa::Avx2 => {
+                        // SAFETY: `isa` gives only sets of which `is_available` found every feature that is named above.
+                        #[expect(unsafe_code, reason = "the one way to call a form that was compiled for more")]
+                        return unsafe {
+                            $(let $proof = $crate::isa::Avx2::new();)?
+                            avx2($($proof,)? $($arg),*)
+                        };
+                    }
+                    $crate::isa::Isa::Avx512 => {
+                        // SAFETY: as above.
+                        #[expect(unsafe_code, reason = "the one way to call a form that was compiled for more")]
+                        return unsafe {
+                            $(let $proof = $crate::isa::Avx512::new();)?
+                            avx512($($proof,)? $($arg),*)
+                        };
+                    }
+                }
+            }
+            $(let $proof = $crate::isa::Portable;)?
+            $body($($proof,)? $($arg),*)
+        }
+    )*};
+}
+pub(crate) use each_isa;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_greater_set_has_all_of_the_lesser() {
+        assert!(Isa::Scalar.is_available());
+        assert!(!Isa::Avx512.is_available() || Isa::Avx2.is_available());
+        assert!(isa().is_available());
+    }
+}
