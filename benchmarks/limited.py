@@ -13,7 +13,8 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,12 @@ LIMITS = {
     "none": "nothing but memory_limit",
     "as": "RLIMIT_AS: addresses, used or not",
     "data": "RLIMIT_DATA: private memory that can be written, used or not",
-    "cgroup": "a control group made by systemd-run, the page cache of its files included",
+    "cgroup": "a control group, the page cache of its files included",
 }
 """What keeps a process from taking more."""
+
+GROUPS = Path("/sys/fs/cgroup/memory")
+"""Where the system has control groups of version 1; elsewhere systemd-run makes one."""
 
 
 @dataclass(frozen=True)
@@ -58,27 +62,47 @@ def schema() -> dict[str, str]:
     }
 
 
-def phase(settings: Settings, limit: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """Run a phase; an error is part of the answer."""
-    bound: Callable[[], None] | None = None
+def join(group: Path) -> None:
+    """Put this process into a control group."""
+    (group / "cgroup.procs").write_text(str(os.getpid()))
+
+
+@contextmanager
+def bound(limit: str, limit_bytes: int) -> Iterator[tuple[list[str], Callable[[], None] | None]]:
+    """Yield what stands before a command, and what its process calls first, so that it has at most `limit_bytes`."""
     if limit in ("as", "data"):
         kind = resource.RLIMIT_AS if limit == "as" else resource.RLIMIT_DATA
+        yield [], lambda: resource.setrlimit(kind, (limit_bytes, limit_bytes))
+    elif limit == "cgroup" and GROUPS.is_dir():
+        group = Path(tempfile.mkdtemp(dir=GROUPS, prefix="limited-"))
+        try:
+            (group / "memory.limit_in_bytes").write_text(str(limit_bytes))
+            if (swap := group / "memory.memsw.limit_in_bytes").exists():
+                swap.write_text(str(limit_bytes))
+            yield [], lambda: join(group)
+        finally:
+            group.rmdir()
+    elif limit == "cgroup":
+        scope = ["systemd-run", "--scope", "--quiet", "-p", f"MemoryMax={limit_bytes}", "-p", "MemorySwapMax=0"]
+        yield scope, None
+    else:
+        yield [], None
 
-        def bound() -> None:
-            resource.setrlimit(kind, (settings.limit_bytes, settings.limit_bytes))
 
-    group = ["systemd-run", "--scope", "--quiet", "-p", f"MemoryMax={settings.limit_bytes}", "-p", "MemorySwapMax=0"]
+def phase(settings: Settings, limit: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """Run a phase; an error is part of the answer."""
     ask = {"memory_limit": settings.memory_limit, "threads": settings.threads, **asked}
     command = [sys.executable, "-m", "benchmarks.phase", json.dumps(ask)]
     try:
-        process = subprocess.run(
-            [*(group if limit == "cgroup" else []), *command],
-            cwd=machine.ROOT,
-            capture_output=True,
-            text=True,
-            timeout=settings.timeout_s,
-            preexec_fn=bound,
-        )
+        with bound(limit, settings.limit_bytes) as (before, first):
+            process = subprocess.run(
+                [*before, *command],
+                cwd=machine.ROOT,
+                capture_output=True,
+                text=True,
+                timeout=settings.timeout_s,
+                preexec_fn=first,
+            )
     except subprocess.TimeoutExpired:
         return {"error": f"no end after {settings.timeout_s:.0f} s"}
     if process.returncode != 0:
