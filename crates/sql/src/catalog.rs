@@ -48,7 +48,7 @@ impl fmt::Display for TableName {
 }
 
 /// A name as a statement has to write it: in quotes where it would read otherwise without.
-fn as_written(name: &str) -> Cow<'_, str> {
+pub(crate) fn as_written(name: &str) -> Cow<'_, str> {
     let is_plain = name.starts_with(|first: char| first.is_lowercase() || first == '_')
         && name.chars().all(|char| char.is_lowercase() || char.is_ascii_digit() || char == '_');
     if is_plain { Cow::Borrowed(name) } else { Cow::Owned(format!("\"{}\"", name.replace('"', "\"\""))) }

@@ -138,6 +138,7 @@ fn check_tables(mut examined: Examined, report: &mut Report, progress: &mut dyn 
         );
         return Ok(());
     };
+    let store = Arc::new(store);
     report.notes.extend(recovery.notes);
     let mut hidden = Hidden::default();
     let catalog = match recovery.root.map(|root| (root, Catalog::load(&store, root, OnCorruption::Skip))) {

@@ -9,8 +9,8 @@ use crate::{Error, Result, Session};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use sinter_column::{ColumnTable, Rewrite};
 use sinter_storage::{
-    BackupProgress, CheckpointWriter, FileSystem, ObjectId, Options, PageId, PageKind, Store, Synchronous, Timeline,
-    Use,
+    BackupProgress, Budget, CheckpointWriter, FileSystem, ObjectId, Options, PageId, PageKind, Store, Synchronous,
+    Timeline, Use,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
@@ -92,6 +92,8 @@ struct Checkpoints {
     again_after_bytes: u64,
     /// No vacuum before then that nobody asked for.
     next_vacuum: Option<Instant>,
+    /// Bytes of deleted rows that the last such vacuum could not give back, as damage keeps their tables from being pressed.
+    stuck_bytes: u64,
 }
 
 /// What an opening found.
@@ -109,7 +111,17 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Damaged`], [`Error::Io`].
-    pub fn open(path: Option<&Path>, mut options: DatabaseOptions) -> Result<Arc<Database>> {
+    pub fn open(path: Option<&Path>, options: DatabaseOptions) -> Result<Arc<Database>> {
+        let budget = Budget::new(in_memory(options.memory_limit_bytes));
+        Database::open_within(&budget, path, options)
+    }
+
+    /// [`Database::open`], for one that draws on the budget of another, whatever `options` say of a limit.
+    pub(crate) fn open_within(
+        budget: &Arc<Budget>,
+        path: Option<&Path>,
+        mut options: DatabaseOptions,
+    ) -> Result<Arc<Database>> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(options.threads)
             .thread_name("sinter")
@@ -119,17 +131,16 @@ impl Database {
             .map_err(|error| Error::Io(format!("cannot start threads: {error}")))?;
         let is_new = path.is_none_or(|path| !options.file_system.exists(path).unwrap_or(false));
         let Opened { store, catalog, checkpoints, notes, is_damaged } = match path {
-            Some(path) => open_file(path, is_new, &options)?,
+            Some(path) => open_file(path, is_new, &options, budget)?,
             None => Opened {
-                store: Arc::new(Store::memory()),
+                store: Arc::new(Store::memory().with_budget(budget)),
                 catalog: Catalog::default(),
                 checkpoints: Checkpoints::default(),
                 notes: Vec::new(),
                 is_damaged: false,
             },
         };
-        set_memory_limit(&store, options.memory_limit_bytes);
-        let query_memory = Arc::new(QueryMemory::new(store.budget()));
+        let query_memory = Arc::new(QueryMemory::new(budget));
         let runtime_environment = RuntimeEnvBuilder::new().with_memory_pool(query_memory).build_arc()?;
         options.read_only |= is_damaged;
         let next_object = AtomicU64::new(catalog.next_object.max(1));
@@ -204,9 +215,9 @@ impl Database {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Sets the limit of the one budget; statements that already run keep what they have.
+    /// Sets the limit of the one budget, for attached databases, too; statements that already run keep what they have.
     pub(crate) fn set_memory_limit(&self, bytes: u64) {
-        set_memory_limit(&self.store, bytes);
+        self.store.budget().set_limit(in_memory(bytes));
     }
 
     pub(crate) fn runtime_environment(&self) -> Arc<RuntimeEnv> {
@@ -330,8 +341,10 @@ impl Database {
         if self.path.is_none() || is_early {
             return Ok(());
         }
-        let deleted_bytes = self.catalog().tables.values().map(|table| table.bytes_to_give_back()).sum();
-        if !self.store.is_vacuum_due(deleted_bytes) {
+        let deleted_bytes = || self.catalog().tables.values().map(|table| table.bytes_to_give_back()).sum::<u64>();
+        let now_bytes = deleted_bytes();
+        checkpoints.stuck_bytes = checkpoints.stuck_bytes.min(now_bytes);
+        if !self.store.is_vacuum_due(now_bytes - checkpoints.stuck_bytes) {
             return Ok(());
         }
         let begun = Instant::now();
@@ -342,6 +355,9 @@ impl Database {
             self.checkpoint_under(checkpoints)
         });
         checkpoints.next_vacuum = Some(Instant::now() + 9 * begun.elapsed());
+        if vacuumed.is_ok() {
+            checkpoints.stuck_bytes = deleted_bytes();
+        }
         vacuumed
     }
 
@@ -377,7 +393,8 @@ impl Database {
             next = Some(written);
             Ok(page)
         })?;
-        *checkpoints = Checkpoints { next_vacuum: checkpoints.next_vacuum, ..next.unwrap_or_default() };
+        let Checkpoints { next_vacuum, stuck_bytes, .. } = *checkpoints;
+        *checkpoints = Checkpoints { next_vacuum, stuck_bytes, ..next.unwrap_or_default() };
         Ok(())
     }
 
@@ -397,12 +414,15 @@ impl Database {
         closed.into_iter().collect()
     }
 
+    /// Also of a reader, whose close writes nothing: whoever still looks at a state of it would otherwise keep the lock.
     fn close_file(&self) -> Result<()> {
-        if self.path.is_none() || self.options.read_only {
+        if self.path.is_none() {
             return Ok(());
         }
         let mut checkpoints = self.checkpoints();
-        self.press_all()?;
+        if !self.options.read_only {
+            self.press_all()?;
+        }
         let mut next = None;
         self.timeline.close(|catalog, out| -> Result<PageId> {
             let (page, written) = checkpoints.write(&self.store, catalog, out)?;
@@ -448,27 +468,24 @@ impl Checkpoints {
     }
 }
 
-fn open_file(path: &Path, is_new: bool, options: &DatabaseOptions) -> Result<Opened> {
+fn open_file(path: &Path, is_new: bool, options: &DatabaseOptions, budget: &Arc<Budget>) -> Result<Opened> {
     if is_new && (options.read_only || !options.create) {
         return Err(Error::Unavailable(format!(
             "there is no database '{}'; check the path, or open it for writing to create it",
             path.display()
         )));
     }
-    let of_store = Options {
-        synchronous: options.synchronous,
-        memory_limit_bytes: usize::try_from(options.memory_limit_bytes).unwrap_or(usize::MAX),
-        read_only: options.read_only,
-    };
+    let of_store = Options { synchronous: options.synchronous, read_only: options.read_only, ..Options::default() };
     let skips = options.on_corruption == OnCorruption::Skip;
     let (store, mut recovery, mut is_damaged) = match Store::open(Arc::clone(&options.file_system), path, of_store) {
-        Ok((store, recovery)) => (Arc::new(store), recovery, false),
+        Ok((store, recovery)) => (store, recovery, false),
         Err(error) if skips && error.is_damage() => {
             let (store, recovery) = Store::open_damaged(&options.file_system, path, of_store)?;
             (store, recovery, true)
         }
         Err(error) => return Err(error.into()),
     };
+    let store = Arc::new(store.with_budget(budget));
     let mut catalog = Catalog::default();
     let mut checkpoints = Checkpoints::default();
     if let Some(root) = recovery.root {
@@ -477,7 +494,7 @@ fn open_file(path: &Path, is_new: bool, options: &DatabaseOptions) -> Result<Ope
         if is_damaged && !options.read_only {
             // Whatever is written now could be the end of what may still be saved.
             drop((catalog, store, recovery));
-            return open_file(path, is_new, &DatabaseOptions { read_only: true, ..options.clone() });
+            return open_file(path, is_new, &DatabaseOptions { read_only: true, ..options.clone() }, budget);
         }
         if is_damaged {
             let lost = catalog.damaged.iter().map(|(name, table)| table.error(name).to_string());
@@ -551,8 +568,9 @@ fn free_unreachable_pages(store: &Store, catalog: &Catalog, checkpoints: &Checkp
     lost.into_iter().for_each(|page| store.free(page));
 }
 
-fn set_memory_limit(store: &Store, bytes: u64) {
-    store.budget().set_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
+/// As many bytes as there can be in memory, if there are more.
+fn in_memory(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 impl Drop for Database {

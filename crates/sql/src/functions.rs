@@ -1,7 +1,7 @@
 //! Table functions: `storage('t')`, `tables()`, `databases()`, `memory()`, `codecs()`.
 
 use crate::Database;
-use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName};
+use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName, as_written};
 use crate::provider::StatementCatalog;
 use crate::session::CATALOG_NAME;
 use crate::statement::{find, parse_table_name};
@@ -127,9 +127,11 @@ fn table_bytes(table: &ColumnTable) -> u64 {
 
 fn memory(database: &Database, catalog: &Catalog, _arguments: &[String]) -> crate::Result<RecordBatch> {
     let usage = database.store().budget().usage();
-    let mut rows: Vec<(String, u64)> = Vec::new();
-    for (name, table) in &catalog.tables {
-        rows.push((format!("table {name}"), table.memory_bytes()));
+    let mut rows: Vec<(String, u64)> =
+        catalog.tables.iter().map(|(name, table)| (format!("table {name}"), table.memory_bytes())).collect();
+    for (of, catalog) in database.attached().catalogs() {
+        let tables = catalog.tables.iter();
+        rows.extend(tables.map(|(name, table)| (format!("table {}.{name}", as_written(&of)), table.memory_bytes())));
     }
     let tables: u64 = rows.iter().map(|(_, bytes)| *bytes).sum();
     rows.extend(

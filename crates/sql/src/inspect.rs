@@ -40,6 +40,7 @@ pub fn inspect(path: &Path, options: &DatabaseOptions) -> Result<Inspection> {
         ("pages", pages(&examined)?),
     ];
     if let Some((store, recovery)) = state {
+        let store = Arc::new(store);
         remarks.extend(recovery.notes);
         let mut catalog = match recovery.root {
             Some(root) => match Catalog::load(&store, root, OnCorruption::Skip) {

@@ -10,6 +10,8 @@
 //! An eighth of the limit is for nobody. It stands for what is not counted: code, stacks, what the allocator holds back,
 //! buffers of a few pages that come and go. So the process as a whole stays near the limit.
 //!
+//! Stores of several databases can draw on one budget, each with a [share](PoolShare) of the pool.
+//!
 //! Thread-safe: one lock, held for a few steps, and never while anything is read or freed.
 
 use std::fmt;
@@ -18,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::ids::PageId;
 use crate::map::PageEntry;
 use crate::pin::Pinned;
-use crate::pool::{Pool, PoolCounts};
+use crate::pool::{Pool, PoolCounts, PooledPage};
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The part of the limit that nobody gets.
@@ -85,6 +87,8 @@ struct Memory {
     limit: usize,
     used: [usize; Use::ALL.len()],
     pool: Pool,
+    /// The number of the next store that draws on it.
+    next_store: u64,
 }
 
 impl Memory {
@@ -152,7 +156,7 @@ impl Memory {
 impl Budget {
     /// A budget of so many bytes, of which nothing is used.
     pub fn new(limit_bytes: usize) -> Arc<Budget> {
-        let memory = Memory { limit: limit_bytes, used: [0; Use::ALL.len()], pool: Pool::default() };
+        let memory = Memory { limit: limit_bytes, used: [0; Use::ALL.len()], pool: Pool::default(), next_store: 0 };
         Arc::new(Budget { memory: Mutex::new(memory) })
     }
 
@@ -196,38 +200,11 @@ impl Budget {
         self.memory().usage()
     }
 
-    /// The page, if this very version of it is in the pool.
-    pub(crate) fn page(&self, page: PageId, entry: PageEntry) -> Option<Pinned> {
-        self.memory().pool.get(page, entry)
-    }
-
-    /// Whether [`Budget::page`] would find the page; does not count as a use.
-    pub(crate) fn has_page(&self, page: PageId, entry: PageEntry) -> bool {
-        self.memory().pool.has(page, entry)
-    }
-
-    /// What the pool may hold now.
-    pub(crate) fn pool_bytes_max(&self) -> usize {
-        self.memory().pool_max()
-    }
-
-    /// Lets the pool keep a page that was read, if it can.
-    pub(crate) fn keep_page(&self, page: PageId, entry: PageEntry, bytes: Pinned, is_ahead: bool) {
-        self.change(|memory, evicted| {
-            memory.pool.insert(page, entry, bytes, is_ahead);
-            let pool_max = memory.pool_max();
-            memory.pool.evict(pool_max, evicted);
-        });
-    }
-
-    /// A page is in another place of the file.
-    pub(crate) fn move_page(&self, page: PageId, from: PageEntry, to: PageEntry) {
-        self.memory().pool.moved(page, from, to);
-    }
-
-    /// Lets go of a page that is no more.
-    pub(crate) fn forget_page(&self, page: PageId) {
-        self.change(|memory, evicted| evicted.extend(memory.pool.remove(page)));
+    /// A share of the pool, for one more store.
+    pub(crate) fn share(self: &Arc<Budget>) -> PoolShare {
+        let mut memory = self.memory();
+        memory.next_store += 1;
+        PoolShare { budget: Arc::clone(self), store: memory.next_store }
     }
 
     /// Changes something, and drops what was evicted once the lock is gone.
@@ -239,6 +216,64 @@ impl Budget {
     // No step in here can panic half-way but for want of memory for a queue's entry.
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The pages of one store in the pool, which lets go of them when this is dropped.
+#[derive(Debug)]
+pub(crate) struct PoolShare {
+    budget: Arc<Budget>,
+    store: u64,
+}
+
+impl PoolShare {
+    /// Whose share.
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    fn pooled(&self, page: PageId) -> PooledPage {
+        PooledPage { store: self.store, page }
+    }
+
+    /// The page, if this very version of it is in the pool.
+    pub(crate) fn page(&self, page: PageId, entry: PageEntry) -> Option<Pinned> {
+        self.budget.memory().pool.get(self.pooled(page), entry)
+    }
+
+    /// Whether [`PoolShare::page`] would find the page; does not count as a use.
+    pub(crate) fn has_page(&self, page: PageId, entry: PageEntry) -> bool {
+        self.budget.memory().pool.has(self.pooled(page), entry)
+    }
+
+    /// What the whole pool may hold now.
+    pub(crate) fn pool_bytes_max(&self) -> usize {
+        self.budget.memory().pool_max()
+    }
+
+    /// Lets the pool keep a page that was read, if it can.
+    pub(crate) fn keep_page(&self, page: PageId, entry: PageEntry, bytes: Pinned, is_ahead: bool) {
+        self.budget.change(|memory, evicted| {
+            memory.pool.insert(self.pooled(page), entry, bytes, is_ahead);
+            let pool_max = memory.pool_max();
+            memory.pool.evict(pool_max, evicted);
+        });
+    }
+
+    /// A page is in another place of the file.
+    pub(crate) fn move_page(&self, page: PageId, from: PageEntry, to: PageEntry) {
+        self.budget.memory().pool.moved(self.pooled(page), from, to);
+    }
+
+    /// Lets go of a page that is no more.
+    pub(crate) fn forget_page(&self, page: PageId) {
+        self.budget.change(|memory, evicted| evicted.extend(memory.pool.remove(self.pooled(page))));
+    }
+}
+
+impl Drop for PoolShare {
+    fn drop(&mut self) {
+        self.budget.change(|memory, evicted| *evicted = memory.pool.remove_store(self.store));
     }
 }
 
@@ -328,29 +363,31 @@ mod tests {
         PageEntry::new(2, PageKind::CHUNK, 100, 0)
     }
 
-    fn keep(budget: &Budget, page: u64) {
-        budget.keep_page(PageId(page), entry(), Pinned::from(vec![0; 100]), false);
+    fn keep(pool: &PoolShare, page: u64) {
+        pool.keep_page(PageId(page), entry(), Pinned::from(vec![0; 100]), false);
     }
 
     #[test]
     fn the_pool_gives_way_and_grows_back() {
         let budget = Budget::new(800);
-        (0..10).for_each(|page| keep(&budget, page));
+        let pool = budget.share();
+        (0..10).for_each(|page| keep(&pool, page));
         assert_eq!(budget.usage().pool, 700, "an eighth is nobody's");
         let load = budget.reserve(Use::Scratch, 450).unwrap();
         assert_eq!((budget.usage().pool, budget.usage().pool_max), (200, 250));
         let table = budget.take(Use::Table, 1000);
         assert_eq!((budget.usage().pool, budget.usage().table), (0, 1000), "what must be is taken");
         drop((load, table));
-        (0..10).for_each(|page| keep(&budget, page));
+        (0..10).for_each(|page| keep(&pool, page));
         assert_eq!(budget.usage().pool, 700);
     }
 
     #[test]
     fn a_refusal_names_the_limit_who_holds_what_and_the_remedy() {
         let budget = Budget::new(800);
-        (0..7).for_each(|page| keep(&budget, page));
-        let pins: Vec<_> = (0..3).filter_map(|page| budget.page(PageId(page), entry())).collect();
+        let pool = budget.share();
+        (0..7).for_each(|page| keep(&pool, page));
+        let pins: Vec<_> = (0..3).filter_map(|page| pool.page(PageId(page), entry())).collect();
         let _batch = budget.take(Use::Table, 50);
         let mut load = budget.reserve(Use::Scratch, 300).unwrap();
         let error = load.grow(51).unwrap_err().to_string();
@@ -377,12 +414,25 @@ mod tests {
     #[test]
     fn a_new_limit_holds_at_once() {
         let budget = Budget::new(800);
-        (0..7).for_each(|page| keep(&budget, page));
+        let pool = budget.share();
+        (0..7).for_each(|page| keep(&pool, page));
         budget.set_limit(400);
         assert_eq!((budget.usage().pool, budget.usage().reservable), (300, 350));
         budget.set_limit(0);
         assert_eq!(budget.usage().pool, 0);
         assert!(budget.reserve(Use::Query, 1).is_err());
+    }
+
+    #[test]
+    fn what_is_left_of_a_limit_is_shared_by_all_stores() {
+        let budget = Budget::new(800);
+        let pools = [budget.share(), budget.share()];
+        (0..4).for_each(|page| pools.iter().for_each(|pool| keep(pool, page)));
+        assert_eq!(budget.usage().pool, 700);
+        let [first, second] = pools;
+        assert!(first.page(PageId(3), entry()).is_some() && second.page(PageId(3), entry()).is_some());
+        drop(first);
+        assert_eq!(budget.usage().pool, 400, "a store that is gone leaves nothing behind");
     }
 
     proptest! {
@@ -391,6 +441,7 @@ mod tests {
         #[test]
         fn agrees_with_a_model(steps in prop::collection::vec((0usize..6, 0usize..3, 0usize..400), 1..80)) {
             let budget = Budget::new(1600);
+            let pool = budget.share();
             let mut held: Vec<Reservation> = Vec::new();
             let mut page = 0;
             for (step, which, bytes) in steps {
@@ -419,7 +470,7 @@ mod tests {
                     }
                     _ => {
                         page += 1;
-                        keep(&budget, page);
+                        keep(&pool, page);
                     }
                 }
                 let usage = budget.usage();

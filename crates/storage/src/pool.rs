@@ -6,6 +6,8 @@
 //! remembered, is kept in the main part. So a scan of any size takes a quarter of the pool, and what is used again and
 //! again stays. We differ in the main part, which is a clock and not a list in the order of use.
 //!
+//! The stores of several databases may share a pool; each asks for its pages under a number of its own.
+//!
 //! What is pinned stays, since letting go of it would free nothing. The budget's lock guards all of this; reading happens
 //! outside of it.
 
@@ -17,6 +19,13 @@ use crate::pin::Pinned;
 
 /// The first queue keeps this part of the pool when the main part wants the rest.
 const RECENT_DIVISOR: usize = 4;
+
+/// A page of one of the stores that share a pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct PooledPage {
+    pub(crate) store: u64,
+    pub(crate) page: PageId,
+}
 
 /// What the pool did so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,14 +46,14 @@ pub struct PoolCounts {
 /// slot stands in its queue once under its stamp, entries with another stamp are void.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    slots: HashMap<PageId, Slot>,
+    slots: HashMap<PooledPage, Slot>,
     /// Came for the first time, oldest first.
-    recent: VecDeque<(PageId, u64)>,
+    recent: VecDeque<(PooledPage, u64)>,
     /// Came again; a clock.
-    often: VecDeque<(PageId, u64)>,
+    often: VecDeque<(PooledPage, u64)>,
     /// What left `recent` not long ago, with its size: as many bytes as the pool may hold.
-    left: VecDeque<(PageId, usize)>,
-    left_pages: HashSet<PageId>,
+    left: VecDeque<(PooledPage, usize)>,
+    left_pages: HashSet<PooledPage>,
     left_bytes: usize,
     bytes: usize,
     recent_bytes: usize,
@@ -64,7 +73,7 @@ struct Slot {
 
 impl Pool {
     /// The page, if this very version of it is here.
-    pub(crate) fn get(&mut self, page: PageId, entry: PageEntry) -> Option<Pinned> {
+    pub(crate) fn get(&mut self, page: PooledPage, entry: PageEntry) -> Option<Pinned> {
         let found = self.slots.get_mut(&page).filter(|slot| slot.entry == entry);
         let bytes = found.map(|slot| {
             slot.is_used = true;
@@ -75,13 +84,13 @@ impl Pool {
     }
 
     /// Whether [`Pool::get`] would find the page; does not count as a use.
-    pub(crate) fn has(&self, page: PageId, entry: PageEntry) -> bool {
+    pub(crate) fn has(&self, page: PooledPage, entry: PageEntry) -> bool {
         self.slots.get(&page).is_some_and(|slot| slot.entry == entry)
     }
 
     /// Keeps a page that was read, in place of any other version of it. The caller makes room for it with
     /// [`Pool::evict`].
-    pub(crate) fn insert(&mut self, page: PageId, entry: PageEntry, bytes: Pinned, is_ahead: bool) {
+    pub(crate) fn insert(&mut self, page: PooledPage, entry: PageEntry, bytes: Pinned, is_ahead: bool) {
         match is_ahead {
             true => self.counts.read_ahead += 1,
             false => self.counts.misses += 1,
@@ -98,7 +107,7 @@ impl Pool {
     }
 
     /// Lets go of a page that is no more, and returns its bytes.
-    pub(crate) fn remove(&mut self, page: PageId) -> Option<Pinned> {
+    pub(crate) fn remove(&mut self, page: PooledPage) -> Option<Pinned> {
         let slot = self.slots.remove(&page)?;
         self.bytes -= slot.bytes.len();
         if slot.is_recent {
@@ -114,13 +123,19 @@ impl Pool {
         Some(slot.bytes)
     }
 
+    /// Lets go of all pages of a store, and returns their bytes.
+    pub(crate) fn remove_store(&mut self, store: u64) -> Vec<Pinned> {
+        let pages: Vec<PooledPage> = self.slots.keys().filter(|page| page.store == store).copied().collect();
+        pages.into_iter().filter_map(|page| self.remove(page)).collect()
+    }
+
     /// Bytes of the pages that are here.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// The page is in another place of the file: what is here of it stays good.
-    pub(crate) fn moved(&mut self, page: PageId, from: PageEntry, to: PageEntry) {
+    pub(crate) fn moved(&mut self, page: PooledPage, from: PageEntry, to: PageEntry) {
         if let Some(slot) = self.slots.get_mut(&page).filter(|slot| slot.entry == from) {
             slot.entry = to;
         }
@@ -156,7 +171,7 @@ impl Pool {
     }
 
     /// The page of a queue that is to go next; `None` where all are pinned.
-    fn victim(&mut self, is_recent: bool) -> Option<PageId> {
+    fn victim(&mut self, is_recent: bool) -> Option<PooledPage> {
         // Two rounds, the first of which may only take the marks away.
         for _ in 0..2 * self.queue(is_recent).len() {
             let (page, stamp) = self.queue(is_recent).pop_front()?;
@@ -170,7 +185,7 @@ impl Pool {
         None
     }
 
-    fn queue(&mut self, is_recent: bool) -> &mut VecDeque<(PageId, u64)> {
+    fn queue(&mut self, is_recent: bool) -> &mut VecDeque<(PooledPage, u64)> {
         if is_recent { &mut self.recent } else { &mut self.often }
     }
 
@@ -189,6 +204,10 @@ mod tests {
         PageEntry::new(2, PageKind::CHUNK, 100, checksum)
     }
 
+    fn numbered(page: u64) -> PooledPage {
+        PooledPage { store: 0, page: PageId(page) }
+    }
+
     /// A pool of so many pages of 100 bytes.
     struct Small {
         pool: Pool,
@@ -202,9 +221,9 @@ mod tests {
 
         /// Reads a page through the pool; true for a hit.
         fn read(&mut self, page: u64) -> bool {
-            let is_hit = self.pool.get(PageId(page), entry(0)).is_some();
+            let is_hit = self.pool.get(numbered(page), entry(0)).is_some();
             if !is_hit {
-                self.pool.insert(PageId(page), entry(0), Pinned::from(vec![0; 100]), false);
+                self.pool.insert(numbered(page), entry(0), Pinned::from(vec![0; 100]), false);
                 self.pool.evict(100 * self.pages_max, &mut Vec::new());
                 assert!(self.pool.bytes() <= 100 * self.pages_max);
             }
@@ -212,7 +231,7 @@ mod tests {
         }
 
         fn has(&self, page: u64) -> bool {
-            self.pool.has(PageId(page), entry(0))
+            self.pool.has(numbered(page), entry(0))
         }
     }
 
@@ -249,9 +268,9 @@ mod tests {
         let mut small = Small::new(3);
         (1..=5).for_each(|page| assert!(!small.read(page)));
         assert_eq!((small.has(2), small.has(3), small.has(5)), (false, true, true), "the oldest went");
-        assert!(small.pool.get(PageId(5), entry(1)).is_none(), "another version of the page");
-        small.pool.insert(PageId(5), entry(1), Pinned::from(vec![0; 100]), false);
-        assert!(!small.has(5) && small.pool.has(PageId(5), entry(1)));
+        assert!(small.pool.get(numbered(5), entry(1)).is_none(), "another version of the page");
+        small.pool.insert(numbered(5), entry(1), Pinned::from(vec![0; 100]), false);
+        assert!(!small.has(5) && small.pool.has(numbered(5), entry(1)));
         assert_eq!(small.pool.bytes(), 300, "one version at a time");
         let PoolCounts { hits, misses, evictions, bytes_read, .. } = small.pool.counts();
         assert_eq!((hits, misses, evictions, bytes_read), (0, 6, 2, 600));
@@ -300,20 +319,20 @@ mod tests {
     #[test]
     fn a_page_that_moved_is_known_in_its_new_place() {
         let mut pool = Pool::default();
-        pool.insert(PageId(1), entry(0), Pinned::from(vec![7; 100]), false);
-        pool.moved(PageId(1), entry(1), entry(2));
-        assert!(pool.get(PageId(1), entry(2)).is_none(), "it was another version that moved");
-        pool.moved(PageId(1), entry(0), entry(2));
-        assert!(pool.get(PageId(1), entry(2)).is_some_and(|page| page[..] == [7; 100]));
-        assert!(pool.get(PageId(1), entry(0)).is_none());
+        pool.insert(numbered(1), entry(0), Pinned::from(vec![7; 100]), false);
+        pool.moved(numbered(1), entry(1), entry(2));
+        assert!(pool.get(numbered(1), entry(2)).is_none(), "it was another version that moved");
+        pool.moved(numbered(1), entry(0), entry(2));
+        assert!(pool.get(numbered(1), entry(2)).is_some_and(|page| page[..] == [7; 100]));
+        assert!(pool.get(numbered(1), entry(0)).is_none());
     }
 
     #[test]
     fn a_pinned_page_stays() {
         let mut small = Small::new(1);
         small.read(1);
-        let pin = small.pool.get(PageId(1), entry(0)).unwrap();
-        small.pool.insert(PageId(2), entry(0), Pinned::from(vec![0; 100]), false);
+        let pin = small.pool.get(numbered(1), entry(0)).unwrap();
+        small.pool.insert(numbered(2), entry(0), Pinned::from(vec![0; 100]), false);
         small.pool.evict(100, &mut Vec::new());
         assert_eq!((small.has(1), small.has(2)), (true, false));
         small.pool.evict(0, &mut Vec::new());
@@ -324,11 +343,23 @@ mod tests {
     }
 
     #[test]
+    fn stores_share_a_pool_and_keep_their_pages_apart() {
+        let mut pool = Pool::default();
+        let others = PooledPage { store: 1, ..numbered(1) };
+        pool.insert(numbered(1), entry(0), Pinned::from(vec![7; 100]), false);
+        pool.insert(others, entry(0), Pinned::from(vec![8; 100]), false);
+        assert!(pool.get(numbered(1), entry(0)).is_some_and(|page| page[..] == [7; 100]));
+        assert!(pool.get(others, entry(0)).is_some_and(|page| page[..] == [8; 100]));
+        assert_eq!(pool.remove_store(0).len(), 1);
+        assert_eq!((pool.has(numbered(1), entry(0)), pool.has(others, entry(0)), pool.bytes()), (false, true, 100));
+    }
+
+    #[test]
     fn queues_do_not_grow_with_pages_that_are_gone() {
         let mut small = Small::new(10);
         for page in 0..10_000 {
             small.read(page);
-            small.pool.remove(PageId(page));
+            small.pool.remove(numbered(page));
         }
         assert!(small.pool.recent.len() < 200 && small.pool.left.len() < 200);
     }

@@ -3,6 +3,7 @@
 //! What they find out is for other tests; here a cycle of locks, or a notification that nobody sends, shows as a
 //! deadlock.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
 use sinter_storage::testing::CrashingFileSystem;
 use sinter_storage::{
-    Error, ObjectId, Options, PageHandle, PageKind, Record, RecordTag, Result, Store, Synchronous, UNIT_BYTES,
+    CheckpointWriter, Error, ObjectId, Options, PageHandle, PageId, PageKind, ReadAhead, Record, RecordTag, Result,
+    Store, Synchronous, UNIT_BYTES,
 };
 
 use crate::commits::{PATH, contents, open};
@@ -20,9 +22,26 @@ fn record() -> Record {
     Record { tag: RecordTag::ROWS_INSERTED, object: ObjectId(1), payload: vec![7; 40] }
 }
 
+/// What one thread holds.
+#[derive(Default)]
+struct Held {
+    pages: Vec<Arc<PageHandle>>,
+    wishes: Vec<ReadAhead>,
+}
+
+/// Puts what a checkpoint or a backup holds, and perhaps does what others do meanwhile.
+fn put(store: &Store, pages: &[Arc<PageHandle>], out: &mut CheckpointWriter<'_>) -> Result<PageId> {
+    pages.iter().try_for_each(|page| out.keep(page.page()))?;
+    if thread_rng().gen_bool(0.3) {
+        store.commit(&[record()], &[])?;
+    }
+    out.put(None, PageKind::CATALOG, b"root")
+}
+
 /// One call, or a few that belong together.
-fn call(store: &Arc<Store>, pages: &mut Vec<Arc<PageHandle>>) -> Result<()> {
-    match thread_rng().gen_range(0..20) {
+fn call(disk: &CrashingFileSystem, store: &Arc<Store>, held: &mut Held) -> Result<()> {
+    let Held { pages, wishes } = held;
+    match thread_rng().gen_range(0..23) {
         0..4 => {
             pages.push(store.handle(store.write_page(PageKind::CHUNK, &contents(0, 1))?));
         }
@@ -38,14 +57,7 @@ fn call(store: &Arc<Store>, pages: &mut Vec<Arc<PageHandle>>) -> Result<()> {
                 store.pin(page.page())?;
             }
         }
-        11..13 => store.checkpoint(|out| {
-            pages.iter().try_for_each(|page| out.keep(page.page()))?;
-            // The closure may do what others do meanwhile.
-            if thread_rng().gen_bool(0.3) {
-                store.commit(&[record()], &[])?;
-            }
-            out.put(None, PageKind::CATALOG, b"root")
-        })?,
+        11..13 => store.checkpoint(|out| put(store, pages, out))?,
         13 => drop(store.prepare_checkpoint()?),
         14 => drop(store.begin_checkpoint()?),
         15 => {
@@ -62,6 +74,13 @@ fn call(store: &Arc<Store>, pages: &mut Vec<Arc<PageHandle>>) -> Result<()> {
             store.for_each_page(&mut |_| {});
             drop(store.stats());
         }
+        19 => store.vacuum(|| store.checkpoint(|out| put(store, pages, out)))?,
+        20 => {
+            let copy = format!("copy-{}.sinter", thread_rng().r#gen::<u64>());
+            let go_on = &mut |_| ControlFlow::Continue(());
+            store.backup(disk, Path::new(&copy), store.last_commit(), go_on, |out| put(store, pages, out))?;
+        }
+        21 => wishes.extend(store.read_ahead(&pages.iter().map(|page| page.page()).collect::<Vec<_>>())),
         _ => drop(store.check(&mut |error| panic!("{error}"))?),
     }
     Ok(())
@@ -83,9 +102,9 @@ fn calls() {
     thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
-                let mut pages = Vec::new();
+                let mut held = Held::default();
                 for _ in 0..4 {
-                    match call(&store, &mut pages) {
+                    match call(&disk, &store, &mut held) {
                         Ok(()) => {}
                         Err(Error::Closed { .. }) if is_closed => return,
                         Err(error) => panic!("{error}"),
@@ -94,7 +113,8 @@ fn calls() {
             });
         }
         if is_closed {
-            store.close(|out| out.put(None, PageKind::CATALOG, b"root")).unwrap();
+            // In a thread of its own: the end of the others would wake this one out of any join, such as the close has.
+            scope.spawn(|| store.close(|out| out.put(None, PageKind::CATALOG, b"root")).unwrap());
         }
     });
     drop(store);

@@ -1,9 +1,10 @@
-//! Commits of several threads, with a checkpoint and its cut, rewrites and exclusive transactions between them; then the
-//! power goes, or the last handle.
+//! Commits of several threads, with a checkpoint and its cut, a vacuum, a backup, rewrites and exclusive transactions
+//! between them; then the power goes, or the last handle.
 //!
 //! A [`State`] counts each thread's commits and holds a few pages. Each record says what its commit was built on, so
 //! replay sees whether the order is the one in which commits were made.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -249,6 +250,18 @@ impl Life {
         *home = next;
         Ok(())
     }
+
+    /// Writes what is visible onto a disk of its own, while everything goes on.
+    fn back_up(&self) -> Result<()> {
+        let (disk, told) = (CrashingFileSystem::new(), self.told());
+        let go_on = &mut |_| ControlFlow::Continue(());
+        self.timeline.backup(&disk, Path::new(PATH), go_on, |state, out| Life::put(state, out, &mut None))?;
+        let (store, recovery) = open(&disk, Options::default());
+        let state = State::recover(&store, recovery);
+        assert!((0..WRITERS).all(|writer| state.counts[writer] >= told[writer]), "{:?}, told {told:?}", state.counts);
+        state.check_pages(&store);
+        Ok(())
+    }
 }
 
 /// Opens what a disk kept: what was told is there, in its order, and goes on from there.
@@ -275,7 +288,7 @@ fn live() {
     let disk = CrashingFileSystem::new();
     let life = Life::begin(&disk);
     let is_closed = thread_rng().gen_bool(0.3);
-    let is_faulty = thread_rng().gen_bool(0.2);
+    let [is_faulty, has_vacuum, has_backup] = [0.2, 0.3, 0.2].map(|chance| thread_rng().gen_bool(chance));
     if is_faulty {
         let call = disk.calls().len() as u64 + thread_rng().gen_range(0..60);
         disk.plan(call, Fault::Fail(std::io::ErrorKind::Other));
@@ -295,9 +308,15 @@ fn live() {
             scope.spawn(|| allow_closed(life.pin()));
         }
         scope.spawn(|| allow_closed(life.rewrite()));
+        if has_backup && !is_faulty {
+            scope.spawn(|| allow_closed(life.back_up()));
+        }
         scope.spawn(|| life.lose_power());
         allow_closed(life.checkpoint(&mut home));
-        allow_closed(life.checkpoint(&mut home));
+        allow_closed(match has_vacuum {
+            true => life.store.vacuum(|| life.checkpoint(&mut home)),
+            false => life.checkpoint(&mut home),
+        });
         if is_closed {
             allow_closed(life.timeline.close(|state, out| Life::put(state, out, &mut home)));
         }
@@ -317,7 +336,7 @@ fn live() {
 
 #[test]
 fn what_was_acknowledged_is_there_after_a_power_loss_at_any_moment() {
-    explore(300, live);
+    explore(250, live);
 }
 
 #[test]

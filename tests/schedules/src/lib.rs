@@ -8,9 +8,10 @@
 //! | file | what runs at once |
 //! |---|---|
 //! | `explore` | the schedules: from a seed, and again |
-//! | `commits` | commits, group sync, rewrites, checkpoints, exclusive transactions, a close, a power loss, the last drop |
-//! | `pages` | pins under a pool that is too small, reads of one page, handles that are dropped |
-//! | `tables` | inserts, deletes, merging, pressing, checkpoints, DROP, and readers of old states |
+//! | `commits` | commits, group sync, rewrites, exclusive transactions, beside checkpoints, vacuum, backup, close, power loss |
+//! | `pages` | pins under a pool that is too small, reads of one page, now and ahead, handles that are dropped |
+//! | `vacuum` | pages that move while others free them, write them anew, read them and back them up |
+//! | `tables` | inserts, deletes, merging, pressing, DROP, scans of old states, beside checkpoints, vacuum, backup |
 //! | `calls` | any calls of the store in any order, which come to an end |
 
 #![cfg(test)]
@@ -20,3 +21,4 @@ mod commits;
 mod explore;
 mod pages;
 mod tables;
+mod vacuum;

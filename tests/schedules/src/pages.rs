@@ -1,11 +1,11 @@
-//! Pages under a pool that is too small, and the handles that keep them.
+//! Pages under a pool that is too small, reads of one page by many, and the handles that keep pages.
 
 use std::sync::Arc;
 
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
 use sinter_storage::testing::CrashingFileSystem;
-use sinter_storage::{ObjectId, Options, PageHandle, PageKind, Record, RecordTag, Store};
+use sinter_storage::{ObjectId, Options, PageHandle, PageId, PageKind, PoolCounts, Record, RecordTag, Store};
 
 use crate::commits::{contents, open};
 use crate::explore::{explore, repeats};
@@ -116,4 +116,33 @@ fn thrash() {
 #[test]
 fn a_pinned_page_is_in_the_pool_whatever_others_read() {
     explore(200, thrash);
+}
+
+/// Several threads want the same pages, now and soon.
+fn want() {
+    const PAGES: u64 = 3;
+    let disk = CrashingFileSystem::new();
+    let (store, _) = open(&disk, Options::default());
+    let pages: Vec<_> = (0..PAGES).map(|count| page(&store, count)).collect();
+    let ids: Vec<PageId> = pages.iter().map(|page| page.page()).collect();
+    thread::scope(|scope| {
+        for thread in 0..3 {
+            let (store, pages, ids) = (&store, &pages, &ids);
+            scope.spawn(move || {
+                let wish = thread_rng().gen_bool(0.6).then(|| store.read_ahead(&ids[thread..]));
+                if thread_rng().gen_bool(0.3) {
+                    drop(wish);
+                }
+                (0..).zip(pages).for_each(|(count, page)| check(store, page, count));
+            });
+        }
+    });
+    let PoolCounts { misses, read_ahead, bytes_read, .. } = store.budget().usage().counts;
+    assert_eq!(misses + read_ahead, PAGES, "each is read once");
+    assert_eq!(bytes_read, store.budget().usage().pool, "and is in the pool once");
+}
+
+#[test]
+fn a_page_that_many_want_is_read_once() {
+    explore(200, want);
 }

@@ -2,19 +2,23 @@
 //! arithmetic on a map; whoever has a state, however old, holds the table against them.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::{Int64Type, UInt64Type};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
 use sinter_column::{Change, ColumnSchema, ColumnTable, Draft, Error, Result, Rewrite, TableSchema};
-use sinter_exec::{LogicalType, TableSource, edge};
+use sinter_exec::{Batch, Expr, LogicalType, OnDamage, Output, Pipeline, ScanColumn, TableSource, edge};
 use sinter_storage::testing::CrashingFileSystem;
-use sinter_storage::{Built, ObjectId, Options, PageId, PageKind, Record, RecordTag, Recovery, Store, Timeline};
+use sinter_storage::{
+    Built, CheckpointWriter, ObjectId, Options, PageId, PageKind, Record, RecordTag, Recovery, Store, Timeline,
+};
 
-use crate::commits::open;
+use crate::commits::{PATH, open};
 use crate::explore::{explore, repeats};
 
 const TABLE: ObjectId = ObjectId(1);
@@ -50,6 +54,7 @@ impl State {
 
     fn check(&self) {
         match &self.table {
+            Some(table) if thread_rng().gen_bool(0.5) => assert_eq!(scan(table), self.rows),
             Some(table) => assert_eq!(rows_of(table), self.rows),
             None => assert!(self.rows.is_empty()),
         }
@@ -87,6 +92,25 @@ fn rows_of(table: &ColumnTable) -> Rows {
         let is_alive = |position: &usize| entry.deleted.as_ref().is_none_or(|deleted| !deleted.get(*position));
         for position in (0..entry.group.rows).filter(is_alive) {
             let known = rows.insert(entry.group.row_id_at(position), values.value(position));
+            assert!(known.is_none(), "a row id stands for one row");
+        }
+    }
+    rows
+}
+
+/// The same by the engine, which has the next row groups read ahead.
+fn scan(table: &Arc<ColumnTable>) -> Rows {
+    let source: Arc<dyn TableSource> = Arc::clone(table) as _;
+    let (columns, output) = (vec![ScanColumn::Table(0), ScanColumn::RowId], vec![Expr::Column(0), Expr::Column(1)]);
+    let (output, on_damage) = (Output::Rows(output), OnDamage::Fail);
+    let run = Pipeline { source, columns, filter: Vec::new(), output, limit: None, on_damage }.start().unwrap();
+    let (mut worker, mut batch, mut rows) = (run.worker(), Batch::default(), Rows::new());
+    while worker.next(&mut batch).unwrap() {
+        let values = edge::to_arrow(&batch.columns[0], &LogicalType::Int64, batch.rows).unwrap();
+        let ids = edge::to_arrow(&batch.columns[1], &LogicalType::UInt64, batch.rows).unwrap();
+        let (values, ids) = (values.as_primitive::<Int64Type>(), ids.as_primitive::<UInt64Type>());
+        for row in 0..batch.rows {
+            let known = rows.insert(ids.value(row), values.value(row));
             assert!(known.is_none(), "a row id stands for one row");
         }
     }
@@ -222,21 +246,34 @@ impl Shop {
         self.tell(commit.0);
     }
 
-    fn checkpoint(&self) {
-        let put = |state: &State, out: &mut sinter_storage::CheckpointWriter<'_>| -> Result<PageId> {
-            assert_eq!(out.commit().0, state.commits);
-            let mut table_root = PageId(0);
-            if let Some(table) = &state.table {
-                let mut pages: Vec<PageId> = table.pages().into_iter().collect();
-                pages.sort_unstable();
-                for page in pages {
-                    out.keep(page)?;
-                }
-                table_root = out.put(None, PageKind::TABLE_ROOT, &table.root_bytes()?)?;
+    /// What a checkpoint or a backup holds.
+    fn put(state: &State, out: &mut CheckpointWriter<'_>) -> Result<PageId> {
+        assert_eq!(out.commit().0, state.commits);
+        let mut table_root = PageId(0);
+        if let Some(table) = &state.table {
+            let mut pages: Vec<PageId> = table.pages().into_iter().collect();
+            pages.sort_unstable();
+            for page in pages {
+                out.keep(page)?;
             }
-            Ok(out.put(None, PageKind::CATALOG, &table_root.0.to_le_bytes())?)
-        };
-        self.timeline.checkpoint(put).unwrap();
+            table_root = out.put(None, PageKind::TABLE_ROOT, &table.root_bytes()?)?;
+        }
+        Ok(out.put(None, PageKind::CATALOG, &table_root.0.to_le_bytes())?)
+    }
+
+    fn checkpoint(&self) {
+        self.timeline.checkpoint(Shop::put).unwrap();
+    }
+
+    fn vacuum(&self) {
+        self.store.vacuum(|| self.timeline.checkpoint(Shop::put)).unwrap();
+    }
+
+    fn back_up(&self) {
+        let (disk, told) = (CrashingFileSystem::new(), self.told.load(Ordering::SeqCst));
+        let go_on = &mut |_| ControlFlow::Continue(());
+        self.timeline.backup(&disk, Path::new(PATH), go_on, Shop::put).unwrap();
+        self.check_survivor(&disk, told);
     }
 
     /// What a disk kept: the rows after some commit, and none that was told is missing.
@@ -264,7 +301,8 @@ fn live() {
     assert!(shop.insert(0..8));
     shop.rewrite(|table| table.pressing(1));
     assert!(shop.insert(8..12));
-    let [is_dropped, has_checkpoint, is_large] = std::array::from_fn(|_| thread_rng().gen_bool(0.3));
+    let [is_dropped, has_checkpoint, has_vacuum, is_large] = std::array::from_fn(|_| thread_rng().gen_bool(0.3));
+    let has_backup = thread_rng().gen_bool(0.2);
     thread::scope(|scope| {
         scope.spawn(|| {
             // So many become a row group at once.
@@ -278,6 +316,12 @@ fn live() {
         scope.spawn(|| shop.read());
         if has_checkpoint {
             scope.spawn(|| shop.checkpoint());
+        }
+        if has_vacuum {
+            scope.spawn(|| shop.vacuum());
+        }
+        if has_backup {
+            scope.spawn(|| shop.back_up());
         }
         if is_dropped {
             scope.spawn(|| shop.drop_table());
@@ -295,7 +339,7 @@ fn live() {
 
 #[test]
 fn every_state_holds_its_rows_while_others_press_delete_and_drop() {
-    explore(300, live);
+    explore(240, live);
 }
 
 #[test]

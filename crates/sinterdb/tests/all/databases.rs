@@ -1,7 +1,7 @@
 //! Whole databases: ATTACH, DETACH, BACKUP, VACUUM.
 
-use crate::answers::{lines, value};
-use sinterdb::{Config, Database, Error};
+use crate::answers::{lines, rows, value};
+use sinterdb::{Config, Connection, Database, Error};
 
 fn message<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
     result.unwrap_err().to_string()
@@ -78,6 +78,83 @@ fn names_of_databases_are_not_taken_twice() {
     assert!(message(conn.execute("CREATE TABLE again.t (a INT)", &[])).contains("read-only"));
 }
 
+/// What each of these views yields, asked for under the name that their database has now.
+fn answers_of_views(conn: &Connection, database: &str, views: &[&str]) -> Vec<Vec<String>> {
+    views.iter().map(|view| lines(conn, &format!("SELECT * FROM {database}.public.{view} ORDER BY 1"))).collect()
+}
+
+/// Views were stored with the names that databases had when they were made, and read another table, or none, when their
+/// file was opened under another name.
+#[test]
+fn a_view_means_the_same_tables_whatever_its_database_is_called() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("other.sinter");
+    let attach = |conn: &Connection, name: &str| conn.execute(&format!("ATTACH '{}' AS {name}", path.display()), &[]);
+    let conn = Database::memory().unwrap().connect();
+    conn.execute("CREATE TABLE t AS SELECT -1 AS a", &[]).unwrap();
+    attach(&conn, "\"O o\"").unwrap();
+    for sql in [
+        "CREATE SCHEMA \"O o\".s",
+        "CREATE TABLE \"O o\".t AS SELECT value AS a FROM generate_series(1, 3)",
+        "CREATE TABLE \"O o\".s.u AS SELECT 2 AS b",
+        "CREATE VIEW \"O o\".short AS SELECT t.a FROM \"O o\".t",
+        "CREATE VIEW \"O o\".full AS SELECT \"O o\".public.t.a, x.b FROM \"O o\".public.t JOIN \"O o\".s.u AS x ON a = b",
+        // The name of a CTE is none of a table.
+        "CREATE VIEW \"O o\".common AS WITH t AS (SELECT 1000 AS a) SELECT a + (SELECT max(a) FROM \"O o\".t) AS m FROM t",
+        "CREATE VIEW \"O o\".nested AS SELECT 1 AS x",
+        "CREATE OR REPLACE VIEW \"O o\".nested AS SELECT count(*) FROM \"O o\".public.full WHERE EXISTS \
+         (SELECT 1 FROM \"O o\".short WHERE short.a = b) UNION ALL SELECT b FROM \"O o\".s.u",
+    ] {
+        conn.execute(sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    let views = ["short", "full", "common", "nested"];
+    let expected: [&[&str]; 4] = [&["1", "2", "3"], &["2 2"], &["1003"], &["1", "2"]];
+    assert_eq!(answers_of_views(&conn, "\"O o\"", &views), expected);
+    conn.execute("DETACH \"O o\"", &[]).unwrap();
+    attach(&conn, "p").unwrap();
+    assert_eq!(answers_of_views(&conn, "p", &views), expected);
+    conn.execute("DETACH p", &[]).unwrap();
+    {
+        let conn = Database::open(&path).unwrap().connect();
+        assert_eq!(answers_of_views(&conn, "sinter", &views), expected);
+        conn.execute(
+            "CREATE VIEW of_main AS SELECT sum(t.a) AS s FROM Sinter.public.t, sinter.s.u, sinter.t AS x",
+            &[],
+        )
+        .unwrap();
+        assert_eq!(value(&conn, "SELECT s FROM of_main"), "18");
+    }
+    attach(&conn, "q").unwrap();
+    assert_eq!(value(&conn, "SELECT s FROM q.of_main"), "18");
+    assert_eq!(answers_of_views(&conn, "q", &views), expected);
+}
+
+#[test]
+fn a_view_reads_no_other_database() {
+    let conn = Database::memory().unwrap().connect();
+    conn.execute("CREATE TABLE t AS SELECT 1 AS a", &[]).unwrap();
+    conn.execute("ATTACH ':memory:' AS o", &[]).unwrap();
+    conn.execute("CREATE TABLE o.t AS SELECT 2 AS a", &[]).unwrap();
+    for (sql, table, database) in [
+        ("CREATE VIEW v AS SELECT * FROM o.t", "o.t", "o"),
+        ("CREATE VIEW v AS SELECT * FROM t WHERE a IN (SELECT a FROM O.public.t)", "O.public.t", "o"),
+        ("CREATE VIEW v AS WITH x AS (SELECT * FROM sinter.o.t) SELECT * FROM x", "sinter.o.t", "o"),
+        ("CREATE VIEW v AS SELECT * FROM nowhere.public.t", "nowhere.public.t", "nowhere"),
+        ("CREATE VIEW o.v AS SELECT t.a FROM t JOIN sinter.t AS x ON x.a = t.a", "sinter.t", "sinter"),
+        ("CREATE OR REPLACE VIEW o.v AS SELECT * FROM sinter.public.t", "sinter.public.t", "sinter"),
+    ] {
+        let error = message(conn.execute(sql, &[]));
+        assert!(error.contains(&format!("view 'v' names '{table}', which is of the database '{database}'")), "{error}");
+        assert!(error.contains("copy the table"), "{error}");
+    }
+    // A schema of the name of a database that is not attached is no database.
+    conn.execute("DETACH o", &[]).unwrap();
+    conn.execute("CREATE SCHEMA o", &[]).unwrap();
+    conn.execute("CREATE TABLE o.t AS SELECT 3 AS a", &[]).unwrap();
+    conn.execute("CREATE VIEW v AS SELECT * FROM o.t", &[]).unwrap();
+    assert_eq!(value(&conn, "SELECT a FROM v"), "3");
+}
+
 #[test]
 fn what_is_attached_closes_with_the_database() {
     let dir = tempfile::tempdir().unwrap();
@@ -88,6 +165,29 @@ fn what_is_attached_closes_with_the_database() {
     conn.execute("CREATE TABLE o.t AS SELECT 1 AS a", &[]).unwrap();
     drop((conn, database));
     assert_eq!(value(&Database::open(&path).unwrap().connect(), "SELECT a FROM t"), "1");
+}
+
+/// A transaction keeps the state that it saw, and with it, for a reader, the lock of a file that was detached.
+#[test]
+fn what_is_detached_is_free_whoever_looks_at_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("other.sinter");
+    let create = |sql: &str| Database::open(&path)?.connect().execute(sql, &[]);
+    create("CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 1000)").unwrap();
+    let database = Database::memory().unwrap();
+    let (one, two) = (database.connect(), database.connect());
+    for options in ["(READ_ONLY)", ""] {
+        one.execute(&format!("ATTACH '{}' AS o {options}", path.display()), &[]).unwrap();
+        two.begin(false).unwrap();
+        assert_eq!(value(&two, "SELECT max(a) FROM o.t"), "1000");
+        assert!(message(create("DROP TABLE t")).contains("in use by"));
+        one.execute("DETACH o", &[]).unwrap();
+        create("INSERT INTO t VALUES (7)").unwrap();
+        let error = message(rows(&two, "SELECT sum(a) FROM o.t WHERE a % 2 = 0"));
+        assert!(error.contains("other.sinter: the database is closed"), "{error}");
+        two.roll_back().unwrap();
+        assert!(message(rows(&two, "SELECT max(a) FROM o.t")).contains("o.t"));
+    }
 }
 
 #[test]

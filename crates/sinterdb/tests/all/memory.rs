@@ -9,11 +9,11 @@ fn held(conn: &Connection, what: &str) -> u64 {
     value(conn, &format!("SELECT bytes FROM memory() WHERE what = '{what}'")).parse().unwrap()
 }
 
-/// Whether queries hold nothing any more. Tasks of a query that is over end a moment later.
-fn is_given_back(conn: &Connection) -> bool {
+/// Whether this is given back soon: tasks of a query that is over end a moment later.
+fn is_given_back(conn: &Connection, what: &str) -> bool {
     (0..200).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(25));
-        held(conn, "query") == 0
+        held(conn, what) == 0
     })
 }
 
@@ -67,7 +67,7 @@ fn a_sort_larger_than_the_limit_spills() {
                   (SELECT value AS a, (value * 7919) % 2000003 AS b, repeat('x', 40) AS c FROM generate_series(1, 2000000))";
     let sql = format!("SELECT count(*), sum(n), max(a) FROM ({sorted})");
     assert_eq!(lines(&conn, &sql), ["2000000 2000001000000 2000000"]);
-    assert!(is_given_back(&conn), "{} bytes", held(&conn, "query"));
+    assert!(is_given_back(&conn, "query"), "{} bytes", held(&conn, "query"));
 }
 
 #[test]
@@ -80,9 +80,46 @@ fn what_has_no_room_says_so() {
                JOIN (SELECT value AS b FROM generate_series(1, 3000000)) AS y ON x.a = y.b";
     let error = rows(&conn, sql).unwrap_err().to_string();
     assert!(error.contains("out of memory") && error.contains("raise memory_limit"), "{error}");
-    assert!(is_given_back(&conn), "{} bytes", held(&conn, "query"));
+    assert!(is_given_back(&conn, "query"), "{} bytes", held(&conn, "query"));
     conn.execute("SET memory_limit = '1GB'", &[]).unwrap();
     assert_eq!(lines(&conn, sql), ["3000000"]);
+}
+
+#[test]
+fn attached_databases_share_the_limit() {
+    const LIMIT: u64 = 16 << 20;
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(format!("{name}.sinter"));
+    let config = Config::builder().threads(2).memory_limit_bytes(LIMIT).background(false);
+    let database = Database::open_with(file("main"), config).unwrap();
+    let conn = database.connect();
+    conn.execute(&format!("ATTACH '{}' AS o", file("other").display()), &[]).unwrap();
+    conn.execute("ATTACH ':memory:' AS \"M\"", &[]).unwrap();
+    for sql in [
+        "CREATE TABLE t AS SELECT value AS a, random() AS b FROM generate_series(1, 1500000)",
+        "CREATE TABLE o.t AS SELECT a, b FROM t",
+        "CREATE SCHEMA \"M\".s",
+        "CREATE TABLE \"M\".s.few AS SELECT a, b FROM t WHERE a <= 100000",
+    ] {
+        conn.execute(sql, &[]).unwrap();
+    }
+    let names = lines(&conn, "SELECT what FROM memory()");
+    assert_eq!(names[..4], ["table t", "table \"M\".s.few", "table o.t", "tables"]);
+    assert!(held(&conn, "table \"M\".s.few") > 100_000 * 4, "it is nowhere else");
+    assert_eq!(held(&conn, "tables"), names[..3].iter().map(|name| held(&conn, name)).sum::<u64>());
+    for table in ["t", "o.t", "t", "o.t"] {
+        assert_eq!(value(&conn, &format!("SELECT sum(a) FROM {table} WHERE b >= 0")), "1125000750000");
+        let all = ["pool", "tables", "undo", "scratch", "query"].map(|what| held(&conn, what)).iter().sum::<u64>();
+        assert!(all <= LIMIT / 8 * 7, "{all} bytes");
+        assert!(held(&conn, "pool") > LIMIT / 2, "what is left is for either file");
+    }
+    conn.execute("SET memory_limit = '8MB'", &[]).unwrap();
+    assert_eq!(value(&conn, "SELECT sum(a) FROM o.t WHERE b >= 0"), "1125000750000");
+    assert!(held(&conn, "pool") < 7_000_000);
+    conn.execute("DETACH \"M\"", &[]).unwrap();
+    conn.execute("DETACH o", &[]).unwrap();
+    assert_eq!(lines(&conn, "SELECT what FROM memory()")[..2], ["table t", "tables"]);
+    assert!(held(&conn, "tables") < 100_000 && is_given_back(&conn, "undo"), "{} bytes", held(&conn, "undo"));
 }
 
 /// A table several times as large as the limit, loaded and scanned.

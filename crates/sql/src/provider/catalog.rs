@@ -65,8 +65,7 @@ impl StatementCatalog {
     }
 
     fn catalog_of(&self, database: &str) -> Option<Arc<Catalog>> {
-        let seen = &self.databases.seen;
-        if database == &*seen.name { Some(Arc::clone(&seen.catalog)) } else { seen.attached.get(database).cloned() }
+        self.databases.seen.catalog_of(database).cloned()
     }
 }
 
@@ -180,7 +179,9 @@ impl Tables {
         let deeper = StatementCatalog { databases: Arc::clone(&self.of.databases), depth: self.of.depth + 1 };
         state.register_catalog_list(Arc::new(deeper));
         state.config_mut().options_mut().catalog.default_catalog.clone_from(&self.database);
-        let sql = parse_one(&view.sql)?;
+        let mut sql = parse_one(&view.sql)?;
+        // Views that an older build stored may name databases.
+        self.of.databases.seen.name_within(&self.database, name, &mut sql)?;
         let statement = datafusion::sql::parser::Statement::Statement(Box::new(sql));
         let plan = Box::pin(state.statement_to_plan(statement)).await;
         let plan = plan.map_err(|error| {

@@ -69,9 +69,9 @@ pub(super) fn attach(session: &Session, attach: &Attach) -> Result<Outcome> {
     }
     database.attached().check_free(&name, &database.catalog())?;
     let mut options = database.options().clone();
-    options.memory_limit_bytes = database.store().budget().usage().limit;
     options.read_only |= attach.read_only;
-    let opened = Database::open((attach.path != ":memory:").then_some(path), options)?;
+    let path_of_file = (attach.path != ":memory:").then_some(path);
+    let opened = Database::open_within(database.store().budget(), path_of_file, options)?;
     let notes = Notes::default();
     if opened.is_new() && opened.path().is_some() {
         notes.add(format!("new database '{}'", attach.path));

@@ -20,13 +20,15 @@ pub(super) fn create(session: &Session, create: &ast::CreateView) -> Result<Outc
         if !may_define(transaction, &name, Defined::View, if_taken, &notes)? {
             return Ok(done("CREATE VIEW", None, &notes));
         }
-        // Planned now, so that a view that could never be read is refused, and its columns have names that stay.
         let seen = session.seen_by(transaction);
         let own = seen.name.to_string();
+        let mut query = create.query.clone();
+        seen.name_within(&own, &name, &mut query)?;
+        // Planned now, so that a view that could never be read is refused, and its columns have names that stay.
         let mut state = session.statement_state(seen, notes.clone());
         // It is a view of its own database, whatever that will be called.
         state.config_mut().options_mut().catalog.default_catalog = own;
-        let planned = session.plan(&state, ast::Statement::Query(create.query.clone()))?;
+        let planned = session.plan(&state, ast::Statement::Query(query.clone()))?;
         let schema = planned.schema();
         let names: Vec<String> = match create.columns.len() {
             0 => schema.fields().iter().map(|field| field.name().clone()).collect(),
@@ -45,7 +47,7 @@ pub(super) fn create(session: &Session, create: &ast::CreateView) -> Result<Outc
             return Err(Error::Sql(format!("column '{twice}' is there twice; rename one with AS")));
         }
         let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
-        let sql = format!("SELECT * FROM ({}) AS {} ({})", create.query, quoted(&name.table), names.join(", "));
+        let sql = format!("SELECT * FROM ({query}) AS {} ({})", quoted(&name.table), names.join(", "));
         transaction.create_view(&session.database, name.clone(), sql)?;
         Ok(done("CREATE VIEW", None, &notes))
     })

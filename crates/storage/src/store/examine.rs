@@ -111,7 +111,7 @@ pub struct ExtentInfo {
 pub struct Examined {
     /// The store as far as it can be read, at its last commit, and what an open would have found; `None` where no header
     /// copy is whole.
-    pub state: Option<(Arc<Store>, Recovery)>,
+    pub state: Option<(Store, Recovery)>,
     /// Both header copies, or what is wrong with them.
     pub headers: [Result<HeaderInfo, String>; COPIES],
     /// The logs beside the file, by number.
@@ -216,7 +216,7 @@ impl Store {
             store.set_last_commit(view.commit);
             let transactions = Transactions::new(view.logs);
             let recovery = Recovery { root, checkpoint, commit: view.commit, transactions, notes: view.notes };
-            (Arc::new(store), recovery)
+            (store, recovery)
         });
         let path = path.clone();
         Ok(Examined { state, headers, logs, extents, file_bytes, log_error, data, path, entries })
@@ -227,7 +227,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`]; a damaged log is none that could be passed over.
-    pub fn open_damaged(fs: &Arc<dyn FileSystem>, path: &Path, options: Options) -> Result<(Arc<Store>, Recovery)> {
+    pub fn open_damaged(fs: &Arc<dyn FileSystem>, path: &Path, options: Options) -> Result<(Store, Recovery)> {
         let mut notes = Vec::new();
         let examined = Store::examine(fs, path, options, &mut |damage| notes.push(damage.to_string()))?;
         if let Some(error) = examined.log_error {

@@ -53,7 +53,7 @@ impl Store {
             Mode::Memory => self.entry(page).ok().map(|entry| entry.bytes as usize),
             _ => None,
         };
-        let memory = bytes.map(|bytes| self.budget.take(Use::Table, bytes));
+        let memory = bytes.map(|bytes| self.budget().take(Use::Table, bytes));
         let handle = Arc::new(PageHandle { store: Arc::clone(self), page, memory });
         handles.insert(page, Arc::downgrade(&handle));
         handle

@@ -52,7 +52,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, PoolShare};
 use crate::error::{Error, Result};
 use crate::fs::{File, FileSystem, LockGuard};
 use crate::header::Header;
@@ -89,7 +89,7 @@ pub struct Store {
     mode: Mode,
     data: Arc<dyn File>,
     pages: RwLock<PageTable>,
-    budget: Arc<Budget>,
+    pool: PoolShare,
     reads: Reads,
     read_ahead: ReadAheadThreads,
     journal: Mutex<Journal>,
@@ -159,7 +159,14 @@ impl Store {
 
     /// The memory that the pool and everybody else share. Its limit can be changed at any time.
     pub fn budget(&self) -> &Arc<Budget> {
-        &self.budget
+        self.pool.budget()
+    }
+
+    /// The store, drawing on a budget that others draw on, too, and not on one of its own. To be called before anything
+    /// is read from it.
+    #[must_use]
+    pub fn with_budget(self, budget: &Arc<Budget>) -> Store {
+        Store { pool: budget.share(), ..self }
     }
 
     fn check_open(&self) -> Result<()> {

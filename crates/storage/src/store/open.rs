@@ -124,7 +124,7 @@ impl Store {
             mode,
             data,
             pages: RwLock::new(table),
-            budget: Budget::new(options.memory_limit_bytes),
+            pool: Budget::new(options.memory_limit_bytes).share(),
             reads: Reads::default(),
             read_ahead: ReadAheadThreads::default(),
             journal: Mutex::new(journal),
@@ -159,6 +159,7 @@ impl PageTable {
             is_changed: false,
             is_memory,
             lost: Vec::new(),
+            unmovable: BTreeMap::new(),
         }
     }
 }

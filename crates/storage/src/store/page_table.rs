@@ -1,6 +1,6 @@
 //! Which pages there are and where: the map, the pages that no commit has named yet, and the free space.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use crate::fs::File;
@@ -33,6 +33,8 @@ pub(super) struct PageTable {
     /// Pages whose places nobody knows, since a node of the map is damaged; only in a store that is looked at all the
     /// same.
     pub(super) lost: Vec<LostPages>,
+    /// Pages that the last vacuum found damaged, by place: they stay there, as they are.
+    pub(super) unmovable: BTreeMap<u64, (PageId, PageEntry)>,
 }
 
 /// The pages below a damaged node of the map.
@@ -94,6 +96,16 @@ impl PageTable {
             since.kept.insert(page, fresh);
         }
         Some(fresh.entry)
+    }
+
+    /// The unit at which the file could end: were nothing free, and `dead_units` of what is used neither; but not before a
+    /// page that cannot be moved.
+    pub(super) fn packed_end(&self, dead_units: u64) -> u64 {
+        let unused_units = self.space.free_units() + self.space.retired_units() + dead_units;
+        let is_there = |(page, entry): &&(PageId, PageEntry)| self.map.get(*page) == Some(*entry);
+        let last_unmovable = self.unmovable.values().rev().find(is_there);
+        let unmovable_end = last_unmovable.map_or(0, |(_, entry)| entry.extent().end());
+        self.space.end().saturating_sub(unused_units).max(unmovable_end)
     }
 
     /// Puts a page into the map, or removes it with [`PageEntry::ABSENT`]. Its old place is given up.

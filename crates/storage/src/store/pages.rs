@@ -38,7 +38,7 @@ impl Store {
         self.check_writable()?;
         if self.mode == Mode::Memory {
             // Whether there is room. Whoever gets a handle of the page takes the memory.
-            drop(self.budget.reserve(Use::Table, payload.len())?);
+            drop(self.budget().reserve(Use::Table, payload.len())?);
         }
         let page = self.new_page_id();
         let entry = self.write_entry(page, kind, payload)?;
@@ -71,7 +71,7 @@ impl Store {
 
     /// A page with its header, checked, to be copied: from the pool if it is there, else past it.
     pub(super) fn whole_page(&self, page: PageId, entry: PageEntry) -> Result<Pinned> {
-        match self.budget.page(page, entry) {
+        match self.pool.page(page, entry) {
             Some(whole) => Ok(whole),
             None => read_page(&*self.data, &self.path, page, entry),
         }
@@ -102,7 +102,7 @@ impl Store {
             None => table.replace(page, PageEntry::ABSENT, &*self.data),
         }
         drop(table);
-        self.budget.forget_page(page);
+        self.pool.forget_page(page);
     }
 
     pub(super) fn entry(&self, page: PageId) -> Result<PageEntry> {

@@ -183,14 +183,14 @@ impl Store {
         let mut missing = Vec::new();
         for &page in pages {
             let entry = self.entry(page).ok()?;
-            if !self.budget.has_page(page, entry) {
+            if !self.pool.has_page(page, entry) {
                 missing.push((page, entry.bytes as usize));
             }
         }
         if missing.is_empty() {
             return None;
         }
-        let bytes_max = self.budget.pool_bytes_max() / POOL_DIVISOR;
+        let bytes_max = self.pool.pool_bytes_max() / POOL_DIVISOR;
         self.read_ahead.start(self);
         let wish = Arc::new(());
         {
@@ -212,7 +212,7 @@ impl Store {
     /// for that.
     pub(super) fn read_once(&self, page: PageId, entry: PageEntry) -> Result<Pinned> {
         loop {
-            if let Some(whole) = self.budget.page(page, entry) {
+            if let Some(whole) = self.pool.page(page, entry) {
                 return Ok(whole);
             }
             let Some(turn) = self.reads.begin(page) else {
@@ -220,7 +220,7 @@ impl Store {
                 continue;
             };
             // Somebody may have had the turn before.
-            if !self.budget.has_page(page, entry) {
+            if !self.pool.has_page(page, entry) {
                 return self.read_in_turn(&turn, entry, false);
             }
         }
@@ -230,7 +230,7 @@ impl Store {
     fn read_before_pin(&self, page: PageId) {
         let Ok(entry) = self.entry(page) else { return };
         if let Some(turn) = self.reads.begin(page)
-            && !self.budget.has_page(page, entry)
+            && !self.pool.has_page(page, entry)
         {
             let _ = self.read_in_turn(&turn, entry, true);
         }
@@ -238,7 +238,7 @@ impl Store {
 
     fn read_in_turn(&self, turn: &Turn<'_>, entry: PageEntry, is_ahead: bool) -> Result<Pinned> {
         let whole = read_page(&*self.data, &self.path, turn.page, entry)?;
-        self.budget.keep_page(turn.page, entry, whole.clone(), is_ahead);
+        self.pool.keep_page(turn.page, entry, whole.clone(), is_ahead);
         Ok(whole)
     }
 }

@@ -111,7 +111,7 @@ impl Store {
             retired_bytes: table.space.retired_units() * UNIT_BYTES as u64,
             fresh_pages: table.fresh.len() as u64,
             pages,
-            memory: self.budget.usage(),
+            memory: self.budget().usage(),
             log_bytes,
         }
     }

@@ -11,12 +11,17 @@
 //!
 //! Fresh pages stay where they are: they are given away soon, by a commit or for good. Nodes of the map are not copied; those
 //! behind the end are written anew by the next checkpoint.
+//!
+//! A damaged page stays where it is, as it is: a copy would either be damaged, too, or pass wrong bytes off as right ones.
+//! The file then ends behind it at best, so what lies before it need not move. It is remembered until the next vacuum, which
+//! looks again: what lies free before such a page makes no vacuum due. If the pool still has the page whole, it is copied from
+//! there, and is well again.
 
 use std::cmp::Reverse;
 
 use super::{Mode, Store};
 use crate::error::{Error, Result};
-use crate::ids::{PageId, UNIT_BYTES, units_for};
+use crate::ids::{PageId, UNIT_BYTES};
 use crate::map::PageEntry;
 
 /// A vacuum that nobody asked for is worth it from here on...
@@ -37,40 +42,60 @@ const ROUNDS_MAX: usize = 8;
 enum Below {
     /// Those before the place at which the file is to end.
     End(u64),
-    /// Any before the page's own. The first page that finds none is the last: the file cannot be cut before it.
+    /// Any before the page's own. The first page that stays is the last: the file cannot be cut before it.
     Itself,
 }
 
+/// What became of a page that was to be copied.
+#[derive(Debug, Clone, Copy)]
+enum Copied {
+    /// It is in this place, too, of which nobody knows yet.
+    To(PageEntry),
+    /// There is no place for it.
+    NoPlace,
+    /// Its bytes are not those that were written.
+    Damaged,
+    /// It is elsewhere by now, or no more.
+    Gone,
+}
+
 impl Store {
-    /// Whether so much of the file is unused that a [`Store::vacuum`] is worth it without being asked for: more than a
-    /// quarter, and more than 16 MiB. `dead_bytes` of pages that are there hold nothing that anybody wants, and would be
-    /// freed before. Cheap enough to ask after every commit.
+    /// Whether a [`Store::vacuum`] would give back so much that it is worth it without being asked for: more than a
+    /// quarter of the file, and more than 16 MiB. `dead_bytes` of pages that are there hold nothing that anybody wants, and
+    /// would be freed before. What lies before a page that the last vacuum could not move, since it is damaged, does not
+    /// count as long as that page is there. Cheap enough to ask after every commit.
     pub fn is_vacuum_due(&self, dead_bytes: u64) -> bool {
         let table = self.pages();
-        let unused_units = table.space.free_units() + table.space.retired_units() + dead_bytes / UNIT_BYTES as u64;
-        let is_much = unused_units * UNIT_BYTES as u64 > DUE_BYTES_MIN;
-        is_much && unused_units > table.space.end() / DUE_DIVISOR && self.mode == Mode::Durable
+        let end = table.space.end();
+        let superfluous_units = end - table.packed_end(dead_bytes / UNIT_BYTES as u64);
+        let is_much = superfluous_units * UNIT_BYTES as u64 > DUE_BYTES_MIN;
+        is_much && superfluous_units > end / DUE_DIVISOR && self.mode == Mode::Durable
     }
 
     /// Makes the file as small as the pages in it, as far as they fit into the gaps between them. Others read, write and
-    /// commit meanwhile, and make checkpoints, which wait for a batch of pages at most.
+    /// commit meanwhile, and make checkpoints, which wait for a batch of pages at most. Damaged pages stay where they are,
+    /// and what is before the last of them is not given back; [`Store::check`] names them.
     ///
     /// `checkpoint` makes a checkpoint, in whatever way the rooms above do it; it is called at first, and as often as
     /// needed: what was moved leaves its old place free after two. Its error ends the vacuum. In memory there is nothing
     /// to do, and it is not called.
     ///
     /// # Errors
-    /// Those of `checkpoint`; [`Error::DamagedPage`], [`Error::DiskFull`], [`Error::Io`]: what was moved until then stays
-    /// moved, all else stays where it was, and the store goes on. After a failed sync it is poisoned.
+    /// Those of `checkpoint`; [`Error::DiskFull`], [`Error::Io`]: what was moved until then stays moved, all else stays
+    /// where it was, and the store goes on. After a failed sync it is poisoned.
     pub fn vacuum<E: From<Error>>(&self, mut checkpoint: impl FnMut() -> Result<(), E>) -> Result<(), E> {
         self.check_writable()?;
         if self.mode == Mode::Memory {
             return Ok(());
         }
+        // The disk may have come to its senses.
+        self.pages_mut().unmovable.clear();
         checkpoint()?;
         let mut rounds_idle = 0;
-        for _ in 0..ROUNDS_MAX {
-            rounds_idle = if self.move_down(rounds_idle > 0)? { 0 } else { rounds_idle + 1 };
+        for round in 0..ROUNDS_MAX {
+            // What each checkpoint writes anew may move in each round.
+            let is_late = rounds_idle > 0 || round >= ROUNDS_MAX / 2;
+            rounds_idle = if self.move_down(is_late)? { 0 } else { rounds_idle + 1 };
             {
                 let _turn = self.checkpoint_turn();
                 self.check_writable()?;
@@ -85,13 +110,12 @@ impl Store {
         Ok(())
     }
 
-    /// Moves what lies behind the place at which the file would end, were nothing free. Returns whether there was
-    /// something. If nothing fits and this is the `last_try`, a little further down is better than nothing.
-    fn move_down(&self, last_try: bool) -> Result<bool> {
+    /// Moves what lies behind the place at which the file could end. Returns whether there was something. Once it `is_late`,
+    /// a little further down is better than nothing for what does not fit before.
+    fn move_down(&self, is_late: bool) -> Result<bool> {
         let (map, end) = {
             let table = self.pages();
-            let unused_units = table.space.free_units() + table.space.retired_units();
-            (table.map.clone(), table.space.end() - unused_units)
+            (table.map.clone(), table.packed_end(0))
         };
         let mut behind = Vec::new();
         map.for_each_page(&mut |page, entry| {
@@ -104,9 +128,9 @@ impl Store {
         behind.sort_by_key(|(_, entry)| Reverse((entry.extent().units, entry.extent().place)));
         let mut has_moved = self.move_pages(&behind, Below::End(end))?;
         has_moved |= self.move_nodes(end)?;
-        if !has_moved && last_try {
+        if is_late {
             behind.sort_by_key(|(_, entry)| Reverse(entry.extent().place));
-            has_moved = self.move_pages(&behind, Below::Itself)?;
+            has_moved |= self.move_pages(&behind, Below::Itself)?;
         }
         Ok(has_moved)
     }
@@ -132,14 +156,14 @@ impl Store {
             && moves.len() < BATCH_PAGES
         {
             *rest = others;
-            match (self.copy_down(page, from, below), below) {
-                (Ok(Some(to)), _) => {
+            match self.copy_down(page, from, below) {
+                Ok(Copied::To(to)) => {
                     moves.push((page, from, to));
                     bytes += u64::from(from.bytes);
                 }
-                (Ok(None), Below::End(_)) => {}
-                (Ok(None), Below::Itself) => *rest = &[],
-                (Err(error), _) => {
+                Ok(Copied::NoPlace | Copied::Damaged) if matches!(below, Below::Itself) => *rest = &[],
+                Ok(Copied::NoPlace | Copied::Damaged | Copied::Gone) => {}
+                Err(error) => {
                     copied = Err(error);
                     break;
                 }
@@ -152,7 +176,7 @@ impl Store {
             // It may have been freed meanwhile.
             if copied.is_ok() && table.map.get(page) == Some(from) {
                 table.replace(page, to, &*self.data);
-                self.budget.move_page(page, from, to);
+                self.pool.move_page(page, from, to);
                 has_moved = true;
             } else {
                 table.release(to.extent(), &*self.data);
@@ -161,23 +185,35 @@ impl Store {
         copied.map(|()| has_moved)
     }
 
-    /// Copies a page to a free place; nobody knows it there yet. `None` if there is no such place, or no such page any
-    /// more.
-    fn copy_down(&self, page: PageId, from: PageEntry, below: Below) -> Result<Option<PageEntry>> {
+    /// Copies a page to a free place, or notes that it is damaged.
+    fn copy_down(&self, page: PageId, from: PageEntry, below: Below) -> Result<Copied> {
         let end = match below {
             Below::End(end) => end,
             Below::Itself => from.extent().place,
         };
         let extent = {
             let mut table = self.pages_mut();
-            let is_there = table.map.get(page) == Some(from);
-            let units = units_for(u64::from(from.bytes));
-            is_there.then(|| table.space.allocate_below(units, end)).flatten()
+            if table.map.get(page) != Some(from) {
+                return Ok(Copied::Gone);
+            }
+            table.space.allocate_below(from.extent().units, end)
         };
-        let Some(extent) = extent else { return Ok(None) };
-        let whole = self.whole_page(page, from).inspect_err(|_| self.pages_mut().release(extent, &*self.data))?;
-        self.write_to(extent, &[&whole], whole.len())?;
-        Ok(Some(PageEntry::new(extent.place, from.kind(), from.bytes, from.checksum)))
+        let Some(extent) = extent else { return Ok(Copied::NoPlace) };
+        match self.whole_page(page, from) {
+            Ok(whole) => {
+                self.write_to(extent, &[&whole], whole.len())?;
+                Ok(Copied::To(PageEntry::new(extent.place, from.kind(), from.bytes, from.checksum)))
+            }
+            Err(error) => {
+                let mut table = self.pages_mut();
+                table.release(extent, &*self.data);
+                if !error.is_damage() {
+                    return Err(error);
+                }
+                table.unmovable.insert(from.extent().place, (page, from));
+                Ok(Copied::Damaged)
+            }
+        }
     }
 
     /// Lets the next checkpoint write the nodes anew that lie behind `end`, if there is room for them before it.

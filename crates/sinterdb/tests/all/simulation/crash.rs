@@ -6,6 +6,7 @@ use super::model::State;
 use super::report::{Report, call_kind};
 use super::story::{Story, text};
 use rand::rngs::SmallRng;
+use rand::seq::index;
 use rand::{Rng, SeedableRng};
 use sinter_storage::Synchronous;
 use sinter_storage::testing::{Crashes, CrashingFileSystem, Death};
@@ -15,6 +16,10 @@ use std::sync::{Arc, Mutex};
 
 /// Crashes of each kind of statement in each kind of call, at least.
 pub(super) const CELL_MIN: u64 = 20;
+
+/// Of so many histories one is crashed in each of its calls, the others in some: what is rare in histories takes many.
+const HISTORIES_TO_ONE_WHOLE: u64 = 8;
+const CALLS_OF_OTHERS: usize = 24;
 
 /// A crash of the first life of a history, and with it all that follows.
 #[derive(Clone, Copy, Debug)]
@@ -69,13 +74,13 @@ pub(super) fn history(number: u64) -> Outcome<Story> {
     story.map_err(|failure| format!("history {number}, before any crash: {failure}"))
 }
 
-/// Crashes a history in each of its calls, and in rare ones more often.
-pub(super) fn crash_everywhere(number: u64, report: &Mutex<Report>) -> Outcome<()> {
+/// Crashes a history in each of its calls or in some, and in rare ones more often.
+pub(super) fn crash_history(number: u64, report: &Mutex<Report>) -> Outcome<()> {
     let story = history(number)?;
     report.lock().unwrap().add_history(&story);
     let mut crashes = story.recording.crashes();
     let mut random = SmallRng::seed_from_u64(!number);
-    for call_index in 0..=story.recording.calls().len() {
+    for call_index in calls_to_crash(number, story.recording.calls().len(), &mut random) {
         let cell = cell(&story, call_index);
         loop {
             let crash = Crash { history: number, call_index, seed: random.random() };
@@ -92,6 +97,16 @@ pub(super) fn crash_everywhere(number: u64, report: &Mutex<Report>) -> Outcome<(
         }
     }
     Ok(())
+}
+
+/// The calls of a history to crash in, ascending; the last may be one after all calls.
+fn calls_to_crash(history: u64, calls: usize, random: &mut SmallRng) -> Vec<usize> {
+    if history.is_multiple_of(HISTORIES_TO_ONE_WHOLE) {
+        return (0..=calls).collect();
+    }
+    let mut drawn = index::sample(random, calls + 1, CALLS_OF_OTHERS.min(calls + 1)).into_vec();
+    drawn.sort_unstable();
+    drawn
 }
 
 /// The statement and the call in flight.

@@ -43,6 +43,8 @@ struct Running {
     /// What it sees: the state at its beginning, with its own changes.
     view: State,
     begun: usize,
+    /// How many had committed when it began.
+    commits_before: usize,
     /// What it did, and how many rows that changed.
     actions: Vec<(Action, u64)>,
     savepoints: Vec<(String, State, usize)>,
@@ -58,6 +60,8 @@ struct World {
     connections: Vec<Connection>,
     running: [Option<Running>; CONNECTIONS],
     states: Vec<Arc<State>>,
+    /// Commits that did something, even where the state looks the same after it: they may be conflicts for others.
+    commits: usize,
     marks: Vec<Mark>,
     level: Synchronous,
     pressed: BTreeSet<Name>,
@@ -106,6 +110,7 @@ pub(super) fn live(disk: &CrashingFileSystem, allowed: &[Arc<State>], plan: Plan
         database: Some(database),
         running: Default::default(),
         states: vec![Arc::clone(state)],
+        commits: 0,
         marks: Vec::new(),
         level: plan.level,
         pressed: BTreeSet::new(),
@@ -270,6 +275,7 @@ impl Living {
                 } else {
                     world.states.push(Arc::new(view));
                     state = Some(world.states.len() - 1);
+                    world.commits += 1;
                     world.tally.commits += 1;
                     world.note_form(&action, rows);
                 }
@@ -293,11 +299,12 @@ impl Living {
         let mut world = self.world();
         let steps_left = world.random().random_range(2..if is_read_only { 12 } else { 9 });
         let view = (*world.now()).clone();
-        let begun = world.states.len() - 1;
+        let (begun, commits_before) = (world.states.len() - 1, world.commits);
         world.running[connection] = Some(Running {
             is_read_only,
             view,
             begun,
+            commits_before,
             actions: Vec::new(),
             savepoints: Vec::new(),
             has_failed: false,
@@ -392,6 +399,7 @@ impl Living {
         let mut committed = None;
         match outcome {
             Ok(_) if !running.has_failed => {
+                world.commits += usize::from(!running.actions.is_empty());
                 // As if it had run at its commit: so serializable transactions do. What changed nothing stands where it began.
                 if running.view != *world.states[running.begun] {
                     let mut state = (*world.now()).clone();
@@ -409,7 +417,7 @@ impl Living {
                 }
             }
             Err(Error::Sql(_)) if running.has_failed => {}
-            Err(Error::Conflict(_)) if running.begun + 1 < world.states.len() && !running.is_read_only => {
+            Err(Error::Conflict(_)) if running.commits_before < world.commits && !running.is_read_only => {
                 world.tally.conflicts += 1;
             }
             outcome => return Err(format!("COMMIT: {outcome:?}, failed before: {}", running.has_failed)),

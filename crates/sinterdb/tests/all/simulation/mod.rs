@@ -1,5 +1,5 @@
 //! Crashes of everything at once: random statements of all kinds on a simulated disk, which loses power in each of its
-//! calls in turn; then the database is opened on what the disk kept, and compared with a model.
+//! calls in turn, or in some of them; then the database is opened on what the disk kept, and compared with a model.
 //!
 //! A history comes from a seed, and is run once, single-threaded, with a clock that ticks with the calls. Two connections
 //! change things, alone and in transactions that may conflict; a third one looks at old states. What the disk was told is
@@ -26,7 +26,7 @@ use report::Report;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const CRASHES: u64 = 10_000;
+const CRASHES: u64 = 20_000;
 const SEED: u64 = 1;
 
 /// One crash: `history:call:seed`.
@@ -53,7 +53,7 @@ fn a_crash_in_any_call_of_any_statement_loses_nothing_promised() {
             scope.spawn(|| {
                 while report.lock().unwrap().wants(crashes) && failures.lock().unwrap().is_empty() {
                     let history = next.fetch_add(1, Ordering::Relaxed);
-                    if let Err(failure) = crash::crash_everywhere(history, &report) {
+                    if let Err(failure) = crash::crash_history(history, &report) {
                         failures.lock().unwrap().push(failure);
                     }
                 }

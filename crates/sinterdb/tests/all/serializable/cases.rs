@@ -1,0 +1,123 @@
+//! Cases that have names.
+
+use super::steps::TABLES;
+use crate::answers::lines;
+use sinterdb::{Database, Error, Transaction};
+
+/// Two transactions over the same two rows, and what each does between its beginning and its commit.
+fn both(first: &[&str], second: &[&str]) -> (Result<(), Error>, Result<(), Error>, Vec<String>) {
+    let database = Database::memory().unwrap();
+    let conn = database.connect();
+    conn.execute("CREATE TABLE t (k INT, v INT)", &[]).unwrap();
+    conn.execute("INSERT INTO t VALUES (1, 1), (2, 1)", &[]).unwrap();
+    let (one, two) = (database.begin().unwrap(), database.begin().unwrap());
+    let run = |transaction: &Transaction, statements: &[&str]| {
+        for sql in statements {
+            transaction.execute(sql, &[]).unwrap();
+        }
+    };
+    run(&one, first);
+    run(&two, second);
+    let (one, two) = (one.commit(), two.commit());
+    (one, two, lines(&conn, "SELECT k, v FROM t ORDER BY k, v"))
+}
+
+#[test]
+fn write_skew_is_a_conflict() {
+    // Each looks whether the other's row is still on call, and takes its own away.
+    let (one, two, rows) = both(
+        &["SELECT sum(v) FROM t", "UPDATE t SET v = 0 WHERE k = 1"],
+        &["SELECT sum(v) FROM t", "UPDATE t SET v = 0 WHERE k = 2"],
+    );
+    assert!(one.is_ok() && matches!(two, Err(Error::Conflict(_))), "{two:?}");
+    assert_eq!(rows, ["1 0", "2 1"]);
+}
+
+#[test]
+fn write_skew_over_two_tables_is_a_conflict() {
+    let database = Database::memory().unwrap();
+    let conn = database.connect();
+    for table in TABLES {
+        conn.execute(&format!("CREATE TABLE {table} AS SELECT 1 AS k, 1 AS v"), &[]).unwrap();
+    }
+    // Each takes the last one away if the other table still has one.
+    let (one, two) = (database.begin().unwrap(), database.begin().unwrap());
+    one.execute("DELETE FROM t WHERE (SELECT count(*) FROM u) > 0", &[]).unwrap();
+    two.execute("DELETE FROM u WHERE (SELECT count(*) FROM t) > 0", &[]).unwrap();
+    one.commit().unwrap();
+    assert!(matches!(two.commit(), Err(Error::Conflict(_))));
+    assert_eq!(lines(&conn, "SELECT count(*), (SELECT count(*) FROM t) FROM u"), ["1 0"]);
+}
+
+#[test]
+fn what_was_read_behind_a_savepoint_counts_after_going_back() {
+    let (one, two, _) = both(
+        &["UPDATE t SET v = 5 WHERE k = 1"],
+        &["SAVEPOINT s", "SELECT v FROM t WHERE k = 1", "ROLLBACK TO SAVEPOINT s", "UPDATE t SET v = 7 WHERE k = 2"],
+    );
+    assert!(one.is_ok() && matches!(two, Err(Error::Conflict(_))), "{two:?}");
+}
+
+#[test]
+fn a_phantom_is_a_conflict() {
+    let (one, two, rows) = both(
+        &["INSERT INTO t SELECT 10 + count(*), 5 FROM t WHERE v > 3"],
+        &["INSERT INTO t SELECT 10 + count(*), 6 FROM t WHERE v > 3"],
+    );
+    assert!(one.is_ok() && matches!(two, Err(Error::Conflict(_))), "{two:?}");
+    assert_eq!(rows, ["1 1", "2 1", "10 5"]);
+}
+
+#[test]
+fn a_read_that_statistics_answer_is_a_read() {
+    for read in
+        ["SELECT count(*) FROM t", "SELECT max(v) FROM t", "SELECT (SELECT count(*) FROM t), k FROM t WHERE k = 1"]
+    {
+        let (one, two, _) = both(&["INSERT INTO t VALUES (9, 9)"], &[read, "INSERT INTO t VALUES (8, 8)"]);
+        assert!(one.is_ok() && matches!(two, Err(Error::Conflict(_))), "{read}: {two:?}");
+    }
+}
+
+#[test]
+fn disjoint_rows_are_no_conflict() {
+    let (one, two, rows) = both(
+        &["UPDATE t SET v = v + 1 WHERE k = 1", "INSERT INTO t VALUES (3, 3)", "DELETE FROM t WHERE k = 3"],
+        &["UPDATE t SET v = v + 2 WHERE k = 2", "INSERT INTO t VALUES (4, 4)", "UPDATE t SET v = 5 WHERE k = 4"],
+    );
+    one.unwrap();
+    two.unwrap();
+    assert_eq!(rows, ["1 2", "2 3", "4 5"]);
+}
+
+#[test]
+fn whoever_only_reads_never_conflicts() {
+    let (one, two, _) = both(&["DELETE FROM t"], &["SELECT * FROM t", "SELECT sum(v) FROM t"]);
+    one.unwrap();
+    two.unwrap();
+}
+
+#[test]
+fn two_definitions_of_one_name_are_a_conflict() {
+    for (first, second) in [
+        ("CREATE TABLE x (a INT)", "CREATE TABLE x (b INT)"),
+        ("CREATE VIEW x AS SELECT 1 AS a", "CREATE TABLE x (b INT)"),
+        ("DROP TABLE t", "DROP TABLE t"),
+        ("DROP TABLE t", "INSERT INTO t VALUES (7, 7)"),
+        ("ALTER TABLE t ADD COLUMN c INT", "INSERT INTO t VALUES (7, 7)"),
+        ("INSERT INTO t VALUES (7, 7)", "ALTER TABLE t ADD COLUMN c INT NOT NULL DEFAULT 1"),
+        ("ALTER TABLE t RENAME TO u", "ALTER TABLE t RENAME TO w"),
+        ("ALTER TABLE t RENAME TO u", "INSERT INTO t VALUES (7, 7)"),
+        ("ALTER TABLE t RENAME COLUMN v TO w", "ALTER TABLE t RENAME COLUMN v TO x"),
+    ] {
+        let (one, two, _) = {
+            let database = Database::memory().unwrap();
+            let conn = database.connect();
+            conn.execute("CREATE TABLE t (k INT, v INT)", &[]).unwrap();
+            let (one, two) = (database.begin().unwrap(), database.begin().unwrap());
+            one.execute(first, &[]).unwrap();
+            two.execute(second, &[]).unwrap();
+            (one.commit(), two.commit(), ())
+        };
+        assert!(one.is_ok() && matches!(two, Err(Error::Conflict(_))), "{first} | {second}: {one:?} {two:?}");
+    }
+}

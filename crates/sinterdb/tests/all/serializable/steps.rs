@@ -1,0 +1,284 @@
+//! What transactions do, to the database and to a map.
+
+use crate::answers::rows_of;
+use rand::Rng;
+use rand::rngs::SmallRng;
+use sinterdb::{Error, Transaction};
+use std::collections::BTreeMap;
+
+pub(super) const KEYS: i64 = 12;
+
+/// Both have keys and values. Views of the same rows: `all_t`, `all_u`, and `both`.
+pub(super) const TABLES: [&str; 2] = ["t", "u"];
+
+/// A row of one of the tables.
+pub(super) type Key = (usize, i64);
+
+/// Which rows of a table a statement looks at.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Rows {
+    Key(i64),
+    Range(i64, i64),
+    /// By value: rows come into it by being changed.
+    Remainder(i64),
+    All,
+}
+
+impl Rows {
+    pub(super) fn random(random: &mut SmallRng) -> Rows {
+        let key = random.random_range(0..KEYS);
+        match random.random_range(0..6) {
+            0..3 => Rows::Key(key),
+            3 => Rows::Range(key, key + random.random_range(0..4)),
+            4 => Rows::Remainder(random.random_range(0..5)),
+            _ => Rows::All,
+        }
+    }
+
+    pub(super) fn condition(self) -> String {
+        match self {
+            Rows::Key(key) => format!("k = {key}"),
+            Rows::Range(from, to) => format!("k BETWEEN {from} AND {to}"),
+            Rows::Remainder(remainder) => format!("v % 5 = {remainder}"),
+            Rows::All => "true".to_owned(),
+        }
+    }
+
+    pub(super) fn hold(self, key: i64, value: i64) -> bool {
+        match self {
+            Rows::Key(wanted) => key == wanted,
+            Rows::Range(from, to) => (from..=to).contains(&key),
+            Rows::Remainder(remainder) => value % 5 == remainder,
+            Rows::All => true,
+        }
+    }
+}
+
+/// What statements do, each to the table of the number it has first. The values of a key only grow.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    Read(usize, Rows),
+    /// The same through a view.
+    ReadView(usize, Rows),
+    /// Both tables as one view.
+    ReadBoth(Rows),
+    /// As one number, which zone maps and statistics might answer without a scan.
+    Count(usize, Rows),
+    Greatest(usize, Rows),
+    Delete(usize, Rows),
+    /// Rows become `v + add`, and `add` is larger than anything before.
+    Update(usize, Rows, i64),
+    /// Where the key is not there yet: a read that decides over a write.
+    Insert(usize, i64, i64),
+    /// Rows of the other table, `v + add`, as far as their keys are not there yet.
+    Copy(usize, Rows, i64),
+    /// Only if an even number of rows of the other table are such.
+    UpdateIfEven(usize, i64, i64, Rows),
+    /// The table anew, with rows of the other one, `v + add`.
+    Replace(usize, Rows, i64),
+    AddColumn(usize, i64),
+    Savepoint,
+    RollBack,
+}
+
+pub(super) type State = BTreeMap<Key, i64>;
+
+/// What a step answers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Answer {
+    Rows(Vec<(i64, i64)>),
+    Changed(u64),
+    Defined,
+    Nothing,
+}
+
+impl Answer {
+    pub(super) fn is_change(&self) -> bool {
+        match self {
+            Answer::Changed(rows) => *rows > 0,
+            Answer::Defined => true,
+            Answer::Rows(_) | Answer::Nothing => false,
+        }
+    }
+}
+
+impl Step {
+    pub(super) fn random(random: &mut SmallRng, fresh: &mut i64, has_savepoint: bool) -> Step {
+        *fresh += 1000;
+        let (table, rows) = (random.random_range(0..2), Rows::random(random));
+        let (key, add) = (random.random_range(0..KEYS), *fresh + random.random_range(0..5));
+        if has_savepoint && random.random_bool(0.25) {
+            return Step::RollBack;
+        }
+        match random.random_range(0..40) {
+            0..6 => Step::Read(table, rows),
+            6..8 => Step::ReadView(table, rows),
+            8 => Step::ReadBoth(rows),
+            9..12 => Step::Count(table, rows),
+            12..14 => Step::Greatest(table, rows),
+            14..17 => Step::Delete(table, rows),
+            17..25 => Step::Update(table, rows, add),
+            25..29 => Step::Insert(table, key, add),
+            29..31 => Step::Copy(table, rows, add),
+            31..34 => Step::UpdateIfEven(table, key, add, rows),
+            34 if random.random_bool(0.3) => Step::Replace(table, rows, add),
+            35 if random.random_bool(0.3) => Step::AddColumn(table, *fresh),
+            36..40 => Step::Savepoint,
+            _ => Step::Read(table, rows),
+        }
+    }
+
+    pub(super) fn run(&self, transaction: &Transaction) -> Result<Answer, Error> {
+        let query = |sql: String| -> Result<Answer, Error> {
+            let rows: Vec<_> = transaction.sql(&sql)?.collect()?.iter().flat_map(rows_of).collect();
+            let number = |text: &String| text.parse().unwrap();
+            Ok(Answer::Rows(rows.iter().map(|row| (number(&row[0]), number(&row[1]))).collect()))
+        };
+        let change = |sql: String| transaction.execute(&sql, &[]).map(Answer::Changed);
+        let define = |sql: String| transaction.execute(&sql, &[]).map(|_| Answer::Defined);
+        let other = |table: usize| TABLES[1 - table];
+        match self {
+            Step::Read(table, rows) => {
+                query(format!("SELECT k, v FROM {} WHERE {} ORDER BY k", TABLES[*table], rows.condition()))
+            }
+            Step::ReadView(table, rows) => {
+                query(format!("SELECT k, v FROM all_{} WHERE {} ORDER BY k", TABLES[*table], rows.condition()))
+            }
+            Step::ReadBoth(rows) => query(format!("SELECT k, v FROM both WHERE {} ORDER BY k, v", rows.condition())),
+            Step::Count(table, Rows::All) => query(format!("SELECT count(*), 0 FROM {}", TABLES[*table])),
+            Step::Count(table, rows) => {
+                query(format!("SELECT count(*), 0 FROM {} WHERE {}", TABLES[*table], rows.condition()))
+            }
+            Step::Greatest(table, rows) => {
+                let condition =
+                    if let Rows::All = rows { String::new() } else { format!(" WHERE {}", rows.condition()) };
+                let greatest = "coalesce(max(v), -1), coalesce(min(k), -1)";
+                query(format!("SELECT {greatest} FROM {}{condition}", TABLES[*table]))
+            }
+            Step::Delete(table, rows) => change(format!("DELETE FROM {} WHERE {}", TABLES[*table], rows.condition())),
+            Step::Update(table, rows, add) => {
+                change(format!("UPDATE {} SET v = v + {add} WHERE {}", TABLES[*table], rows.condition()))
+            }
+            Step::Insert(table, key, value) => {
+                let table = TABLES[*table];
+                let absent = format!("NOT EXISTS (SELECT 1 FROM {table} WHERE k = {key})");
+                change(format!("INSERT INTO {table} (k, v) SELECT {key}, {value} WHERE {absent}"))
+            }
+            Step::Copy(table, rows, add) => {
+                let (table, from) = (TABLES[*table], other(*table));
+                let absent = format!("k NOT IN (SELECT k FROM {table})");
+                let condition = rows.condition();
+                change(format!(
+                    "INSERT INTO {table} (k, v) SELECT k, v + {add} FROM {from} WHERE {condition} AND {absent}"
+                ))
+            }
+            Step::UpdateIfEven(table, key, add, rows) => {
+                let count = format!("SELECT count(*) FROM {} WHERE {}", other(*table), rows.condition());
+                change(format!("UPDATE {} SET v = v + {add} WHERE k = {key} AND ({count}) % 2 = 0", TABLES[*table]))
+            }
+            Step::Replace(table, rows, add) => {
+                let select = format!("SELECT k, v + {add} AS v FROM {} WHERE {}", other(*table), rows.condition());
+                define(format!("CREATE OR REPLACE TABLE {} AS {select}", TABLES[*table]))
+            }
+            Step::AddColumn(table, number) => {
+                define(format!("ALTER TABLE {} ADD COLUMN c{number} INT DEFAULT 1", TABLES[*table]))
+            }
+            Step::Savepoint => transaction.execute("SAVEPOINT here", &[]).map(|_| Answer::Nothing),
+            Step::RollBack => transaction.execute("ROLLBACK TO SAVEPOINT here", &[]).map(|_| Answer::Nothing),
+        }
+    }
+
+    /// The same over a map, with the states that savepoints kept.
+    pub(super) fn run_on(&self, state: &mut State, savepoints: &mut Vec<State>) -> Answer {
+        let held = |state: &State, table: usize, rows: Rows| -> Vec<(i64, i64)> {
+            let of_table = state.range((table, i64::MIN)..=(table, i64::MAX)).map(|((_, key), value)| (*key, *value));
+            of_table.filter(|(key, value)| rows.hold(*key, *value)).collect()
+        };
+        match self {
+            Step::Read(table, rows) | Step::ReadView(table, rows) => Answer::Rows(held(state, *table, *rows)),
+            Step::ReadBoth(rows) => {
+                let mut all = held(state, 0, *rows);
+                all.extend(held(state, 1, *rows));
+                all.sort_unstable();
+                Answer::Rows(all)
+            }
+            Step::Count(table, rows) => Answer::Rows(vec![(held(state, *table, *rows).len() as i64, 0)]),
+            Step::Greatest(table, rows) => {
+                let rows = held(state, *table, *rows);
+                let (greatest, least) = (rows.iter().map(|row| row.1).max(), rows.iter().map(|row| row.0).min());
+                Answer::Rows(vec![(greatest.unwrap_or(-1), least.unwrap_or(-1))])
+            }
+            Step::Delete(table, rows) => {
+                let gone = held(state, *table, *rows);
+                for (key, _) in &gone {
+                    state.remove(&(*table, *key));
+                }
+                Answer::Changed(gone.len() as u64)
+            }
+            Step::Update(table, rows, add) => {
+                let changed = held(state, *table, *rows);
+                for (key, value) in &changed {
+                    state.insert((*table, *key), value + add);
+                }
+                Answer::Changed(changed.len() as u64)
+            }
+            Step::Insert(table, key, value) => match state.contains_key(&(*table, *key)) {
+                true => Answer::Changed(0),
+                false => {
+                    state.insert((*table, *key), *value);
+                    Answer::Changed(1)
+                }
+            },
+            Step::Copy(table, rows, add) => {
+                let mut new = held(state, 1 - table, *rows);
+                new.retain(|(key, _)| !state.contains_key(&(*table, *key)));
+                state.extend(new.iter().map(|(key, value)| ((*table, *key), value + add)));
+                Answer::Changed(new.len() as u64)
+            }
+            Step::UpdateIfEven(table, key, add, rows) => {
+                let is_even = held(state, 1 - table, *rows).len().is_multiple_of(2);
+                match state.get_mut(&(*table, *key)).filter(|_| is_even) {
+                    None => Answer::Changed(0),
+                    Some(value) => {
+                        *value += add;
+                        Answer::Changed(1)
+                    }
+                }
+            }
+            Step::Replace(table, rows, add) => {
+                state.retain(|(of, _), _| of != table);
+                let new = held(state, 1 - table, *rows);
+                state.extend(new.iter().map(|(key, value)| ((*table, *key), value + add)));
+                Answer::Defined
+            }
+            Step::AddColumn(..) => Answer::Defined,
+            Step::Savepoint => {
+                savepoints.push(state.clone());
+                Answer::Nothing
+            }
+            Step::RollBack => {
+                state.clone_from(savepoints.last().expect("there is a savepoint"));
+                Answer::Nothing
+            }
+        }
+    }
+
+    /// What it looks at.
+    pub(super) fn rows(&self) -> Vec<(usize, Rows)> {
+        match self {
+            Step::Read(table, rows)
+            | Step::ReadView(table, rows)
+            | Step::Count(table, rows)
+            | Step::Greatest(table, rows)
+            | Step::Delete(table, rows)
+            | Step::Update(table, rows, _) => vec![(*table, *rows)],
+            Step::ReadBoth(rows) => vec![(0, *rows), (1, *rows)],
+            Step::Insert(table, key, _) => vec![(*table, Rows::Key(*key))],
+            // It looks only whether the keys are there, and conflicts a little more often than it would have to.
+            Step::Copy(table, rows, _) => vec![(1 - table, *rows)],
+            Step::UpdateIfEven(table, key, _, rows) => vec![(*table, Rows::Key(*key)), (1 - table, *rows)],
+            Step::Replace(table, rows, _) => vec![(1 - table, *rows)],
+            Step::AddColumn(..) | Step::Savepoint | Step::RollBack => Vec::new(),
+        }
+    }
+}
