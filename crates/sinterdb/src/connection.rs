@@ -41,7 +41,8 @@ impl Connection {
         self.session.run_many(sql, rows)
     }
 
-    /// Plans one query. Commands (INSERT, CREATE, ...) run at once; their result has no rows.
+    /// Plans one query. Commands (INSERT, CREATE, ...) run at once; their result has no rows, but may have notes
+    /// ([`crate::Batches::notes`]).
     ///
     /// # Errors
     /// [`crate::Error::Sql`] where the statement cannot be planned.
@@ -56,7 +57,7 @@ impl Connection {
     pub fn query(&self, sql: &str, params: &[Value]) -> Result<Query> {
         match self.session.query(sql, params)? {
             Outcome::Rows(query) => Ok(query),
-            Outcome::Done { .. } => Ok(Query::empty()),
+            Outcome::Done { notes, .. } => Ok(Query::empty(notes)),
         }
     }
 

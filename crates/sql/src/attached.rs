@@ -10,10 +10,11 @@
 
 use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName};
 use crate::session::CATALOG_NAME;
-use crate::statement::normal;
+use crate::statement::{find, normal};
 use crate::transaction::Reads;
 use crate::{Database, Error, Result};
 use datafusion::sql::sqlparser::ast;
+use sinter_column::ColumnTable;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::ControlFlow;
@@ -36,6 +37,14 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
+    /// The table of that name in what it may change, or an error that lists near ones; noted as a read of its definition.
+    pub(crate) fn find(&self, name: &TableName) -> Result<&Arc<ColumnTable>> {
+        self.reads.name(name);
+        let table = find(&self.catalog, name)?;
+        self.reads.definition(table.id());
+        Ok(table)
+    }
+
     /// The database of that name.
     pub(crate) fn catalog_of(&self, database: &str) -> Option<&Arc<Catalog>> {
         if database == &*self.name { Some(&self.catalog) } else { self.attached.get(database) }

@@ -63,9 +63,11 @@ impl Query {
         Query { schema: batch.schema(), source: Source::Ready(vec![batch]), notes: Notes::default() }
     }
 
-    /// What a command yields where rows are wanted: none, and no columns.
-    pub fn empty() -> Query {
-        Query { schema: Arc::new(Schema::empty()), source: Source::Ready(Vec::new()), notes: Notes::default() }
+    /// What a command that left `notes` yields where rows are wanted: none, and no columns.
+    pub fn empty(notes: Vec<String>) -> Query {
+        let all = Notes::default();
+        notes.into_iter().for_each(|note| all.add(note));
+        Query { schema: Arc::new(Schema::empty()), source: Source::Ready(Vec::new()), notes: all }
     }
 
     /// Names and types of the result.

@@ -122,8 +122,21 @@ impl Catalog {
         table.or_else(view).or_else(schema)
     }
 
+    /// The number of the table or view of that name.
+    pub(crate) fn definition(&self, name: &TableName) -> Option<ObjectId> {
+        let view = || self.views.get(name).map(|view| view.id);
+        self.tables.get(name).map(|table| table.id()).or_else(view)
+    }
+
+    /// The tables, then the views of a schema.
+    pub(crate) fn within(&self, schema: &str) -> impl Iterator<Item = (&TableName, ObjectId)> {
+        let tables = self.tables.iter().map(|(name, table)| (name, table.id()));
+        let all = tables.chain(self.views.iter().map(|(name, view)| (name, view.id)));
+        all.filter(move |(name, _)| *name.schema == *schema)
+    }
+
     /// What tables and views are called.
-    fn definitions(&self) -> BTreeMap<&TableName, ObjectId> {
+    pub(crate) fn definitions(&self) -> BTreeMap<&TableName, ObjectId> {
         let tables = self.tables.iter().map(|(name, table)| (name, table.id()));
         tables.chain(self.views.iter().map(|(name, view)| (name, view.id))).collect()
     }

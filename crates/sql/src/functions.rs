@@ -5,6 +5,7 @@ use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName, as_written};
 use crate::provider::StatementCatalog;
 use crate::session::CATALOG_NAME;
 use crate::statement::{find, parse_table_name};
+use crate::transaction::Reads;
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
@@ -27,7 +28,15 @@ pub(crate) fn register(state: &mut SessionState, database: &Arc<Database>) {
     }
 }
 
-type Make = fn(&Database, &Catalog, &[String]) -> crate::Result<RecordBatch>;
+/// What a function is asked over: the statement's own catalog, so that a transaction sees its tables.
+struct Asked<'a> {
+    database: &'a Database,
+    catalog: &'a Catalog,
+    reads: Reads,
+    arguments: &'a [String],
+}
+
+type Make = fn(&Asked<'_>) -> crate::Result<RecordBatch>;
 
 const FUNCTIONS: &[(&str, Make)] =
     &[("storage", storage), ("tables", tables), ("databases", databases), ("memory", memory), ("codecs", codecs)];
@@ -57,11 +66,11 @@ impl TableFunctionImpl for Function {
             }
         }
         let Some(database) = self.database.upgrade() else { return plan_err!("the database is closed") };
-        // The statement's own, so that a transaction sees its tables.
         let seen = args.session().catalog_list();
         let seen = (seen.as_ref() as &dyn std::any::Any).downcast_ref::<StatementCatalog>();
         let catalog = seen.map_or_else(|| database.catalog(), |seen| Arc::clone(seen.tables()));
-        let batch = (self.make)(&database, &catalog, &texts)?;
+        let reads = seen.map_or_else(Reads::default, |seen| seen.own_reads());
+        let batch = (self.make)(&Asked { database: &database, catalog: &catalog, reads, arguments: &texts })?;
         Ok(Arc::new(Rows(MemTable::try_new(batch.schema(), vec![vec![batch]])?)))
     }
 }
@@ -95,7 +104,10 @@ fn batch(columns: Vec<(&str, ArrayRef)>) -> crate::Result<RecordBatch> {
     Ok(RecordBatch::try_from_iter(columns)?)
 }
 
-fn tables(_database: &Database, catalog: &Catalog, _arguments: &[String]) -> crate::Result<RecordBatch> {
+fn tables(Asked { catalog, reads, .. }: &Asked<'_>) -> crate::Result<RecordBatch> {
+    reads.everything();
+    // Their numbers of rows.
+    catalog.tables.values().for_each(|table| reads.whole(table.id()));
     let names = catalog.tables.keys();
     batch(vec![
         ("schema", Arc::new(names.clone().map(|name| Some(&*name.schema)).collect::<StringArray>())),
@@ -105,7 +117,7 @@ fn tables(_database: &Database, catalog: &Catalog, _arguments: &[String]) -> cra
     ])
 }
 
-fn databases(database: &Database, _catalog: &Catalog, _arguments: &[String]) -> crate::Result<RecordBatch> {
+fn databases(&Asked { database, .. }: &Asked<'_>) -> crate::Result<RecordBatch> {
     let attached = database.attached().list();
     let others = attached.iter().map(|(name, database)| (&**name, database.as_ref()));
     let all: Vec<(&str, &Database)> = std::iter::once((CATALOG_NAME, database)).chain(others).collect();
@@ -125,7 +137,7 @@ fn table_bytes(table: &ColumnTable) -> u64 {
     stored + held
 }
 
-fn memory(database: &Database, catalog: &Catalog, _arguments: &[String]) -> crate::Result<RecordBatch> {
+fn memory(Asked { database, catalog, .. }: &Asked<'_>) -> crate::Result<RecordBatch> {
     let usage = database.store().budget().usage();
     let mut rows: Vec<(String, u64)> =
         catalog.tables.iter().map(|(name, table)| (format!("table {name}"), table.memory_bytes())).collect();
@@ -152,7 +164,7 @@ fn memory(database: &Database, catalog: &Catalog, _arguments: &[String]) -> crat
     ])
 }
 
-fn codecs(_database: &Database, _catalog: &Catalog, _arguments: &[String]) -> crate::Result<RecordBatch> {
+fn codecs(_: &Asked<'_>) -> crate::Result<RecordBatch> {
     let types = SCHEMES.iter().map(|entry| {
         let names: Vec<&str> =
             Physical::ALL.iter().filter(|physical| entry.holds(**physical)).map(|physical| physical.name()).collect();
@@ -212,9 +224,10 @@ impl ColumnStorage {
     }
 }
 
-fn storage(_database: &Database, catalog: &Catalog, arguments: &[String]) -> crate::Result<RecordBatch> {
+fn storage(asked: &Asked<'_>) -> crate::Result<RecordBatch> {
     let mut columns = Vec::new();
-    for (name, table) in chosen(catalog, arguments)? {
+    for (name, table) in chosen(asked)? {
+        asked.reads.whole(table.id());
         let schema = table.schema();
         for (index, column) in schema.columns.iter().enumerate() {
             let mut storage = ColumnStorage {
@@ -242,7 +255,7 @@ fn storage(_database: &Database, catalog: &Catalog, arguments: &[String]) -> cra
         })
         .collect();
     let mut out = Vec::new();
-    if arguments.is_empty() {
+    if asked.arguments.is_empty() {
         out.push(("table", text(&|column| column.table.clone())));
     }
     out.extend([
@@ -258,13 +271,19 @@ fn storage(_database: &Database, catalog: &Catalog, arguments: &[String]) -> cra
     batch(out)
 }
 
-fn chosen<'a>(catalog: &'a Catalog, arguments: &[String]) -> crate::Result<Vec<(String, &'a Arc<ColumnTable>)>> {
-    let all = catalog.tables.iter().map(|(name, table)| (name.to_string(), table));
+/// The tables that storage() is asked about.
+fn chosen<'a>(
+    Asked { catalog, reads, arguments, .. }: &Asked<'a>,
+) -> crate::Result<Vec<(String, &'a Arc<ColumnTable>)>> {
     match arguments {
-        [] => Ok(all.collect()),
+        [] => {
+            reads.everything();
+            Ok(catalog.tables.iter().map(|(name, table)| (name.to_string(), table)).collect())
+        }
         [wanted] => {
             let as_written = parse_table_name(wanted);
             let as_stored = TableName::new(DEFAULT_SCHEMA, wanted);
+            as_written.iter().chain([&as_stored]).for_each(|name| reads.name(name));
             let found = as_written.as_ref().ok().and_then(|name| catalog.table(name)).or(catalog.table(&as_stored));
             match found {
                 Some(table) => Ok(vec![(wanted.clone(), table)]),

@@ -7,11 +7,12 @@
 
 use crate::attached::AttachedCatalogs;
 use crate::catalog::{Catalog, TableName, View};
+use crate::statement::find;
 use crate::{Database, Error, Result};
 use sinter_column::{Alteration, Change, Changed, ColumnTable, Draft, Prepared, TableSchema, differences};
 use sinter_exec::{Batch, Expr, OnDamage, Output, Pipeline, ScanColumn};
 use sinter_storage::{Built, Exclusive, ObjectId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A transaction that reads one table in more ways than this is taken to have read all of it.
@@ -20,9 +21,51 @@ const FILTERS_PER_TABLE_MAX: usize = 1000;
 /// What statements read, noted while they are planned: by each scan, before anything could be optimised away that would
 /// have seen a row. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Reads(Option<Arc<Mutex<SeenByObject>>>);
+pub(crate) struct Reads(Option<Arc<Mutex<Noted>>>);
 
-type SeenByObject = BTreeMap<ObjectId, Vec<Seen>>;
+#[derive(Debug, Default)]
+struct Noted {
+    objects: BTreeMap<ObjectId, Vec<Seen>>,
+    look_ups: BTreeSet<LookUp>,
+}
+
+/// What a statement asked the catalog, found or not.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum LookUp {
+    /// The table or view of that name.
+    Name(TableName),
+    Schema(Arc<str>),
+    /// The tables and views in a schema.
+    Within(Arc<str>),
+    /// All there is.
+    Everything,
+}
+
+impl LookUp {
+    /// Whether it finds the same in both.
+    fn is_same(&self, then: &Catalog, now: &Catalog) -> bool {
+        match self {
+            LookUp::Name(name) => then.definition(name) == now.definition(name),
+            LookUp::Schema(name) => then.schemas.get(name) == now.schemas.get(name),
+            LookUp::Within(schema) => then.within(schema).eq(now.within(schema)),
+            LookUp::Everything => then.schemas == now.schemas && then.definitions() == now.definitions(),
+        }
+    }
+
+    /// An error for who would find something else now.
+    fn conflict(&self) -> Error {
+        match self {
+            LookUp::Name(name) => conflict(&name.to_string(), "was created, dropped or renamed"),
+            LookUp::Schema(name) => conflict(name, "was created or dropped"),
+            LookUp::Within(schema) => conflict(schema, "got, lost or renamed a table or view"),
+            LookUp::Everything => Error::Conflict(
+                "another transaction that committed first has created, dropped or renamed something, and this one has \
+                 listed all there is; nothing was changed, run the transaction again"
+                    .to_owned(),
+            ),
+        }
+    }
+}
 
 /// The rows of an object that a statement could have seen: those that pass a filter, over these columns.
 #[derive(Clone, Debug, Default)]
@@ -37,15 +80,15 @@ impl Reads {
         Reads(Some(Arc::default()))
     }
 
-    fn of(&self) -> Option<MutexGuard<'_, SeenByObject>> {
+    fn of(&self) -> Option<MutexGuard<'_, Noted>> {
         self.0.as_ref().map(|reads| reads.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// A scan of the rows that pass `filter`.
     pub(crate) fn rows(&self, object: ObjectId, columns: &[ScanColumn], filter: &[Expr]) {
         let Some(mut reads) = self.of() else { return };
-        let seen = reads.entry(object).or_default();
-        if seen.len() == FILTERS_PER_TABLE_MAX {
+        let seen = reads.objects.entry(object).or_default();
+        if filter.is_empty() || seen.len() == FILTERS_PER_TABLE_MAX {
             *seen = vec![Seen::default()];
         } else if !seen.first().is_some_and(|seen| seen.filter.is_empty()) {
             seen.push(Seen { columns: columns.to_vec(), filter: filter.to_vec() });
@@ -55,13 +98,38 @@ impl Reads {
     /// All of an object.
     pub(crate) fn whole(&self, object: ObjectId) {
         let Some(mut reads) = self.of() else { return };
-        reads.insert(object, vec![Seen::default()]);
+        reads.objects.insert(object, vec![Seen::default()]);
     }
 
     /// That an object is there, and how it is defined.
     pub(crate) fn definition(&self, object: ObjectId) {
         let Some(mut reads) = self.of() else { return };
-        reads.entry(object).or_default();
+        reads.objects.entry(object).or_default();
+    }
+
+    /// Which table or view has a name, or that none has it.
+    pub(crate) fn name(&self, name: &TableName) {
+        self.look_up(LookUp::Name(name.clone()));
+    }
+
+    /// Whether there is a schema of that name.
+    pub(crate) fn schema(&self, name: &str) {
+        self.look_up(LookUp::Schema(name.into()));
+    }
+
+    /// What is in a schema.
+    pub(crate) fn within(&self, schema: &str) {
+        self.look_up(LookUp::Within(schema.into()));
+    }
+
+    /// All names.
+    pub(crate) fn everything(&self) {
+        self.look_up(LookUp::Everything);
+    }
+
+    fn look_up(&self, look_up: LookUp) {
+        let Some(mut reads) = self.of() else { return };
+        reads.look_ups.insert(look_up);
     }
 }
 
@@ -110,6 +178,12 @@ impl Transaction {
     /// The attached databases, as they were when it began.
     pub(crate) fn attached(&self) -> &AttachedCatalogs {
         &self.attached
+    }
+
+    /// The table of that name, or an error that lists near ones.
+    pub(crate) fn find(&self, name: &TableName) -> Result<Arc<ColumnTable>> {
+        self.reads.name(name);
+        find(&self.work.catalog, name).cloned()
     }
 
     /// What it sees, its own changes included.
@@ -326,7 +400,7 @@ impl Transaction {
     /// Whether a statement of this transaction would have seen what was committed between two states.
     fn validate(&self, then: &Catalog, now: &Catalog) -> Result<()> {
         let Some(reads) = self.reads.of() else { return Ok(()) };
-        for (object, seen) in &*reads {
+        for (object, seen) in &reads.objects {
             let Some((name, old)) = then.table_by_id(*object) else {
                 if then.view_by_id(*object).is_some() && now.view_by_id(*object).is_none() {
                     return Err(conflict(&self.named(*object), "was altered or dropped"));
@@ -354,7 +428,13 @@ impl Transaction {
                 }
             }
         }
-        Ok(())
+        if then.edition == now.edition {
+            return Ok(());
+        }
+        match reads.look_ups.iter().find(|look_up| !look_up.is_same(then, now)) {
+            Some(changed) => Err(changed.conflict()),
+            None => Ok(()),
+        }
     }
 
     fn named(&self, object: ObjectId) -> String {
@@ -369,12 +449,6 @@ impl Transaction {
         self.work.catalog.redefine(&self.base, &mut next, &created, &mut records)?;
         let mut pages = Vec::new();
         for (object, prepared) in prepared {
-            // The statement named it as it was called then.
-            if let (Some((was, _)), Some((is, _))) = (self.base.table_by_id(object), pending.table_by_id(object))
-                && was != is
-            {
-                return Err(conflict(&was.to_string(), "was renamed"));
-            }
             let Some((name, current)) = next.tables.iter_mut().find(|(_, table)| table.id() == object) else {
                 match self.work.catalog.table_by_id(object) {
                     None => continue,

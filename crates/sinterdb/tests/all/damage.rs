@@ -699,3 +699,27 @@ fn a_check_refuses_what_a_writer_holds_and_what_is_no_database() {
     let error = sinterdb::check(directory.path().join("absent")).unwrap_err();
     assert!(error.to_string().contains("there is no database"), "{error}");
 }
+
+#[test]
+fn a_vacuum_says_that_damaged_pages_stay() {
+    let fs = closed();
+    let is_chunk = |used: &Used| used.kind == Some(PageKind::CHUNK) && !used.is_fallback;
+    let chunks = used(&fs.bytes(Path::new(PATH)), &[]).into_iter().filter(is_chunk);
+    let last = chunks.map(|chunk| chunk.bytes.start + 33).max().unwrap();
+    let damaged = flipped(&fs, Path::new(PATH), last, 0);
+    let keeps = check(&damaged).findings.remove(0).table.unwrap();
+    let database = Database::open_with(PATH, config(&damaged)).unwrap();
+    let conn = database.connect();
+    conn.execute("DROP VIEW words", &[]).unwrap();
+    for table in TABLES.iter().filter(|table| **table != keeps) {
+        conn.execute(&format!("DROP TABLE {table}"), &[]).unwrap();
+    }
+    let vacuum = || {
+        let mut batches = conn.sql("VACUUM").unwrap().stream().unwrap();
+        assert!(batches.next().is_none());
+        batches.notes()
+    };
+    assert_eq!(vacuum(), ["a damaged page stays where it is; `sinter check` names it"]);
+    conn.execute(&format!("DROP TABLE {keeps}"), &[]).unwrap();
+    assert!(vacuum().is_empty());
+}

@@ -64,6 +64,17 @@ impl StatementCatalog {
         &self.databases.seen.catalog
     }
 
+    /// Where a statement notes what it reads of the tables that it may change.
+    pub(crate) fn own_reads(&self) -> Reads {
+        self.databases.seen.reads.clone()
+    }
+
+    /// The same of any database: what may not be changed takes no part in the validation of a transaction.
+    fn reads(&self, database: &str) -> Reads {
+        let seen = &self.databases.seen;
+        if *seen.name == *database { seen.reads.clone() } else { Reads::default() }
+    }
+
     fn catalog_of(&self, database: &str) -> Option<Arc<Catalog>> {
         self.databases.seen.catalog_of(database).cloned()
     }
@@ -112,6 +123,7 @@ struct Schemas {
 
 impl CatalogProvider for Schemas {
     fn schema_names(&self) -> Vec<String> {
+        self.of.reads(&self.database).everything();
         let mut names: Vec<String> = self.catalog.schemas.keys().map(ToString::to_string).collect();
         names.push(DEFAULT_SCHEMA.to_owned());
         names
@@ -122,6 +134,9 @@ impl CatalogProvider for Schemas {
             let (database, schema) = (database.to_owned(), schema.to_owned());
             Arc::new(Tables { of: self.of.clone(), database, catalog: Arc::clone(catalog), schema })
         };
+        if name != ROW_ID_SCHEMA && name != DEFAULT_SCHEMA {
+            self.of.reads(&self.database).schema(name);
+        }
         if name == ROW_ID_SCHEMA || self.catalog.has_schema(name) {
             return Some(tables(&self.database, &self.catalog, name));
         }
@@ -150,10 +165,8 @@ impl Tables {
         self.schema == DEFAULT_SCHEMA && self.database == CATALOG_NAME
     }
 
-    /// Where scans note what they read. Only what may be changed takes part in the validation of a transaction.
     fn reads(&self) -> Reads {
-        let seen = &self.of.databases.seen;
-        if *seen.name == *self.database { seen.reads.clone() } else { Reads::default() }
+        self.of.reads(&self.database)
     }
 
     fn column_table(&self, name: &TableName, with_row_id: bool) -> Result<Option<Arc<dyn TableProvider>>> {
@@ -194,6 +207,7 @@ impl Tables {
 #[async_trait]
 impl SchemaProvider for Tables {
     fn table_names(&self) -> Vec<String> {
+        self.reads().within(&self.schema);
         let all = self.catalog.tables.keys().chain(self.catalog.views.keys());
         let within = all.filter(|name| *name.schema == *self.schema);
         let mut names: BTreeSet<String> = within.map(|name| name.table.to_string()).collect();
@@ -210,6 +224,7 @@ impl SchemaProvider for Tables {
             return found.map_or(Ok(None), |(found, _)| self.column_table(found, true));
         }
         let full = self.name(name);
+        self.reads().name(&full);
         if let Some(table) = self.column_table(&full, false)? {
             return Ok(Some(table));
         }

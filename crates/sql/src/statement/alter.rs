@@ -3,7 +3,7 @@
 use super::assign::{Assigner, default_value};
 use super::create::{declared_check, declared_column, with_name};
 use super::definitions::check_free;
-use super::names::{find, full_name, normal};
+use super::names::{full_name, normal};
 use super::values::default_text;
 use super::{done, table_name};
 use crate::batches::Outcome;
@@ -24,8 +24,7 @@ pub(super) fn run(session: &Session, alter: &ast::AlterTable) -> Result<Outcome>
     session.change(|transaction| {
         let notes = Notes::default();
         let mut name = name.clone();
-        let catalog = transaction.catalog();
-        if catalog.table(&name).is_none() && alter.if_exists {
+        if alter.if_exists && transaction.find(&name).is_err() {
             notes.add(format!("there is no table '{name}'"));
             return Ok(done("ALTER TABLE", None, &notes));
         }
@@ -34,9 +33,9 @@ pub(super) fn run(session: &Session, alter: &ast::AlterTable) -> Result<Outcome>
                 name = rename(transaction, &name, to)?;
                 continue;
             }
-            let table = Arc::clone(find(&transaction.catalog(), &name)?);
+            let table = transaction.find(&name)?;
             for alteration in alterations(session, &table, operation, &notes)? {
-                let table = Arc::clone(find(&transaction.catalog(), &name)?);
+                let table = transaction.find(&name)?;
                 let check = match &alteration {
                     Alteration::AddCheck { check } => Some(check.clone()),
                     _ => None,
@@ -58,12 +57,11 @@ fn rename(transaction: &mut Transaction, from: &TableName, to: &ast::RenameTable
         // A name alone stays in its schema.
         wanted.schema = Arc::clone(&from.schema);
     }
-    let catalog = transaction.catalog();
     // Views are renamed by the same words.
-    if !catalog.views.contains_key(from) {
-        find(&catalog, from)?;
+    if !transaction.catalog().views.contains_key(from) {
+        transaction.find(from)?;
     }
-    check_free(&catalog, &wanted)?;
+    check_free(transaction, &wanted)?;
     transaction.rename(from, wanted.clone())?;
     Ok(wanted)
 }

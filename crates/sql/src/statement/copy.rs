@@ -3,7 +3,7 @@
 use super::assign::{Assigner, storage_type};
 use super::databases::{self, TABLE_NAME_PARTS};
 use super::insert::pull;
-use super::names::{find, normal, quoted};
+use super::names::{normal, quoted};
 use super::{done, table_name};
 use crate::batches::{Outcome, outer_batch, outer_schema};
 use crate::parse::{Copy, CopyTarget, FileOption, parse_one};
@@ -50,7 +50,7 @@ fn from(
     }
     session.change(|transaction| {
         let notes = Notes::default();
-        let table = Arc::clone(find(&transaction.catalog(), &name)?);
+        let table = transaction.find(&name)?;
         let schema = table.schema();
         let wanted = wanted_columns(schema, columns)?;
         let fields = wanted.iter().map(|&index| {

@@ -35,7 +35,13 @@ pub(super) fn checkpoint(session: &Session) -> Result<Outcome> {
 pub(super) fn vacuum(session: &Session) -> Result<Outcome> {
     check_no_transaction(session)?;
     session.database.vacuum()?;
-    ok("VACUUM")
+    let notes = Notes::default();
+    match session.database.store().unmovable_page_count() {
+        0 => {}
+        1 => notes.add("a damaged page stays where it is; `sinter check` names it".to_owned()),
+        pages => notes.add(format!("{pages} damaged pages stay where they are; `sinter check` names them")),
+    }
+    Ok(done("VACUUM", None, &notes))
 }
 
 pub(super) fn backup(session: &Session, path: &str) -> Result<Outcome> {

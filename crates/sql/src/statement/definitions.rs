@@ -1,9 +1,8 @@
 //! What CREATE and DROP of tables and of views have in common: they share their names.
 
-use super::names::find;
 use super::{done, table_name};
 use crate::batches::Outcome;
-use crate::catalog::{Catalog, TableName};
+use crate::catalog::TableName;
 use crate::progress::Notes;
 use crate::transaction::Transaction;
 use crate::{Error, Result, Session};
@@ -18,7 +17,9 @@ pub(super) enum Defined {
 
 impl Defined {
     /// What stands under a name.
-    fn of(catalog: &Catalog, name: &TableName) -> Option<Defined> {
+    fn of(transaction: &Transaction, name: &TableName) -> Option<Defined> {
+        transaction.reads().name(name);
+        let catalog = transaction.catalog();
         match (catalog.tables.contains_key(name), catalog.views.contains_key(name)) {
             (true, _) => Some(Defined::Table),
             (_, true) => Some(Defined::View),
@@ -52,18 +53,14 @@ pub(super) fn may_define(
     if_taken: IfTaken,
     notes: &Notes,
 ) -> Result<bool> {
-    let catalog = transaction.catalog();
-    check_schema(&catalog, name)?;
+    check_schema(transaction, name)?;
     let word = kind.word();
-    match Defined::of(&catalog, name) {
+    match Defined::of(transaction, name) {
         None => Ok(true),
         Some(other) if other != kind => {
             Err(Error::Sql(format!("'{name}' is a {}; drop it first, or use another name", other.word())))
         }
         Some(_) if if_taken.if_not_exists => {
-            let id = catalog.table(name).map(|table| table.id());
-            let id = id.or_else(|| catalog.views.get(name).map(|view| view.id));
-            id.into_iter().for_each(|id| transaction.reads().definition(id));
             notes.add(format!("{word} '{name}' exists already"));
             Ok(false)
         }
@@ -79,16 +76,17 @@ pub(super) fn may_define(
 ///
 /// # Errors
 /// [`Error::Sql`]: the name is taken, or there is no such schema.
-pub(super) fn check_free(catalog: &Catalog, name: &TableName) -> Result<()> {
-    check_schema(catalog, name)?;
-    match Defined::of(catalog, name) {
+pub(super) fn check_free(transaction: &Transaction, name: &TableName) -> Result<()> {
+    check_schema(transaction, name)?;
+    match Defined::of(transaction, name) {
         None => Ok(()),
         Some(_) => Err(Error::Sql(format!("'{name}' exists already; drop it first, or use another name"))),
     }
 }
 
-fn check_schema(catalog: &Catalog, name: &TableName) -> Result<()> {
-    match catalog.has_schema(&name.schema) {
+fn check_schema(transaction: &Transaction, name: &TableName) -> Result<()> {
+    transaction.reads().schema(&name.schema);
+    match transaction.catalog().has_schema(&name.schema) {
         true => Ok(()),
         false => Err(Error::Sql(format!("there is no schema '{}'; CREATE SCHEMA makes one", name.schema))),
     }
@@ -101,8 +99,7 @@ pub(super) fn drop(session: &Session, kind: Defined, names: &[ast::ObjectName], 
     session.change(|transaction| {
         let notes = Notes::default();
         for name in &names {
-            let catalog = transaction.catalog();
-            match Defined::of(&catalog, name) {
+            match Defined::of(transaction, name) {
                 Some(found) if found == kind => transaction.drop(name)?,
                 Some(other) => {
                     let other = other.word();
@@ -110,7 +107,7 @@ pub(super) fn drop(session: &Session, kind: Defined, names: &[ast::ObjectName], 
                 }
                 None if if_exists => notes.add(format!("there is no {word} '{name}'")),
                 // The error says which tables there are.
-                None if kind == Defined::Table => find(&catalog, name).map(|_| ())?,
+                None if kind == Defined::Table => transaction.find(name).map(|_| ())?,
                 None => return Err(Error::Sql(format!("there is no view '{name}'"))),
             }
         }

@@ -7,7 +7,7 @@
 
 use super::assign::Assigner;
 use super::insert::pull;
-use super::names::{find, normal, quoted};
+use super::names::{normal, quoted};
 use super::values::{default_of, is_default};
 use super::{done, table_name};
 use crate::attached::Seen;
@@ -53,7 +53,7 @@ impl Rewriting {
             return Err(not_a_table());
         }
         let full = table_name(name)?;
-        let table = Arc::clone(find(&seen.catalog, &full)?);
+        let table = Arc::clone(seen.find(&full)?);
         let alias = alias.as_ref().map_or_else(|| full.table.to_string(), |alias| normal(&alias.name));
         let named = quoted(&alias);
         let sql = format!(

@@ -2,7 +2,7 @@
 
 use super::assign::{Assigner, sources_by_name};
 use super::databases::{self, TABLE_NAME_PARTS};
-use super::names::{find, normal, parse_object_name, quoted};
+use super::names::{normal, parse_object_name, quoted};
 use super::values::{constant_rows, nothing_but_values, write_defaults, write_mixed_columns_as_text};
 use super::{done, table_name};
 use crate::batches::Outcome;
@@ -18,7 +18,6 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
 use sinter_column::TableSchema;
-use std::sync::Arc;
 
 pub(super) fn run(session: &Session, insert: &ast::Insert) -> Result<Outcome> {
     if insert.on.is_some()
@@ -35,7 +34,7 @@ pub(super) fn run(session: &Session, insert: &ast::Insert) -> Result<Outcome> {
     let name = table_name(name)?;
     session.change(|transaction| {
         let notes = Notes::default();
-        let table = Arc::clone(find(&transaction.catalog(), &name)?);
+        let table = transaction.find(&name)?;
         if let Some((rows, sources)) = constants(table.schema(), insert)? {
             let assigner = Assigner::unchecked(&table, sources)?;
             let mut change = transaction.change(&table, session.settings().threads)?;
@@ -135,7 +134,7 @@ fn append_to(
     batches: &mut dyn Iterator<Item = Result<RecordBatch>>,
 ) -> Result<u64> {
     session.change_once(|transaction| {
-        let table = Arc::clone(find(&transaction.catalog(), name)?);
+        let table = transaction.find(name)?;
         let state = session.statement_state(session.seen_by(transaction), Notes::default());
         let running = session.running();
         let mut change = transaction.change(&table, session.settings().threads)?;

@@ -26,6 +26,7 @@ pub(super) fn create(session: &Session, name: &ast::SchemaName, if_not_exists: b
         if session.database.attached().get(&name).is_some() {
             return Err(Error::Sql(format!("'{name}' is an attached database; use another name, or DETACH it first")));
         }
+        transaction.reads().schema(&name);
         match (transaction.catalog().has_schema(&name), if_not_exists) {
             (false, _) => transaction.create_schema(&session.database, name.as_str().into())?,
             (true, true) => notes.add(format!("schema '{name}' exists already")),
@@ -43,6 +44,7 @@ pub(super) fn drop(session: &Session, names: &[ast::ObjectName], if_exists: bool
             if name == DEFAULT_SCHEMA {
                 return Err(Error::Sql(format!("schema '{name}' is always there and cannot be dropped")));
             }
+            transaction.reads().schema(name);
             let catalog = transaction.catalog();
             if !catalog.has_schema(name) {
                 match if_exists {
@@ -51,8 +53,8 @@ pub(super) fn drop(session: &Session, names: &[ast::ObjectName], if_exists: bool
                 }
                 continue;
             }
-            let all = catalog.tables.keys().chain(catalog.views.keys());
-            let within: Vec<TableName> = all.filter(|table| *table.schema == **name).cloned().collect();
+            transaction.reads().within(name);
+            let within: Vec<TableName> = catalog.within(name).map(|(name, _)| name.clone()).collect();
             if let (Some(first), false) = (within.first(), cascade) {
                 return Err(Error::Sql(format!(
                     "schema '{name}' is not empty: it holds {first}{}; drop that first, or use DROP SCHEMA ... CASCADE",

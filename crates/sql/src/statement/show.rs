@@ -1,7 +1,6 @@
 //! SHOW and DESCRIBE, as queries on table functions.
 
 use super::databases::{self, TABLE_NAME_PARTS};
-use super::names::find;
 use super::{run_sql, table_name};
 use crate::batches::{Outcome, Query};
 use crate::parse::parse_one;
@@ -22,7 +21,7 @@ pub(super) fn run(session: &Session, what: &str, name: Option<&ast::ObjectName>)
                 return run(&session.at(&attached)?, what, Some(&name));
             }
             let name = table_name(&name)?;
-            find(&session.readable()?.catalog, &name)?;
+            session.readable()?.find(&name)?;
             format!("SELECT * FROM storage('{}')", name.to_string().replace('\'', "''"))
         }
         _ => {
@@ -41,9 +40,8 @@ pub(super) fn describe(session: &Session, name: &ast::ObjectName) -> Result<Outc
     if let Some(attached) = databases::taken_from(session, &mut name, TABLE_NAME_PARTS)? {
         return describe(&session.at(&attached)?, &name);
     }
-    let catalog = session.readable()?.catalog;
-    let name = table_name(&name)?;
-    let schema = find(&catalog, &name)?.schema();
+    let seen = session.readable()?;
+    let schema = seen.find(&table_name(&name)?)?.schema();
     let names: StringArray = schema.columns.iter().map(|column| Some(column.name.as_str())).collect();
     let types: StringArray = schema.columns.iter().map(|column| Some(column.ty.to_string())).collect();
     let nullable: BooleanArray = schema.columns.iter().map(|column| Some(column.nullable)).collect();

@@ -102,10 +102,14 @@ impl PageTable {
     /// page that cannot be moved.
     pub(super) fn packed_end(&self, dead_units: u64) -> u64 {
         let unused_units = self.space.free_units() + self.space.retired_units() + dead_units;
-        let is_there = |(page, entry): &&(PageId, PageEntry)| self.map.get(*page) == Some(*entry);
-        let last_unmovable = self.unmovable.values().rev().find(is_there);
-        let unmovable_end = last_unmovable.map_or(0, |(_, entry)| entry.extent().end());
+        let unmovable_end = self.unmovable_pages().next_back().map_or(0, |entry| entry.extent().end());
         self.space.end().saturating_sub(unused_units).max(unmovable_end)
+    }
+
+    /// The pages that the last vacuum could not move and that are still there, by place.
+    pub(super) fn unmovable_pages(&self) -> impl DoubleEndedIterator<Item = &PageEntry> {
+        let is_there = |(page, entry): &&(PageId, PageEntry)| self.map.get(*page) == Some(*entry);
+        self.unmovable.values().filter(is_there).map(|(_, entry)| entry)
     }
 
     /// Puts a page into the map, or removes it with [`PageEntry::ABSENT`]. Its old place is given up.

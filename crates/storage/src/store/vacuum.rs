@@ -72,6 +72,11 @@ impl Store {
         is_much && superfluous_units > end / DUE_DIVISOR && self.mode == Mode::Durable
     }
 
+    /// How many pages the last [`Store::vacuum`] left where they were, since they are damaged.
+    pub fn unmovable_page_count(&self) -> usize {
+        self.pages().unmovable_pages().count()
+    }
+
     /// Makes the file as small as the pages in it, as far as they fit into the gaps between them. Others read, write and
     /// commit meanwhile, and make checkpoints, which wait for a batch of pages at most. Damaged pages stay where they are,
     /// and what is before the last of them is not given back; [`Store::check`] names them.

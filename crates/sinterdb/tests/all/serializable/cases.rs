@@ -121,3 +121,78 @@ fn two_definitions_of_one_name_are_a_conflict() {
         assert!(one.is_ok() && matches!(two, Err(Error::Conflict(_))), "{first} | {second}: {one:?} {two:?}");
     }
 }
+
+#[test]
+fn names_that_were_looked_up_are_read() {
+    for (first, second) in [
+        // Each takes a name that the other one looked up and found free, and leaves it free again.
+        (
+            ["CREATE TABLE x (a INT)", "ALTER TABLE x RENAME TO y"],
+            ["CREATE TABLE y (a INT)", "ALTER TABLE y RENAME TO x"],
+        ),
+        (["CREATE TABLE x (a INT)", ""], ["CREATE TABLE x (a INT)", "ALTER TABLE x RENAME TO y"]),
+        (["CREATE TABLE x (a INT)", ""], ["DROP TABLE IF EXISTS x", "INSERT INTO t VALUES (1, 1)"]),
+        (["CREATE TABLE x (a INT)", ""], ["ALTER TABLE IF EXISTS x ADD COLUMN b INT", "INSERT INTO t VALUES (1, 1)"]),
+        (["CREATE VIEW x AS SELECT 1 AS a", ""], ["CREATE TABLE x (a INT)", "DROP TABLE x; CREATE TABLE z (a INT)"]),
+        (["DROP TABLE t", ""], ["CREATE TABLE IF NOT EXISTS t (k INT)", "CREATE TABLE z (a INT)"]),
+        (["CREATE SCHEMA s", ""], ["DROP SCHEMA IF EXISTS s", "CREATE TABLE z (a INT)"]),
+        (["CREATE SCHEMA s", ""], ["CREATE SCHEMA s; DROP SCHEMA s", "CREATE TABLE z (a INT)"]),
+        (["CREATE TABLE empty.x (a INT)", ""], ["DROP SCHEMA empty", "CREATE SCHEMA empty"]),
+    ] {
+        let database = Database::memory().unwrap();
+        let conn = database.connect();
+        conn.execute("CREATE TABLE t (k INT, v INT)", &[]).unwrap();
+        conn.execute("CREATE SCHEMA empty", &[]).unwrap();
+        let (one, two) = (database.begin().unwrap(), database.begin().unwrap());
+        for (transaction, statements) in [(&one, first), (&two, second)] {
+            for sql in statements.iter().flat_map(|statements| statements.split(';')).filter(|sql| !sql.is_empty()) {
+                transaction.execute(sql, &[]).unwrap();
+            }
+        }
+        let (one, two) = (one.commit(), two.commit());
+        assert!(one.is_ok() && matches!(two, Err(Error::Conflict(_))), "{first:?} | {second:?}: {one:?} {two:?}");
+    }
+}
+
+#[test]
+fn a_name_that_was_not_found_is_read() {
+    let database = Database::memory().unwrap();
+    let transaction = database.begin().unwrap();
+    transaction.execute("CREATE TABLE t (k INT)", &[]).unwrap();
+    transaction.execute("SELECT * FROM x", &[]).unwrap_err();
+    database.connect().execute("CREATE TABLE x (a INT)", &[]).unwrap();
+    assert!(matches!(transaction.commit(), Err(Error::Conflict(_))));
+}
+
+#[test]
+fn what_functions_list_is_read() {
+    for (list, change) in [
+        ("SELECT rows FROM tables()", "INSERT INTO t VALUES (1)"),
+        ("SELECT \"table\" FROM tables()", "CREATE TABLE x (a INT)"),
+        ("SELECT \"values\" FROM storage('t')", "INSERT INTO t VALUES (1)"),
+        ("SHOW STORAGE t", "DROP TABLE t"),
+        ("DESCRIBE t", "ALTER TABLE t ADD COLUMN b INT"),
+        ("SELECT table_name FROM information_schema.tables", "CREATE VIEW x AS SELECT 1 AS a"),
+        ("SELECT schema_name FROM information_schema.schemata", "CREATE SCHEMA s"),
+    ] {
+        let database = Database::memory().unwrap();
+        let conn = database.connect();
+        conn.execute("CREATE TABLE t (k INT)", &[]).unwrap();
+        conn.execute("CREATE TABLE u (k INT)", &[]).unwrap();
+        let transaction = database.begin().unwrap();
+        transaction.sql(list).unwrap().collect().unwrap();
+        transaction.execute("INSERT INTO u VALUES (1)", &[]).unwrap();
+        conn.execute(change, &[]).unwrap();
+        assert!(matches!(transaction.commit(), Err(Error::Conflict(_))), "{list} | {change}");
+    }
+}
+
+#[test]
+fn a_schema_that_was_not_found_is_read() {
+    let database = Database::memory().unwrap();
+    let transaction = database.begin().unwrap();
+    transaction.execute("CREATE TABLE t (k INT)", &[]).unwrap();
+    transaction.execute("SELECT * FROM nowhere.x", &[]).unwrap_err();
+    database.connect().execute("CREATE SCHEMA nowhere", &[]).unwrap();
+    assert!(matches!(transaction.commit(), Err(Error::Conflict(_))));
+}

@@ -1,8 +1,8 @@
 //! Orders of statements that come from a seed.
 
 use super::check_acyclic;
-use super::steps::{Answer, KEYS, Key, Rows, State, Step, TABLES};
-use crate::answers::lines;
+use super::steps::{Answer, KEYS, Key, NAME_COUNT, NAMES, Rows, State, Step, TABLES};
+use crate::answers::{lines, rows_of};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use sinterdb::{Config, Database, Error, Transaction};
@@ -98,6 +98,9 @@ fn schedule(seed: u64) -> Tally {
                     Step::Greatest(table, rows)
                 }
                 Step::AddColumn(..) if one.is_read_only => Step::ReadBoth(Rows::All),
+                Step::Create(name, _) | Step::Rename(name, ..) | Step::Drop(name) if one.is_read_only => {
+                    Step::Look(name)
+                }
                 step => step,
             };
             let answer = step.run(&one.transaction).unwrap_or_else(|error| panic!("seed {seed}, {step:?}: {error}"));
@@ -130,6 +133,11 @@ fn schedule(seed: u64) -> Tally {
             Err(Error::Conflict(_)) if has_changed => tally.conflicts += 1,
             Err(error) => panic!("seed {seed}: {error}"),
         }
+        for name in 0..NAME_COUNT {
+            let found = conn.sql(&format!("SELECT v FROM n{name}")).and_then(|query| query.collect()).ok();
+            let found = found.map(|batches| batches.iter().flat_map(rows_of).flatten().collect::<Vec<_>>().join(" "));
+            assert_eq!(found, state.get(&(NAMES, name)).map(ToString::to_string), "seed {seed}, n{name}");
+        }
         for (number, table) in TABLES.iter().enumerate() {
             let rows = state.iter().filter(|((of, _), _)| *of == number);
             let expected: Vec<String> = rows.map(|((_, key), value)| format!("{key} {value}")).collect();
@@ -156,7 +164,7 @@ fn check_graph(history: &[Committed], seed: u64) -> usize {
         let old = one.before.iter().filter(|(key, value)| one.after.get(*key) != Some(value));
         edges.extend(old.filter_map(|(key, value)| Some((*writer.get(&(*key, *value))?, index))));
         // Tables that it has made anew itself, now and at each savepoint: what it reads of them is nobody else's.
-        let (mut own, mut owned) = ([false; 2], Vec::new());
+        let (mut own, mut owned) = ([false; NAMES + 1], Vec::new());
         for (step, answer) in &one.steps {
             match step {
                 Step::Savepoint => owned.push(own),
@@ -165,8 +173,13 @@ fn check_graph(history: &[Committed], seed: u64) -> usize {
                 _ => {}
             }
             // What it read was written by another: write to read.
-            if let (Step::Read(table, _) | Step::ReadView(table, _), Answer::Rows(rows)) = (step, answer) {
-                let writer = |row: &(i64, i64)| writer.get(&((*table, row.0), row.1));
+            let table = match step {
+                Step::Read(table, _) | Step::ReadView(table, _) => Some(*table),
+                Step::Look(_) => Some(NAMES),
+                _ => None,
+            };
+            if let (Some(table), Answer::Rows(rows)) = (table, answer) {
+                let writer = |row: &(i64, i64)| writer.get(&((table, row.0), row.1));
                 edges.extend(rows.iter().filter_map(|row| Some((*writer(row)?, index))));
             }
             // What it did not see, because another wrote it after it began: read to write. What came and went again

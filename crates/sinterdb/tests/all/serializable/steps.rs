@@ -11,6 +11,11 @@ pub(super) const KEYS: i64 = 12;
 /// Both have keys and values. Views of the same rows: `all_t`, `all_u`, and `both`.
 pub(super) const TABLES: [&str; 2] = ["t", "u"];
 
+/// Tables that come and go are called `n0` to `n2`. In the model they are rows of a third table, by their numbers; the value
+/// is that of the one row that such a table has.
+pub(super) const NAMES: usize = 2;
+pub(super) const NAME_COUNT: i64 = 3;
+
 /// A row of one of the tables.
 pub(super) type Key = (usize, i64);
 
@@ -77,6 +82,16 @@ pub(super) enum Step {
     /// The table anew, with rows of the other one, `v + add`.
     Replace(usize, Rows, i64),
     AddColumn(usize, i64),
+    /// One of the tables that come and go, with this value, if it is not there.
+    Create(i64, i64),
+    /// It gets another name, and a new value; refused where there is none, or the name is taken.
+    Rename(i64, i64, i64),
+    /// Refused where there is none.
+    Drop(i64),
+    /// What it holds; refused where there is none.
+    Look(i64),
+    /// Which of them there are.
+    List,
     Savepoint,
     RollBack,
 }
@@ -123,6 +138,16 @@ impl Step {
             31..34 => Step::UpdateIfEven(table, key, add, rows),
             34 if random.random_bool(0.3) => Step::Replace(table, rows, add),
             35 if random.random_bool(0.3) => Step::AddColumn(table, *fresh),
+            36..40 if random.random_bool(0.5) => {
+                let (one, other) = (key % NAME_COUNT, random.random_range(0..NAME_COUNT));
+                match random.random_range(0..10) {
+                    0..3 => Step::Create(one, add),
+                    3..6 => Step::Rename(one, other, add),
+                    6 => Step::Drop(one),
+                    7..9 => Step::Look(one),
+                    _ => Step::List,
+                }
+            }
             36..40 => Step::Savepoint,
             _ => Step::Read(table, rows),
         }
@@ -136,6 +161,11 @@ impl Step {
         };
         let change = |sql: String| transaction.execute(&sql, &[]).map(Answer::Changed);
         let define = |sql: String| transaction.execute(&sql, &[]).map(|_| Answer::Defined);
+        // What cannot be understood, for it names nothing that is there, or what is taken, leaves all as it was.
+        let unless_refused = |outcome: Result<Answer, Error>, refused: Answer| match outcome {
+            Err(Error::Sql(_)) => Ok(refused),
+            outcome => outcome,
+        };
         let other = |table: usize| TABLES[1 - table];
         match self {
             Step::Read(table, rows) => {
@@ -182,6 +212,26 @@ impl Step {
             }
             Step::AddColumn(table, number) => {
                 define(format!("ALTER TABLE {} ADD COLUMN c{number} INT DEFAULT 1", TABLES[*table]))
+            }
+            Step::Create(name, value) => {
+                let created = transaction.execute(&format!("CREATE TABLE n{name} AS SELECT {value} AS v"), &[]);
+                unless_refused(created.map(|_| Answer::Changed(1)), Answer::Changed(0))
+            }
+            Step::Rename(from, to, value) => {
+                let renamed = transaction.execute(&format!("ALTER TABLE n{from} RENAME TO n{to}"), &[]);
+                let set = renamed.and_then(|_| transaction.execute(&format!("UPDATE n{to} SET v = {value}"), &[]));
+                unless_refused(set.map(Answer::Changed), Answer::Changed(0))
+            }
+            Step::Drop(name) => {
+                let dropped = transaction.execute(&format!("DROP TABLE n{name}"), &[]);
+                unless_refused(dropped.map(|_| Answer::Changed(1)), Answer::Changed(0))
+            }
+            Step::Look(name) => {
+                unless_refused(query(format!("SELECT {name}, v FROM n{name}")), Answer::Rows(Vec::new()))
+            }
+            Step::List => {
+                let number = r#"CAST(substr("table", 2) AS BIGINT)"#;
+                query(format!(r#"SELECT {number}, 0 FROM tables() WHERE "table" LIKE 'n%' ORDER BY 1"#))
             }
             Step::Savepoint => transaction.execute("SAVEPOINT here", &[]).map(|_| Answer::Nothing),
             Step::RollBack => transaction.execute("ROLLBACK TO SAVEPOINT here", &[]).map(|_| Answer::Nothing),
@@ -252,6 +302,29 @@ impl Step {
                 Answer::Defined
             }
             Step::AddColumn(..) => Answer::Defined,
+            Step::Create(name, value) => match state.contains_key(&(NAMES, *name)) {
+                true => Answer::Changed(0),
+                false => {
+                    state.insert((NAMES, *name), *value);
+                    Answer::Changed(1)
+                }
+            },
+            Step::Rename(from, to, value) => {
+                let is_free = !state.contains_key(&(NAMES, *to));
+                match is_free && state.remove(&(NAMES, *from)).is_some() {
+                    false => Answer::Changed(0),
+                    true => {
+                        state.insert((NAMES, *to), *value);
+                        Answer::Changed(1)
+                    }
+                }
+            }
+            Step::Drop(name) => Answer::Changed(u64::from(state.remove(&(NAMES, *name)).is_some())),
+            Step::Look(name) => Answer::Rows(held(state, NAMES, Rows::Key(*name))),
+            Step::List => {
+                let names = held(state, NAMES, Rows::All);
+                Answer::Rows(names.into_iter().map(|(name, _)| (name, 0)).collect())
+            }
             Step::Savepoint => {
                 savepoints.push(state.clone());
                 Answer::Nothing
@@ -278,6 +351,10 @@ impl Step {
             Step::Copy(table, rows, _) => vec![(1 - table, *rows)],
             Step::UpdateIfEven(table, key, _, rows) => vec![(*table, Rows::Key(*key)), (1 - table, *rows)],
             Step::Replace(table, rows, _) => vec![(1 - table, *rows)],
+            Step::Create(name, _) | Step::Drop(name) | Step::Look(name) => vec![(NAMES, Rows::Key(*name))],
+            Step::Rename(from, to, _) => vec![(NAMES, Rows::Key(*from)), (NAMES, Rows::Key(*to))],
+            // It tells how many rows each table has, too.
+            Step::List => vec![(0, Rows::All), (1, Rows::All), (NAMES, Rows::All)],
             Step::AddColumn(..) | Step::Savepoint | Step::RollBack => Vec::new(),
         }
     }
