@@ -6,9 +6,9 @@
 //! stays as it was when it began.
 //!
 //! A view belongs to its file, and that may be opened by itself, or attached under any name. So a view reads only its own
-//! database, and is stored without its name, as in SQLite.
+//! database, and is stored without its name (`view_query`), as in SQLite.
 
-use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName};
+use crate::catalog::Catalog;
 use crate::session::CATALOG_NAME;
 use crate::statement::{find, normal};
 use crate::transaction::Reads;
@@ -17,7 +17,6 @@ use datafusion::sql::sqlparser::ast;
 use sinter_column::ColumnTable;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The attached databases at one moment, by name.
@@ -48,40 +47,6 @@ impl Seen {
     /// The database of that name.
     pub(crate) fn catalog_of(&self, database: &str) -> Option<&Arc<Catalog>> {
         if database == &*self.name { Some(&self.catalog) } else { self.attached.get(database) }
-    }
-
-    /// Takes the name of a view's own database off the names of tables in its query. What remains has a schema: a bare
-    /// name could be that of a CTE. The names of columns may stay, since their databases are not compared with anything.
-    ///
-    /// # Errors
-    /// [`Error::Sql`] where it names a table of another database.
-    pub(crate) fn name_within(&self, own: &str, view: &TableName, query: &mut impl ast::VisitMut) -> Result<()> {
-        let flow = ast::visit_relations_mut(query, |name| {
-            let as_written = name.to_string();
-            while let Some(database) = self.database_in(name, own) {
-                if database != own {
-                    return ControlFlow::Break(of_another(view, &as_written, &database));
-                }
-                match &mut name.0[..] {
-                    [first, _table] => *first = ast::ObjectNamePart::Identifier(ast::Ident::new(DEFAULT_SCHEMA)),
-                    _ => drop(name.0.remove(0)),
-                }
-            }
-            ControlFlow::Continue(())
-        });
-        flow.break_value().map_or(Ok(()), Err)
-    }
-
-    /// The database in the name of a table that stands in the database `own`, where there is one in it.
-    fn database_in(&self, name: &ast::ObjectName, own: &str) -> Option<String> {
-        let first = normal(name.0.first()?.as_ident()?);
-        let is_schema = || self.catalog_of(own).is_some_and(|catalog| catalog.has_schema(&first));
-        let is_database = match name.0.len() {
-            0 | 1 => false,
-            2 => !is_schema() && self.catalog_of(&first).is_some(),
-            _ => true,
-        };
-        is_database.then_some(first)
     }
 }
 
@@ -154,73 +119,6 @@ impl Attached {
     }
 }
 
-fn of_another(view: &TableName, table: &str, database: &str) -> Error {
-    Error::Sql(format!(
-        "view '{view}' names '{table}', which is of the database '{database}'; a view reads its own database only, and is \
-         kept without its name, because its file may be opened alone or under another one: copy the table (CREATE TABLE \
-         ... AS SELECT), and name it without a database"
-    ))
-}
-
 fn taken(name: &str) -> Error {
     Error::Sql(format!("the name '{name}' is taken by a database or schema; choose another with ATTACH ... AS name"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::parse::parse_one;
-    use sinter_storage::ObjectId;
-
-    fn with_schema(schema: &str) -> Arc<Catalog> {
-        Arc::new(Catalog { schemas: BTreeMap::from([(schema.into(), ObjectId(1))]), ..Catalog::default() })
-    }
-
-    /// The text of a view in the database `own`, while `sinter` has a schema s and the attached `o` a schema q.
-    fn within(own: &str, query: &str) -> String {
-        let attached = BTreeMap::from([("o".into(), with_schema("q"))]);
-        let seen = Seen { name: "sinter".into(), catalog: with_schema("s"), reads: Reads::default(), attached };
-        let mut sql = parse_one(query).unwrap();
-        match seen.name_within(own, &TableName::new(DEFAULT_SCHEMA, "v"), &mut sql) {
-            Ok(()) => sql.to_string(),
-            Err(error) => error.to_string(),
-        }
-    }
-
-    #[test]
-    fn a_view_is_kept_without_the_name_of_its_database() {
-        for (own, query, kept) in [
-            ("sinter", "SELECT a FROM t, s.t, \"x.csv\"", "SELECT a FROM t, s.t, \"x.csv\""),
-            ("sinter", "SELECT a FROM SINTER.s.t, sinter.t", "SELECT a FROM s.t, public.t"),
-            ("sinter", "SELECT a FROM information_schema.tables", "SELECT a FROM information_schema.tables"),
-            (
-                "o",
-                "SELECT a FROM o.t JOIN o.public.t AS x ON x.b = o.t.a",
-                "SELECT a FROM public.t JOIN public.t AS x ON x.b = o.t.a",
-            ),
-            ("o", "SELECT a FROM \"o\".q.t, q.t", "SELECT a FROM q.t, q.t"),
-            (
-                "o",
-                "WITH t AS (SELECT 1 AS b) SELECT * FROM o.t, t",
-                "WITH t AS (SELECT 1 AS b) SELECT * FROM public.t, t",
-            ),
-        ] {
-            assert_eq!(within(own, query), kept);
-        }
-    }
-
-    /// As builds stored them that kept the names of databases.
-    #[test]
-    fn a_view_that_names_another_database_is_told_so() {
-        for (own, query, database) in [
-            ("o", "SELECT a FROM sinter.public.t", "sinter"),
-            ("o", "SELECT a FROM sinter.t", "sinter"),
-            ("sinter", "SELECT a FROM t WHERE a IN (SELECT b FROM o.t)", "o"),
-            ("sinter", "SELECT a FROM sinter.o.t", "o"),
-            ("sinter", "SELECT a FROM gone.s.t", "gone"),
-        ] {
-            let error = within(own, query);
-            assert!(error.contains(&format!("which is of the database '{database}'")), "{query}: {error}");
-        }
-    }
 }

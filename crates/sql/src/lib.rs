@@ -28,6 +28,7 @@ mod statement;
 mod transaction;
 mod uuid;
 mod value;
+mod view_query;
 
 pub use batches::{Batches, Outcome, Query};
 pub use check::{Finding, Report, check};

@@ -104,11 +104,14 @@ fn a_view_means_the_same_tables_whatever_its_database_is_called() {
         "CREATE VIEW \"O o\".nested AS SELECT 1 AS x",
         "CREATE OR REPLACE VIEW \"O o\".nested AS SELECT count(*) FROM \"O o\".public.full WHERE EXISTS \
          (SELECT 1 FROM \"O o\".short WHERE short.a = b) UNION ALL SELECT b FROM \"O o\".s.u",
+        // Columns and wildcards that name their table in full.
+        "CREATE VIEW \"O o\".columns AS SELECT \"O o\".t.a, \"O o\".s.u.* FROM \"O o\".t JOIN \"O o\".s.u \
+         ON \"O o\".t.a = \"O o\".s.u.b ORDER BY \"O o\".t.a",
     ] {
         conn.execute(sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
-    let views = ["short", "full", "common", "nested"];
-    let expected: [&[&str]; 4] = [&["1", "2", "3"], &["2 2"], &["1003"], &["1", "2"]];
+    let views = ["short", "full", "common", "nested", "columns"];
+    let expected: [&[&str]; 5] = [&["1", "2", "3"], &["2 2"], &["1003"], &["1", "2"], &["2 2"]];
     assert_eq!(answers_of_views(&conn, "\"O o\"", &views), expected);
     conn.execute("DETACH \"O o\"", &[]).unwrap();
     attach(&conn, "p").unwrap();
@@ -123,8 +126,16 @@ fn a_view_means_the_same_tables_whatever_its_database_is_called() {
         )
         .unwrap();
         assert_eq!(value(&conn, "SELECT s FROM of_main"), "18");
+        for (view, query) in [
+            ("short_columns", "SELECT sinter.t.a FROM sinter.t WHERE sinter.t.a > 2"),
+            ("wildcard", "SELECT sinter.public.t.* FROM sinter.public.t WHERE sinter.public.t.a > 2"),
+        ] {
+            assert_eq!(value(&conn, query), "3");
+            conn.execute(&format!("CREATE VIEW {view} AS {query}"), &[]).unwrap();
+        }
     }
     attach(&conn, "q").unwrap();
+    assert_eq!(answers_of_views(&conn, "q", &["short_columns", "wildcard"]), [["3"], ["3"]]);
     assert_eq!(value(&conn, "SELECT s FROM q.of_main"), "18");
     assert_eq!(answers_of_views(&conn, "q", &views), expected);
 }

@@ -7,6 +7,7 @@ use crate::parse::{parse_one, path_of};
 use crate::progress::Notes;
 use crate::session::CATALOG_NAME;
 use crate::transaction::Reads;
+use crate::view_query::name_within;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::{DataFusionError, Result};
@@ -194,7 +195,7 @@ impl Tables {
         state.config_mut().options_mut().catalog.default_catalog.clone_from(&self.database);
         let mut sql = parse_one(&view.sql)?;
         // Views that an older build stored may name databases.
-        self.of.databases.seen.name_within(&self.database, name, &mut sql)?;
+        name_within(&self.of.databases.seen, &self.database, name, &mut sql)?;
         let statement = datafusion::sql::parser::Statement::Statement(Box::new(sql));
         let plan = Box::pin(state.statement_to_plan(statement)).await;
         let plan = plan.map_err(|error| {

@@ -5,6 +5,7 @@ use super::names::{normal, quoted};
 use super::{done, table_name};
 use crate::batches::Outcome;
 use crate::progress::Notes;
+use crate::view_query::name_within;
 use crate::{Error, Result, Session};
 use datafusion::sql::sqlparser::ast;
 use std::collections::BTreeSet;
@@ -23,7 +24,7 @@ pub(super) fn create(session: &Session, create: &ast::CreateView) -> Result<Outc
         let seen = session.seen_by(transaction);
         let own = seen.name.to_string();
         let mut query = create.query.clone();
-        seen.name_within(&own, &name, &mut query)?;
+        name_within(&seen, &own, &name, &mut query)?;
         // Planned now, so that a view that could never be read is refused, and its columns have names that stay.
         let mut state = session.statement_state(seen, notes.clone());
         // It is a view of its own database, whatever that will be called.
