@@ -13,8 +13,9 @@ use crate::{Database, Error, OnCorruption, Result, Value, functions, statement};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
+use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
 use datafusion::catalog::{Session as DataFusionSession, TableProvider};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::MemTable;
 use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::session_state::SessionStateBuilder;
@@ -142,7 +143,6 @@ impl Session {
         let mut config = SessionConfig::new()
             .with_default_catalog_and_schema(CATALOG_NAME, DEFAULT_SCHEMA)
             .with_create_default_catalog_and_schema(false)
-            .with_information_schema(true)
             .with_target_partitions(options.threads);
         config.options_mut().sql_parser.parse_float_as_decimal = true;
         config.options_mut().sql_parser.dialect = datafusion::config::Dialect::Generic;
@@ -513,7 +513,8 @@ impl Session {
                 return Err(Error::Sql(format!("this statement is not supported: {}", logical.display())));
             }
             let physical = state.create_physical_plan(&logical).await?;
-            Ok(Planned { physical, names, context: context_of(state) })
+            let context = if may_list_functions(&logical)? { state.task_ctx() } else { context_of(state) };
+            Ok(Planned { physical, names, context })
         })
     }
 
@@ -549,6 +550,20 @@ fn context_of(state: &SessionState) -> Arc<TaskContext> {
     let (scalars, higher, aggregates, windows) = Default::default();
     let runtime = Arc::clone(state.runtime_env());
     Arc::new(TaskContext::new(None, id, config, scalars, higher, aggregates, windows, runtime))
+}
+
+/// Whether what a plan reads may be the names of functions, which `information_schema` asks for as it runs.
+fn may_list_functions(plan: &LogicalPlan) -> Result<bool> {
+    let is_listing = |node: &LogicalPlan| match node {
+        LogicalPlan::TableScan(scan) => scan.table_name.schema() == Some(INFORMATION_SCHEMA),
+        _ => false,
+    };
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        found |= is_listing(node);
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
 }
 
 impl Planned {

@@ -9,14 +9,16 @@ use crate::session::CATALOG_NAME;
 use crate::transaction::Reads;
 use crate::view_query::name_within;
 use async_trait::async_trait;
-use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
+use datafusion::catalog::information_schema::{INFORMATION_SCHEMA, InformationSchemaProvider};
+use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableFunction, TableProvider};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::ViewTable;
 use datafusion::execution::SessionState;
+use datafusion::logical_expr::TableType;
 use sinter_exec::OnDamage;
 use sinter_files::{Format, ReadOptions, expand, sniff};
 use sinter_storage::ObjectId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,6 +35,8 @@ pub(crate) struct StatementCatalog {
     databases: Arc<Databases>,
     /// How many views deep the names are.
     depth: usize,
+    /// It is asked for all that there is, by `information_schema`: a view that cannot be read must not hide the others.
+    passes_over_broken_views: bool,
 }
 
 #[derive(Debug)]
@@ -43,6 +47,7 @@ struct Databases {
     on_damage: OnDamage,
     /// Plans views; `None` where there are none.
     planner: Option<SessionState>,
+    table_functions: HashMap<String, Arc<TableFunction>>,
 }
 
 impl StatementCatalog {
@@ -56,8 +61,15 @@ impl StatementCatalog {
     ) -> StatementCatalog {
         let has_views = seen.attached.values().chain([&seen.catalog]).any(|catalog| !catalog.views.is_empty());
         let planner = has_views.then(|| state.clone());
-        let databases = Databases { seen, registered, notes, on_damage, planner };
-        StatementCatalog { databases: Arc::new(databases), depth: 0 }
+        let table_functions = state.table_functions().clone();
+        let databases = Databases { seen, registered, notes, on_damage, planner, table_functions };
+        StatementCatalog { databases: Arc::new(databases), depth: 0, passes_over_broken_views: false }
+    }
+
+    /// What there is, as tables.
+    fn information_schema(&self) -> InformationSchemaProvider {
+        let all = StatementCatalog { passes_over_broken_views: true, ..self.clone() };
+        InformationSchemaProvider::new(Arc::new(all)).with_table_functions(self.databases.table_functions.clone())
     }
 
     /// What the statement may change.
@@ -131,6 +143,9 @@ impl CatalogProvider for Schemas {
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        if name == INFORMATION_SCHEMA {
+            return Some(Arc::new(self.of.information_schema()));
+        }
         let tables = |database: &str, catalog: &Arc<Catalog>, schema: &str| -> Arc<dyn SchemaProvider> {
             let (database, schema) = (database.to_owned(), schema.to_owned());
             Arc::new(Tables { of: self.of.clone(), database, catalog: Arc::clone(catalog), schema })
@@ -190,7 +205,7 @@ impl Tables {
             return Err(crate::Error::Sql(what).into());
         }
         let mut state = planner.clone();
-        let deeper = StatementCatalog { databases: Arc::clone(&self.of.databases), depth: self.of.depth + 1 };
+        let deeper = StatementCatalog { depth: self.of.depth + 1, ..self.of.clone() };
         state.register_catalog_list(Arc::new(deeper));
         state.config_mut().options_mut().catalog.default_catalog.clone_from(&self.database);
         let mut sql = parse_one(&view.sql)?;
@@ -230,7 +245,10 @@ impl SchemaProvider for Tables {
             return Ok(Some(table));
         }
         if let Some(view) = self.catalog.views.get(&full) {
-            return self.view(&full, view).await;
+            return match self.view(&full, view).await {
+                Err(_) if self.of.passes_over_broken_views => Ok(None),
+                found => found,
+            };
         }
         if !self.has_session_names() {
             return Ok(None);
@@ -238,6 +256,17 @@ impl SchemaProvider for Tables {
         match self.of.databases.registered.get(name) {
             Some(table) => Ok(Some(Arc::clone(table))),
             None => self.of.databases.file(name),
+        }
+    }
+
+    /// Without planning a view.
+    async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
+        let full = self.name(name);
+        self.reads().name(&full);
+        match (self.catalog.tables.contains_key(&full), self.catalog.views.contains_key(&full)) {
+            (true, _) => Ok(Some(TableType::Base)),
+            (_, true) => Ok(Some(TableType::View)),
+            _ => Ok(self.table(name).await?.map(|table| table.table_type())),
         }
     }
 
