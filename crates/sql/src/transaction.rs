@@ -21,7 +21,12 @@ const FILTERS_PER_TABLE_MAX: usize = 1000;
 /// What statements read, noted while they are planned: by each scan, before anything could be optimised away that would
 /// have seen a row. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Reads(Option<Arc<Mutex<Noted>>>);
+pub(crate) struct Reads {
+    /// `None` where nobody wants to know.
+    noted: Option<Arc<Mutex<Noted>>>,
+    /// What is planned will not be run: a scan looks at the definition of its table, and at no row.
+    of_definitions: bool,
+}
 
 #[derive(Debug, Default)]
 struct Noted {
@@ -77,15 +82,23 @@ struct Seen {
 impl Reads {
     /// For a transaction that may change something.
     fn noted() -> Reads {
-        Reads(Some(Arc::default()))
+        Reads { noted: Some(Arc::default()), of_definitions: false }
+    }
+
+    /// For planning what will not be run.
+    pub(crate) fn of_definitions(&self) -> Reads {
+        Reads { of_definitions: true, ..self.clone() }
     }
 
     fn of(&self) -> Option<MutexGuard<'_, Noted>> {
-        self.0.as_ref().map(|reads| reads.lock().unwrap_or_else(PoisonError::into_inner))
+        self.noted.as_ref().map(|reads| reads.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// A scan of the rows that pass `filter`.
     pub(crate) fn rows(&self, object: ObjectId, columns: &[ScanColumn], filter: &[Expr]) {
+        if self.of_definitions {
+            return self.definition(object);
+        }
         let Some(mut reads) = self.of() else { return };
         let seen = reads.objects.entry(object).or_default();
         if filter.is_empty() || seen.len() == FILTERS_PER_TABLE_MAX {

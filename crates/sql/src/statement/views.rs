@@ -3,6 +3,7 @@
 use super::definitions::{Defined, IfTaken, may_define};
 use super::names::{normal, quoted};
 use super::{done, table_name};
+use crate::attached::Seen;
 use crate::batches::Outcome;
 use crate::progress::Notes;
 use crate::view_query::name_within;
@@ -25,7 +26,9 @@ pub(super) fn create(session: &Session, create: &ast::CreateView) -> Result<Outc
         let own = seen.name.to_string();
         let mut query = create.query.clone();
         name_within(&seen, &own, &name, &mut query)?;
-        // Planned now, so that a view that could never be read is refused, and its columns have names that stay.
+        // Planned now, so that a view that could never be read is refused, and its columns have names that stay. It reads
+        // no row yet.
+        let seen = Seen { reads: seen.reads.of_definitions(), ..seen };
         let mut state = session.statement_state(seen, notes.clone());
         // It is a view of its own database, whatever that will be called.
         state.config_mut().options_mut().catalog.default_catalog = own;

@@ -196,3 +196,29 @@ fn a_schema_that_was_not_found_is_read() {
     database.connect().execute("CREATE SCHEMA nowhere", &[]).unwrap();
     assert!(matches!(transaction.commit(), Err(Error::Conflict(_))));
 }
+
+/// The plan of a view that is created was taken for a scan of all rows.
+#[test]
+fn a_new_view_conflicts_with_definitions_and_with_no_row() {
+    for (other, conflicts) in [
+        ("INSERT INTO t VALUES (3, 3)", false),
+        ("UPDATE t SET v = v + 1", false),
+        ("DELETE FROM t", false),
+        ("DROP TABLE t", true),
+        ("ALTER TABLE t ADD COLUMN c INT", true),
+        ("ALTER TABLE t RENAME TO x", true),
+        ("CREATE OR REPLACE VIEW below AS SELECT 1 AS k", true),
+    ] {
+        let database = Database::memory().unwrap();
+        let conn = database.connect();
+        conn.execute("CREATE TABLE t AS SELECT 1 AS k, 1 AS v UNION ALL SELECT 2, 1", &[]).unwrap();
+        conn.execute("CREATE VIEW below AS SELECT k FROM t WHERE v > 0", &[]).unwrap();
+        let transaction = database.begin().unwrap();
+        let view = "CREATE VIEW above AS SELECT t.k FROM t JOIN below ON below.k = (SELECT count(*) FROM t)";
+        transaction.execute(view, &[]).unwrap();
+        conn.execute(other, &[]).unwrap();
+        let committed = transaction.commit();
+        assert_eq!(matches!(committed, Err(Error::Conflict(_))), conflicts, "{other}: {committed:?}");
+        assert_eq!(committed.is_ok(), !conflicts, "{other}: {committed:?}");
+    }
+}
