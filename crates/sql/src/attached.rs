@@ -15,6 +15,7 @@ use crate::transaction::Reads;
 use crate::{Database, Error, Result};
 use datafusion::sql::sqlparser::ast;
 use sinter_column::ColumnTable;
+use sinter_storage::{Store, Synchronous};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -71,18 +72,31 @@ impl Attached {
         }
     }
 
-    /// Gives a database a name.
+    /// Gives a database a name. Its commits promise what those of `own` do.
     ///
     /// # Errors
-    /// [`Error::Sql`]: the name is taken.
-    pub(crate) fn attach(&self, name: &str, database: Arc<Database>) -> Result<()> {
+    /// [`Error::Sql`]: the name is taken. Those of [`Store::set_synchronous`].
+    pub(crate) fn attach(&self, name: &str, database: Arc<Database>, own: &Store) -> Result<()> {
         match self.all().entry(name.into()) {
             Entry::Occupied(_) => Err(taken(name)),
             Entry::Vacant(free) => {
+                // Under the lock: a SET that did not find it here is over, or comes to it yet.
+                set_synchronous(&database, own.synchronous())?;
                 free.insert(database);
                 Ok(())
             }
         }
+    }
+
+    /// Sets what the commits of `own` promise, and of all that is attached to it.
+    ///
+    /// # Errors
+    /// Those of [`Store::set_synchronous`], the first; the others have the new level all the same.
+    pub(crate) fn set_synchronous(&self, own: &Store, level: Synchronous) -> Result<()> {
+        let all = self.all();
+        own.set_synchronous(level)?;
+        let set: Vec<Result<()>> = all.values().map(|database| set_synchronous(database, level)).collect();
+        set.into_iter().collect()
     }
 
     /// Takes a database away.
@@ -116,6 +130,14 @@ impl Attached {
         let found = self.all().get_key_value(first.as_str()).map(|(name, _)| Arc::clone(name))?;
         name.0.remove(0);
         Some(found)
+    }
+}
+
+/// Who only reads promises nothing.
+fn set_synchronous(database: &Database, level: Synchronous) -> Result<()> {
+    match database.check_writable() {
+        Ok(()) => Ok(database.store().set_synchronous(level)?),
+        Err(_) => Ok(()),
     }
 }
 

@@ -140,6 +140,10 @@ impl Database {
                 is_damaged: false,
             },
         };
+        if path.is_none() {
+            // It has nothing to sync, but what is attached to it follows.
+            store.set_synchronous(options.synchronous)?;
+        }
         let query_memory = Arc::new(QueryMemory::new(budget));
         let runtime_environment = RuntimeEnvBuilder::new().with_memory_pool(query_memory).build_arc()?;
         options.read_only |= is_damaged;

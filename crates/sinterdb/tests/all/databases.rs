@@ -1,7 +1,9 @@
 //! Whole databases: ATTACH, DETACH, BACKUP, VACUUM.
 
 use crate::answers::{lines, rows, value};
-use sinterdb::{Config, Connection, Database, Error};
+use sinter_storage::testing::CrashingFileSystem;
+use sinterdb::{Config, Connection, Database, Error, Synchronous};
+use std::sync::Arc;
 
 fn message<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
     result.unwrap_err().to_string()
@@ -164,6 +166,42 @@ fn a_view_reads_no_other_database() {
     conn.execute("CREATE TABLE o.t AS SELECT 3 AS a", &[]).unwrap();
     conn.execute("CREATE VIEW v AS SELECT * FROM o.t", &[]).unwrap();
     assert_eq!(value(&conn, "SELECT a FROM v"), "3");
+}
+
+/// An attached database had the level of the opening, and SET did not come to it.
+#[test]
+fn commits_of_attached_databases_promise_what_was_set() {
+    let disk = CrashingFileSystem::new();
+    let config = Config::builder().synchronous(Synchronous::Off).background(false).file_system(Arc::new(disk.clone()));
+    let conn = Database::memory_with(config).unwrap().connect();
+    let run = |sql: &str| conn.execute(sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let syncs = |sql: &str| {
+        let count = || disk.calls().iter().filter(|call| call.is_sync()).count();
+        let before = count();
+        run(sql);
+        count() - before
+    };
+    let restarted = |path: &str| {
+        let config = Config::builder().file_system(Arc::new(disk.restart(7)));
+        lines(&Database::open_with(path, config).unwrap().connect(), "SELECT a FROM t ORDER BY a")
+    };
+    run("ATTACH 'one.sinter' AS one");
+    run("CREATE TABLE one.t (a INT)");
+    assert_eq!(syncs("INSERT INTO one.t VALUES (1)"), 0);
+    run("SET synchronous = 'full'");
+    assert_eq!(restarted("one.sinter"), ["1"]);
+    assert!(syncs("INSERT INTO one.t VALUES (2)") > 0);
+    run("ATTACH 'two.sinter' AS two");
+    run("CREATE TABLE two.t (a INT)");
+    assert!(syncs("INSERT INTO two.t VALUES (3)") > 0);
+    assert_eq!((restarted("one.sinter"), restarted("two.sinter")), (vec!["1".into(), "2".into()], vec!["3".into()]));
+    // Who only reads has nothing to promise.
+    run("DETACH two");
+    run("ATTACH 'two.sinter' AS two (READ_ONLY)");
+    run("SET synchronous = 'off'");
+    assert_eq!(syncs("INSERT INTO one.t VALUES (4)"), 0);
+    run("SET synchronous = 'full'");
+    assert_eq!(restarted("one.sinter"), ["1", "2", "4"]);
 }
 
 #[test]

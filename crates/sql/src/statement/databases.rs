@@ -76,6 +76,7 @@ pub(super) fn attach(session: &Session, attach: &Attach) -> Result<Outcome> {
     database.attached().check_free(&name, &database.catalog())?;
     let mut options = database.options().clone();
     options.read_only |= attach.read_only;
+    options.synchronous = database.store().synchronous();
     let path_of_file = (attach.path != ":memory:").then_some(path);
     let opened = Database::open_within(database.store().budget(), path_of_file, options)?;
     let notes = Notes::default();
@@ -83,7 +84,7 @@ pub(super) fn attach(session: &Session, attach: &Attach) -> Result<Outcome> {
         notes.add(format!("new database '{}'", attach.path));
     }
     opened.notes().iter().for_each(|note| notes.add(note.clone()));
-    database.attached().attach(&name, opened)?;
+    database.attached().attach(&name, opened, database.store())?;
     Ok(done("ATTACH", None, &notes))
 }
 

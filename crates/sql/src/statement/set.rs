@@ -27,7 +27,7 @@ pub(super) fn run(session: &Session, name: &str, value: &str) -> Result<Outcome>
                 "off" => Synchronous::Off,
                 _ => return Err(wrong(name, value, "full, normal or off")),
             };
-            session.database.store().set_synchronous(level)?;
+            session.database.attached().set_synchronous(session.database.store(), level)?;
         }
         "sinter.engine" => {
             let forced_off = match value.to_lowercase().as_str() {
