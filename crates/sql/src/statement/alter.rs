@@ -2,7 +2,7 @@
 
 use super::assign::{Assigner, default_value};
 use super::create::{declared_check, declared_column, with_name};
-use super::definitions::check_free;
+use super::definitions::{Defined, check_free};
 use super::names::{full_name, normal};
 use super::values::default_text;
 use super::{done, table_name};
@@ -24,7 +24,7 @@ pub(super) fn run(session: &Session, alter: &ast::AlterTable) -> Result<Outcome>
     session.change(|transaction| {
         let notes = Notes::default();
         let mut name = name.clone();
-        if alter.if_exists && transaction.find(&name).is_err() {
+        if alter.if_exists && Defined::of(transaction, &name).is_none() {
             notes.add(format!("there is no table '{name}'"));
             return Ok(done("ALTER TABLE", None, &notes));
         }
@@ -57,8 +57,8 @@ fn rename(transaction: &mut Transaction, from: &TableName, to: &ast::RenameTable
         // A name alone stays in its schema.
         wanted.schema = Arc::clone(&from.schema);
     }
-    // Views are renamed by the same words.
-    if !transaction.catalog().views.contains_key(from) {
+    // Views are renamed by the same words. The error says which tables there are.
+    if Defined::of(transaction, from).is_none() {
         transaction.find(from)?;
     }
     check_free(transaction, &wanted)?;

@@ -17,7 +17,7 @@ pub(super) enum Defined {
 
 impl Defined {
     /// What stands under a name.
-    fn of(transaction: &Transaction, name: &TableName) -> Option<Defined> {
+    pub(super) fn of(transaction: &Transaction, name: &TableName) -> Option<Defined> {
         transaction.reads().name(name);
         let catalog = transaction.catalog();
         match (catalog.tables.contains_key(name), catalog.views.contains_key(name)) {
