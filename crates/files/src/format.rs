@@ -71,6 +71,16 @@ impl Compression {
     }
 }
 
+/// The byte between fields that the extension of a text file, or its format's name in SQL, promises; `csv` alone leaves
+/// it open.
+pub(crate) fn promised_delimiter(kind: &str) -> Option<u8> {
+    match kind.to_ascii_lowercase().as_str() {
+        "tsv" | "tab" => Some(b'\t'),
+        "psv" | "tbl" => Some(b'|'),
+        _ => None,
+    }
+}
+
 /// The extension inside a compressed name: `psv` for `lake.psv.zst`.
 pub(crate) fn inner_extension(path: &Path) -> String {
     extension(&inner_name(path))

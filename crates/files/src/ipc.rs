@@ -1,8 +1,8 @@
 //! Arrow IPC in and out: files (also called Feather version 2) and streams.
 
 use super::contain::contain;
-use super::parquet::Selection;
 use super::reader::{BATCH_ROWS, Scan};
+use super::selection::Selection;
 use super::sniff::{Naming, Sniffed, Wanted};
 use super::writer::{Output, Sink};
 use super::{FileError, Result, Skipped, normalise};
@@ -61,14 +61,6 @@ impl Sniffed for IpcFile {
 
     fn naming(&self) -> Naming {
         Naming::Name
-    }
-
-    fn notes(&self) -> &[String] {
-        &[]
-    }
-
-    fn row_count(&self) -> Option<u64> {
-        None
     }
 
     fn scan(&self, columns: &[Wanted], projection: &[usize]) -> Result<Box<dyn Scan>> {

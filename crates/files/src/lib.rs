@@ -26,6 +26,7 @@ mod normalise;
 mod parquet;
 mod read_options;
 mod reader;
+mod selection;
 mod skipped;
 mod sniff;
 mod sql_type;

@@ -2,6 +2,7 @@
 
 use super::contain::contain;
 use super::reader::{BATCH_ROWS, Scan};
+use super::selection::Selection;
 use super::sniff::{Naming, Sniffed, Wanted};
 use super::writer::{Output, Sink};
 use super::{FileError, Result, Skipped, WriteOptions, normalise};
@@ -11,7 +12,6 @@ use ::parquet::arrow::arrow_reader::{
 };
 use ::parquet::arrow::arrow_writer::ArrowWriter;
 use ::parquet::file::properties::WriterProperties;
-use arrow::array::{ArrayRef, new_null_array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -49,10 +49,6 @@ impl Sniffed for ParquetFile {
         Naming::Name
     }
 
-    fn notes(&self) -> &[String] {
-        &[]
-    }
-
     fn row_count(&self) -> Option<u64> {
         u64::try_from(self.metadata.metadata().file_metadata().num_rows()).ok()
     }
@@ -84,39 +80,6 @@ impl Scan for ParquetScan {
             Some(Err(error)) => Err(FileError::damaged(&self.path, error)),
             None => Ok(None),
         })
-    }
-}
-
-/// Which columns of a file with columns of its own are read, and where they go.
-pub(super) struct Selection {
-    /// The columns to read, by place in the file, in its order.
-    pub(super) read: Vec<usize>,
-    /// For each column of the batches, its place among those that are read.
-    outputs: Vec<(FieldRef, Option<usize>)>,
-}
-
-impl Selection {
-    pub(super) fn new(columns: &[Wanted], projection: &[usize]) -> Self {
-        let wanted = || projection.iter().map(|&index| &columns[index]);
-        let mut read: Vec<usize> = wanted().filter_map(|column| column.source).collect();
-        read.sort_unstable();
-        read.dedup();
-        let place = |column: &Wanted| column.source.and_then(|source| read.binary_search(&source).ok());
-        let outputs = wanted().map(|column| (Arc::clone(&column.field), place(column))).collect();
-        Self { read, outputs }
-    }
-
-    /// The columns of the batches from a batch of those that were read, in the types that are wanted.
-    pub(super) fn apply(&self, path: &Path, batch: &RecordBatch) -> Result<RecordBatch> {
-        let array = |(field, place): &(FieldRef, Option<usize>)| match place {
-            Some(place) => normalise::array(path, field.name(), batch.column(*place), field.data_type()),
-            None => Ok(new_null_array(field.data_type(), batch.num_rows())),
-        };
-        let arrays = self.outputs.iter().map(array).collect::<Result<Vec<ArrayRef>>>()?;
-        let schema = Schema::new(self.outputs.iter().map(|(field, _)| Arc::clone(field)).collect::<Vec<_>>());
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        RecordBatch::try_new_with_options(Arc::new(schema), arrays, &options)
-            .map_err(|error| FileError::damaged(path, error))
     }
 }
 

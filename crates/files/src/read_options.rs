@@ -1,5 +1,6 @@
 //! How a file is to be read, as far as the statement says.
 
+use super::format::promised_delimiter;
 use super::{Compression, FileError, Format, OnError, Result, sql_type};
 use arrow::datatypes::DataType;
 
@@ -77,11 +78,7 @@ impl ReadOptions {
         match name.to_ascii_lowercase().as_str() {
             "format" => {
                 self.format = Some(Format::from_name(value)?);
-                match value.to_ascii_lowercase().as_str() {
-                    "tsv" => self.delimiter = self.delimiter.or(Some(b'\t')),
-                    "psv" => self.delimiter = self.delimiter.or(Some(b'|')),
-                    _ => {}
-                }
+                self.delimiter = self.delimiter.or_else(|| promised_delimiter(value));
             }
             "compression" => self.compression = Some(compression(value)?),
             "encoding" => {
@@ -120,12 +117,15 @@ impl ReadOptions {
                     _ => return Err(refused(name, value, "'fail' or 'ignore'")),
                 }
             }
-            _ => {
-                return Err(FileError::Option(format!("unknown option '{name}' for reading a file; known: {KNOWN}")));
-            }
+            _ => return Err(unknown(name, "reading", KNOWN)),
         }
         Ok(())
     }
+}
+
+/// The error for an option that there is not.
+pub(super) fn unknown(name: &str, purpose: &str, known: &str) -> FileError {
+    FileError::Option(format!("unknown option '{name}' for {purpose} a file; known: {known}"))
 }
 
 /// The error for a value that option `name` cannot take.

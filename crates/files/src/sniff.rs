@@ -20,9 +20,13 @@ pub(crate) trait Sniffed: Send + Sync {
     /// How columns are told apart.
     fn naming(&self) -> Naming;
     /// What the user should know about guesses that were made.
-    fn notes(&self) -> &[String];
+    fn notes(&self) -> &[String] {
+        &[]
+    }
     /// The number of rows, where the file says so.
-    fn row_count(&self) -> Option<u64>;
+    fn row_count(&self) -> Option<u64> {
+        None
+    }
     /// Reads those of `columns` that `projection` names, in its order, from the start.
     fn scan(&self, columns: &[Wanted], projection: &[usize]) -> Result<Box<dyn Scan>>;
 }

@@ -1,7 +1,8 @@
 //! How a file is to be written, as far as the statement says.
 
-use super::read_options::{boolean, byte, compression, number, refused};
-use super::{Compression, FileError, Format, Result};
+use super::format::promised_delimiter;
+use super::read_options::{boolean, byte, compression, number, refused, unknown};
+use super::{Compression, Format, Result};
 use ::parquet::basic::{Compression as PageCompression, GzipLevel, ZstdLevel};
 
 /// Options for writing. What is left open follows the file's name.
@@ -53,11 +54,7 @@ impl WriteOptions {
         match name.to_ascii_lowercase().as_str() {
             "format" => {
                 self.format = Some(Format::from_name(value)?);
-                match value.to_ascii_lowercase().as_str() {
-                    "tsv" => self.delimiter = self.delimiter.or(Some(b'\t')),
-                    "psv" => self.delimiter = self.delimiter.or(Some(b'|')),
-                    _ => {}
-                }
+                self.delimiter = self.delimiter.or_else(|| promised_delimiter(value));
             }
             "compression" | "codec" => self.set_compression(value)?,
             "delimiter" | "delim" | "sep" => self.delimiter = Some(byte(name, value)?),
@@ -70,9 +67,7 @@ impl WriteOptions {
                     rows => usize::try_from(rows).unwrap_or(usize::MAX),
                 }
             }
-            _ => {
-                return Err(FileError::Option(format!("unknown option '{name}' for writing a file; known: {KNOWN}")));
-            }
+            _ => return Err(unknown(name, "writing", KNOWN)),
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 //! that is as likely prose as a table.
 
 use super::split::{Dialect, Field, Step};
+use crate::format::promised_delimiter;
 use crate::{FileError, ReadOptions, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -59,12 +60,7 @@ pub(super) fn find(
     let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head);
     let line_end = if !head.contains(&b'\n') && head.contains(&b'\r') { b'\r' } else { b'\n' };
     let head = after_lines(head, options.skip_lines, line_end);
-    let promised = match extension {
-        "csv" => Some(b','),
-        "tsv" | "tab" => Some(b'\t'),
-        "psv" | "tbl" => Some(b'|'),
-        _ => None,
-    };
+    let promised = if extension == "csv" { Some(b',') } else { promised_delimiter(extension) };
     let delimiters: Vec<u8> = match options.delimiter {
         Some(delimiter) => vec![delimiter],
         None => {

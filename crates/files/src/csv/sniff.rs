@@ -135,10 +135,6 @@ impl Sniffed for Arc<CsvFile> {
         &self.notes
     }
 
-    fn row_count(&self) -> Option<u64> {
-        None
-    }
-
     fn scan(&self, columns: &[Wanted], projection: &[usize]) -> Result<Box<dyn Scan>> {
         Ok(Box::new(CsvScan::new(Arc::clone(self), columns, projection)?))
     }

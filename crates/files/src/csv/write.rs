@@ -25,11 +25,7 @@ pub(crate) struct CsvSink {
 
 impl CsvSink {
     pub(crate) fn new(path: &Path, output: Output, schema: &SchemaRef, options: &WriteOptions) -> Result<Self> {
-        let promised = match format::inner_extension(path).as_str() {
-            "tsv" | "tab" => b'\t',
-            "psv" | "tbl" => b'|',
-            _ => b',',
-        };
+        let promised = format::promised_delimiter(&format::inner_extension(path)).unwrap_or(b',');
         debug_assert!(Format::choose(options.format, path).is_ok());
         let mut sink = Self {
             path: path.to_path_buf(),

@@ -87,14 +87,6 @@ impl Sniffed for Arc<JsonFile> {
         Naming::Key
     }
 
-    fn notes(&self) -> &[String] {
-        &[]
-    }
-
-    fn row_count(&self) -> Option<u64> {
-        None
-    }
-
     fn scan(&self, columns: &[Wanted], projection: &[usize]) -> Result<Box<dyn Scan>> {
         Ok(Box::new(JsonScan::new(Arc::clone(self), columns, projection)?))
     }
