@@ -109,8 +109,9 @@ impl ColumnTable {
     }
 
     /// Bytes that this state holds in memory, beside the pool: delta batches, the directories of its row groups, delete
-    /// marks; in a database in memory its chunks, too. States share what they have in common, so two of them together hold less than the sum. What the budget has
-    /// under [`sinter_storage::Use::Table`] beyond the newest states is held by those who still look at older ones.
+    /// marks; in a database in memory its chunks, too. States share what they have in common, so two of them together
+    /// hold less than the sum. What the budget has under [`sinter_storage::Use::Table`] beyond the newest states is held
+    /// by those who still look at older ones.
     pub fn memory_bytes(&self) -> u64 {
         let (mut held_by, mut pages) = (HashMap::new(), HashMap::new());
         let mut bytes = 0;

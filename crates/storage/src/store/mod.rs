@@ -80,7 +80,8 @@ enum Mode {
 ///
 /// Thread-safe: any number of threads may pin, write pages, commit and free at once; commits are put in order by a
 /// mutex, which nobody holds while syncing but the first commit and the close. Locks are taken in the order checkpoint's
-/// turn, journal, rejected header, pages, budget; a leader of `log_sync` takes the journal's and the last two, and is waited for by nobody who holds one.
+/// turn, journal, rejected header, pages, budget; a leader of `log_sync` takes the journal's and the last two, and is
+/// waited for by nobody who holds one.
 ///
 /// Dropping a store without [`Store::close`] is what a crash is: the next open replays the log.
 pub struct Store {
