@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from benchmarks import machine
+
 RECORDS = Path(__file__).resolve().parent / "record"
 
 BASE = "duckdb"
@@ -21,10 +23,10 @@ def say(text: str) -> None:
 
 
 def write(record: dict[str, Any], name: str, out: Path | None) -> None:
-    """Write a record where it was asked for, or among the others."""
+    """Write a record where it was asked for, or among the others; without paths that only this machine has."""
     out = out or RECORDS / f"{record['date'].split()[0]}-{name}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(record, indent=1) + "\n")
+    out.write_text(json.dumps(machine.portable(record), indent=1) + "\n")
     say(f"written to {out}")
 
 
@@ -45,11 +47,11 @@ def columns(lines: list[list[str]]) -> list[str]:
 
 def where(record: dict[str, Any]) -> str:
     """Return with what and where a record was made."""
-    machine, versions = record["machine"], record["versions"]
+    made_on, versions = record["machine"], record["versions"]
     packages = ", ".join(f"{package} {version}" for package, version in versions.items())
     return (
-        f"{machine['cpu']}, {machine['cpus']} CPUs, {machine['memory_bytes'] / 1e9:.0f} GB; "
-        f"commit {record['commit']}; {record['date']}; load before {machine['load_average_before']:.1f}\n{packages}"
+        f"{made_on['cpu']}, {made_on['cpus']} CPUs, {made_on['memory_bytes'] / 1e9:.0f} GB; "
+        f"commit {record['commit']}; {record['date']}; load before {made_on['load_average_before']:.1f}\n{packages}"
     )
 
 
@@ -83,10 +85,10 @@ def table(record: dict[str, Any]) -> str:
 
 def notes(record: dict[str, Any]) -> list[str]:
     """Return what has to be known beside the numbers."""
-    machine = record["machine"]
-    memory = machine["memory_bytes"] / 1e9
+    made_on = record["machine"]
+    memory = made_on["memory_bytes"] / 1e9
     out = [
-        f"{machine['cpu']}, {machine['cpus']} CPUs, {memory:.0f} GB; {record['threads']} threads; "
+        f"{made_on['cpu']}, {made_on['cpus']} CPUs, {memory:.0f} GB; {record['threads']} threads; "
         f"medians of {record['runs']} warm runs, engines in turn; commit {record['commit']}; {record['date']}",
         ", ".join(f"{package} {version}" for package, version in record["versions"].items()),
         "resident: the process's resident size after loading, less that of the same process with nothing loaded",

@@ -16,6 +16,7 @@ mod timed_disk;
 pub mod tpch;
 
 pub use csv_file::write_csv;
+pub use machine::Invocation;
 pub use parquet_file::write_parquet;
 
 /// Why a benchmark could not be made.

@@ -1,7 +1,7 @@
 //! `sinter-bench`: makes the data that benchmarks run on, and runs those that need Rust.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use sinter_bench::{Failure, commits, stalls, strings, throttled, tpch, write_csv, write_parquet};
+use sinter_bench::{Failure, Invocation, commits, stalls, strings, throttled, tpch, write_csv, write_parquet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -72,31 +72,36 @@ enum Format {
 }
 
 fn main() -> Result<(), Failure> {
+    let invocation = Invocation::now(std::env::args());
     match Arguments::parse().command {
         Command::TpchGen { sf, out, format, overwrite } => generate_tpch(sf, &out, format, overwrite),
-        Command::Strings { sf, out } => compare_strings(sf, out.as_deref()),
+        Command::Strings { sf, out } => compare_strings(sf, &invocation, out.as_deref()),
         Command::Commits(settings) => {
             println!("{}", commits::measure(&settings)?);
             Ok(())
         }
-        Command::Stalls { settings, out } => show(stalls::measure(&settings)?, out.as_deref()),
-        Command::Throttled { settings, out } => show(throttled::measure(&settings)?, out.as_deref()),
+        Command::Stalls { settings, out } => show(stalls::measure(&settings)?, &invocation, out.as_deref()),
+        Command::Throttled { settings, out } => show(throttled::measure(&settings)?, &invocation, out.as_deref()),
         Command::ThrottledProfiled(settings) => throttled::run_profiled(&settings),
     }
 }
 
 /// Prints the text, and writes the record where asked to.
-fn show((text, record): (String, serde_json::Value), out: Option<&Path>) -> Result<(), Failure> {
+fn show(
+    (text, record): (String, serde_json::Value),
+    invocation: &Invocation,
+    out: Option<&Path>,
+) -> Result<(), Failure> {
     print!("{text}");
     if let Some(out) = out {
-        std::fs::write(out, serde_json::to_string_pretty(&record)? + "\n")?;
+        std::fs::write(out, serde_json::to_string_pretty(&invocation.of(record))? + "\n")?;
     }
     Ok(())
 }
 
-fn compare_strings(scale_factor: f64, out: Option<&Path>) -> Result<(), Failure> {
+fn compare_strings(scale_factor: f64, invocation: &Invocation, out: Option<&Path>) -> Result<(), Failure> {
     let measured = strings::measure(scale_factor)?;
-    show((strings::table(&measured), strings::record(&measured, scale_factor)), out)
+    show((strings::table(&measured), strings::record(&measured, scale_factor)), invocation, out)
 }
 
 /// A table takes its final name only when it is complete, so that a run cut short leaves no half table behind.

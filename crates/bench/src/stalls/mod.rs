@@ -114,7 +114,7 @@ pub fn measure(settings: &Settings) -> Result<(String, Value), Failure> {
         "machine": machine,
         "commit": machine::commit(),
         "versions": machine::versions(&["sinterdb"]),
-        "data": settings.data,
+        "data": machine::shown(&settings.data),
         "clients": settings.clients,
         "goal_ms": GOAL.as_millis() as u64,
         "answers": "same",
