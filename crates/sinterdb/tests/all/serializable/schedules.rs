@@ -210,7 +210,7 @@ const SCHEDULES_VARIABLE: &str = "SINTER_SCHEDULES";
 
 #[test]
 fn random_schedules_are_serializable() {
-    let schedules = std::env::var(SCHEDULES_VARIABLE).map_or(100, |text| text.parse().expect("a number"));
+    let schedules = std::env::var(SCHEDULES_VARIABLE).map_or(150, |text| text.parse().expect("a number"));
     let mut total = Tally::default();
     for seed in 0..schedules {
         let tally = schedule(seed);

@@ -89,9 +89,10 @@ impl Story {
         let clean_at = clean.map_or(0, |mark| mark.calls.start);
         let (before, since): (Vec<&Mark>, Vec<&Mark>) = over().partition(|mark| mark.calls.end <= clean_at);
         let is_unsafe = |mark: &Mark| mark.level == Synchronous::Off && !mark.calls.is_empty() && !mark.is_clean;
-        // The first call of a statement finds everything as it was.
+        // The first call of a statement finds everything as it was; not so what began earlier and goes on beside it.
         let is_in_unsafe = |mark: &Mark| mark.level == Synchronous::Off && mark.calls.start < call_index;
-        if since.iter().any(|mark| is_unsafe(mark)) || self.mark_at(call_index).is_some_and(is_in_unsafe) {
+        let mut in_flight = self.marks.iter().filter(|mark| mark.calls.contains(&call_index));
+        if since.iter().any(|mark| is_unsafe(mark)) || in_flight.any(is_in_unsafe) {
             return None;
         }
         let is_durable = |mark: &&&Mark| match mark.level {
