@@ -94,9 +94,9 @@ impl Attached {
     /// Those of [`Store::set_synchronous`], the first; the others have the new level all the same.
     pub(crate) fn set_synchronous(&self, own: &Store, level: Synchronous) -> Result<()> {
         let all = self.all();
-        own.set_synchronous(level)?;
-        let set: Vec<Result<()>> = all.values().map(|database| set_synchronous(database, level)).collect();
-        set.into_iter().collect()
+        let of_own = own.set_synchronous(level).map_err(Error::from);
+        let attached: Vec<Result<()>> = all.values().map(|database| set_synchronous(database, level)).collect();
+        of_own.and(attached.into_iter().collect())
     }
 
     /// Takes a database away.
