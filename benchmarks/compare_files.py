@@ -243,12 +243,17 @@ def unpacked(file: Path) -> Path:
     return file.with_suffix("") if file.suffix.lower() in COMPRESSIONS else file
 
 
+def reading_of(file: Path) -> Reading:
+    """Return the options that a file is read with."""
+    name = unpacked(file).name
+    return next((known for known in READINGS if fnmatch.fnmatch(name, known.files)), Reading("", ""))
+
+
 def compare(file: Path, name: str, scratch: Path, threads: int) -> Comparison:
     """Load, read, compare and write back one file."""
     comparison = Comparison(name)
     source, comparison.text_bytes = readable(file, scratch)
-    plain_name = unpacked(file).name
-    reading = next((known for known in READINGS if fnmatch.fnmatch(plain_name, known.files)), Reading("", ""))
+    plain_name, reading = unpacked(file).name, reading_of(file)
     comparison.options = reading.why or None
     with sinterdb.connect(threads=threads) as database:
         try:

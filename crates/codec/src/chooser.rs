@@ -131,7 +131,7 @@ impl Chooser {
 }
 
 /// Readers hold blocks to these limits; who writes keeps them.
-fn check_size(values: Values<'_>) -> Result<()> {
+pub(crate) fn check_size(values: Values<'_>) -> Result<()> {
     if values.len() > VALUE_COUNT_MAX {
         return Err(Error::TooLarge { what: "values", found: values.len(), limit: VALUE_COUNT_MAX });
     }

@@ -140,26 +140,45 @@ fn ranked(values: Values<'_>, role: Role, level: usize) -> Vec<&'static SchemeEn
     if all_equal(values) {
         return SCHEMES.iter().filter(|entry| entry.name == "constant").chain([&RAW]).collect();
     }
+    estimates(values, role, level).into_iter().map(|estimate| estimate.entry).chain([&RAW]).collect()
+}
+
+/// What a scheme promises for some values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Estimate {
+    pub(crate) entry: &'static SchemeEntry,
+    pub(crate) bytes: usize,
+    /// The bytes that count in the choice: more than those where a scheme is not direct.
+    pub(crate) weighed_bytes: usize,
+    /// So near the least that the speed of decoding decides.
+    pub(crate) is_near: bool,
+}
+
+/// The promises of all schemes that apply, the one to take first.
+pub(crate) fn estimates(values: Values<'_>, role: Role, level: usize) -> Vec<Estimate> {
     let sample = Sample::new(values, Counts::of(values));
     let encoder = Encoder { level, plan: None, parts: Vec::new() };
-    let mut estimates: Vec<(usize, &'static SchemeEntry)> = SCHEMES
+    let applicable = SCHEMES
         .iter()
         .filter(|entry| entry.holds(values.physical()) && role.allows(entry))
-        .filter(|entry| level < LEVELS_MAX || !entry.scheme.nests())
+        .filter(|entry| level < LEVELS_MAX || !entry.scheme.nests());
+    let mut estimates: Vec<Estimate> = applicable
         .filter_map(|entry| {
             let bytes = entry.scheme.estimate(&sample, &encoder)?;
             let handicap = if entry.scheme.is_direct() { 0 } else { bytes / INDIRECT_DIVISOR };
-            Some((bytes + handicap, entry))
+            Some(Estimate { entry, bytes, weighed_bytes: bytes + handicap, is_near: false })
         })
         .collect();
-    let least = estimates.iter().map(|(bytes, _)| *bytes).min().unwrap_or(0);
+    let least = estimates.iter().map(|estimate| estimate.weighed_bytes).min().unwrap_or(0);
     let limit = (least as f64 * NEARLY_EQUAL) as usize + NEARLY_EQUAL_BYTES;
-    estimates.sort_by_key(
-        |(bytes, entry)| {
-            if *bytes <= limit { (0, entry.scheme.decode_rank() as usize) } else { (1, *bytes) }
-        },
-    );
-    estimates.into_iter().map(|(_, entry)| entry).chain([&RAW]).collect()
+    for estimate in &mut estimates {
+        estimate.is_near = estimate.weighed_bytes <= limit;
+    }
+    estimates.sort_by_key(|estimate| match estimate.is_near {
+        true => (0, estimate.entry.scheme.decode_rank() as usize),
+        false => (1, estimate.weighed_bytes),
+    });
+    estimates
 }
 
 /// Whether there is one value only, by its bits.

@@ -11,6 +11,7 @@ mod bit_stream;
 mod bitmap;
 mod block;
 mod block_header;
+mod candidates;
 mod chooser;
 mod condition;
 mod dictionary;
@@ -44,6 +45,7 @@ mod varint;
 
 pub use bitmap::Bitmap;
 pub use block::{Block, PreparedPredicate};
+pub use candidates::{Candidate, candidates};
 pub use chooser::{Choice, Chooser, encode};
 pub use encoded::{Encoded, Narrow};
 pub use error::{Error, Result};

@@ -94,3 +94,29 @@ fn a_choice_is_kept_until_it_no_longer_suits() {
     let (scheme, bytes) = describe(&ascending);
     assert_eq!((&scheme[..], bytes < 1000), ("delta[0]", true));
 }
+
+#[test]
+fn candidates_say_what_they_promised_and_why_one_is_taken() {
+    let mut random = random();
+    let dates: Vec<i32> = (0..ROW_GROUP_LEN).map(|_| random.random_range(8036..10_562)).collect();
+    let found = candidates(Values::I32(&dates), None).unwrap();
+    let holding = SCHEMES.iter().filter(|entry| entry.holds(Physical::I32)).count();
+    assert_eq!((found.len(), found.iter().filter(|candidate| candidate.is_chosen).count()), (holding, 1));
+    let first = &found[0];
+    assert!(first.is_chosen && first.scheme == "for" && first.description == "for[12]", "{first:?}");
+    let mut block = Vec::new();
+    encode(Values::I32(&dates), None, &Choice::Auto, &mut block).unwrap();
+    assert!(first.bytes.unwrap() <= block.len() && first.bytes.unwrap() + 64 > block.len(), "{first:?}");
+    for candidate in &found {
+        if let (Some(estimated), Some(bytes)) = (candidate.estimated_bytes, candidate.bytes) {
+            let error = (estimated as f64 / bytes as f64 - 1.0).abs();
+            assert!(error < 0.05, "{candidate:?}");
+        }
+    }
+    let constant = found.iter().find(|candidate| candidate.scheme == "constant").unwrap();
+    assert_eq!((constant.bytes, constant.why.as_str()), (None, "cannot hold these values"));
+    let same = candidates(Values::I32(&[5; 3000]), None).unwrap();
+    assert_eq!((same[0].scheme, same[0].why.as_str()), ("constant", "all values are the same"));
+    let none = candidates(Values::I32(&[]), None).unwrap();
+    assert_eq!(none[0].scheme, "raw");
+}

@@ -1,0 +1,94 @@
+//! What the targets share: values out of bytes, and questions to a block.
+
+use sinter_codec::{Bitmap, Block, CompareOp, Encoded, Physical, Predicate, Scalar, VECTOR_LEN, ValuesBuf};
+
+/// The scheme under test, from `SINTER_SCHEME`; `None` where all are.
+pub fn scheme_name() -> Option<&'static str> {
+    static NAME: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+    NAME.get_or_init(|| std::env::var("SINTER_SCHEME").ok()).as_deref()
+}
+
+/// Values of a type, of any bits that `bytes` have. Strings take a length byte each.
+pub fn values_from(physical: Physical, bytes: &[u8]) -> ValuesBuf {
+    macro_rules! fixed {
+        ($variant:ident, $ty:ty) => {{
+            let (chunks, _) = bytes.as_chunks::<{ size_of::<$ty>() }>();
+            ValuesBuf::$variant(chunks.iter().map(|chunk| <$ty>::from_le_bytes(*chunk)).collect())
+        }};
+    }
+    match physical {
+        Physical::I8 => fixed!(I8, i8),
+        Physical::I16 => fixed!(I16, i16),
+        Physical::I32 => fixed!(I32, i32),
+        Physical::I64 => fixed!(I64, i64),
+        Physical::I128 => fixed!(I128, i128),
+        Physical::U8 => fixed!(U8, u8),
+        Physical::U16 => fixed!(U16, u16),
+        Physical::U32 => fixed!(U32, u32),
+        Physical::U64 => fixed!(U64, u64),
+        Physical::F32 => fixed!(F32, f32),
+        Physical::F64 => fixed!(F64, f64),
+        Physical::Bytes => {
+            let (mut strings, mut rest) = (Vec::new(), bytes);
+            while let Some((len, more)) = rest.split_first() {
+                let (string, after) = more.split_at(more.len().min(usize::from(*len)));
+                strings.push(string);
+                rest = after;
+            }
+            ValuesBuf::Bytes(strings.into_iter().collect())
+        }
+    }
+}
+
+/// Asks a block everything there is to ask. Errors and wrong answers are fine; what is not, stops the process.
+pub fn interrogate(block: &Block<'_>) {
+    let _ = block.describe();
+    let len = block.value_count();
+    let mut values = ValuesBuf::new(block.physical());
+    let mut bits = Bitmap::default();
+    let mut form = Encoded::default();
+    for start in [0, len / 2, len.saturating_sub(300)] {
+        let range = start..len.min(start + VECTOR_LEN);
+        let _ = block.decode(range.clone(), &mut values);
+        let _ = block.load(range.clone(), &mut form);
+        let _ = block.validity(range.clone(), &mut bits);
+        let positions: Vec<u16> = (0..range.len() as u16).step_by(7).collect();
+        let _ = block.gather(start, &positions, &mut values);
+        for predicate in predicates(block) {
+            let _ = block.filter(range.clone(), &predicate, &mut bits);
+        }
+    }
+    let _ = block.dictionary();
+}
+
+fn predicates(block: &Block<'_>) -> Vec<Predicate> {
+    let constant = match block.physical() {
+        Physical::F32 | Physical::F64 => Scalar::Float(1.5),
+        Physical::Bytes => Scalar::Bytes(b"ab".to_vec()),
+        _ => match &block.stats().max {
+            Scalar::Null => Scalar::Int(7),
+            max => max.clone(),
+        },
+    };
+    let ops = [CompareOp::Equal, CompareOp::Less, CompareOp::GreaterOrEqual];
+    let mut all: Vec<Predicate> = ops.map(|op| Predicate::Compare(op, constant.clone())).into();
+    all.push(Predicate::Between(Scalar::Null, constant.clone()));
+    all.push(Predicate::In(vec![constant.clone(), constant]));
+    if block.physical() == Physical::Bytes {
+        all.extend([Predicate::Prefix(b"a".to_vec()), Predicate::Contains(b"bc".to_vec())]);
+    }
+    all
+}
+
+/// Whether two columns are the same bit for bit.
+pub fn is_same(one: &ValuesBuf, other: &ValuesBuf) -> bool {
+    match (one, other) {
+        (ValuesBuf::F32(one), ValuesBuf::F32(other)) => {
+            one.iter().map(|value| value.to_bits()).eq(other.iter().map(|value| value.to_bits()))
+        }
+        (ValuesBuf::F64(one), ValuesBuf::F64(other)) => {
+            one.iter().map(|value| value.to_bits()).eq(other.iter().map(|value| value.to_bits()))
+        }
+        _ => one == other,
+    }
+}
