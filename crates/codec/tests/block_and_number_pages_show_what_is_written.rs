@@ -78,3 +78,8 @@ fn every_scheme_has_a_page_with_an_example() {
         assert!(!example(&format!("codecs/{}", entry.name)).is_empty());
     }
 }
+
+#[test]
+fn multiples() {
+    check("multiple", Values::U16(&[5, 1005, 2005, 1005]));
+}

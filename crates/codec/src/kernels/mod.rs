@@ -3,6 +3,7 @@
 mod hash;
 mod look_up;
 mod misses;
+mod multiples;
 mod passing;
 mod prefix_sum;
 mod summary;
@@ -10,6 +11,7 @@ mod summary;
 pub(crate) use hash::{count_runs, hash};
 pub(crate) use look_up::look_up;
 pub(crate) use misses::{count_misses, farthest_below, misses};
+pub(crate) use multiples::{ExactDivisor, divide, multiply};
 pub(crate) use passing::push_tests;
 pub(crate) use prefix_sum::prefix_sum;
 pub(crate) use summary::{Summary, bounds, greatest, summarize};

@@ -8,6 +8,7 @@ mod delta;
 mod dict;
 mod frame_of_reference;
 mod fsst;
+mod multiple;
 mod pfor;
 mod pfor_delta;
 mod raw;
@@ -54,6 +55,7 @@ schemes! { // tag on disk => file :: scheme, name
     9 => fsst::Fsst, "fsst";
     10 => alp::Alp, "alp";
     11 => alp_rd::AlpRd, "alp_rd";
+    12 => multiple::Multiple, "multiple";
 }
 
 /// The scheme that holds everything.
