@@ -1,4 +1,4 @@
-//! Table functions: `storage('t')`, `tables()`, `databases()`, `memory()`, `codecs()`.
+//! Table functions: `storage('t')`, `candidates('t')`, `tables()`, `databases()`, `memory()`, `codecs()`.
 
 use crate::Database;
 use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName, as_written};
@@ -14,7 +14,7 @@ use datafusion::datasource::MemTable;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use sinter_codec::{Block, Physical, SCHEMES};
+use sinter_codec::{Bitmap, Block, Candidate, Physical, SCHEMES, ValuesBuf};
 use sinter_column::ColumnTable;
 use sinter_exec::Pinned;
 use std::collections::BTreeMap;
@@ -38,8 +38,14 @@ struct Asked<'a> {
 
 type Make = fn(&Asked<'_>) -> crate::Result<RecordBatch>;
 
-const FUNCTIONS: &[(&str, Make)] =
-    &[("storage", storage), ("tables", tables), ("databases", databases), ("memory", memory), ("codecs", codecs)];
+const FUNCTIONS: &[(&str, Make)] = &[
+    ("storage", storage),
+    ("candidates", candidates),
+    ("tables", tables),
+    ("databases", databases),
+    ("memory", memory),
+    ("codecs", codecs),
+];
 
 /// A function whose rows are made when it is planned.
 struct Function {
@@ -269,6 +275,60 @@ fn storage(asked: &Asked<'_>) -> crate::Result<RecordBatch> {
         ("ratio", Arc::new(ratios)),
     ]);
     batch(out)
+}
+
+/// The first row group of a table once more: for each column and scheme, what it would take, and what decided.
+fn candidates(asked: &Asked<'_>) -> crate::Result<RecordBatch> {
+    let (table, wanted) = match asked.arguments {
+        [table] => (table, None),
+        [table, column] => (table, Some(column)),
+        _ => return Err(crate::Error::Sql("candidates() wants the name of a table, and of a column if one".to_owned())),
+    };
+    let mut found = Vec::new();
+    for (_, table) in chosen(&Asked { arguments: std::slice::from_ref(table), reads: asked.reads.clone(), ..*asked })? {
+        asked.reads.whole(table.id());
+        let columns = &table.schema().columns;
+        if let Some(name) = wanted.filter(|name| columns.iter().all(|column| column.name != **name)) {
+            return Err(crate::Error::Sql(format!("there is no column '{name}' in table '{}'", table.name())));
+        }
+        let Some(entry) = table.groups().first() else { continue };
+        for (index, column) in columns.iter().enumerate() {
+            if wanted.is_some_and(|name| column.name != *name) {
+                continue;
+            }
+            let segment = entry.group.segments[index].pin()?;
+            let mut rest: &[u8] = &segment;
+            while !rest.is_empty() {
+                let damaged = |source| sinter_exec::Error::Damaged {
+                    place: format!("table '{}', column '{}'", table.name(), column.name),
+                    source,
+                };
+                let block = Block::open(rest).map_err(damaged)?;
+                let rows = 0..block.value_count();
+                let (mut values, mut validity) = (ValuesBuf::new(block.physical()), Bitmap::default());
+                block.decode(rows.clone(), &mut values).map_err(damaged)?;
+                let has_nulls = block.validity(rows, &mut validity).map_err(damaged)?;
+                let weighed = sinter_codec::candidates(values.as_values(), has_nulls.then_some(&validity));
+                found.extend(weighed.map_err(damaged)?.into_iter().map(|candidate| (column.name.clone(), candidate)));
+                rest = &rest[block.byte_len()..];
+            }
+        }
+    }
+    let text = |of: &dyn Fn(&Candidate) -> String| -> ArrayRef {
+        Arc::new(found.iter().map(|(_, candidate)| Some(of(candidate))).collect::<StringArray>())
+    };
+    let bytes = |of: &dyn Fn(&Candidate) -> Option<usize>| -> ArrayRef {
+        Arc::new(found.iter().map(|(_, candidate)| of(candidate).map(|bytes| bytes as u64)).collect::<UInt64Array>())
+    };
+    batch(vec![
+        ("column", Arc::new(found.iter().map(|(column, _)| Some(column.as_str())).collect::<StringArray>())),
+        ("scheme", text(&|candidate| candidate.scheme.to_owned())),
+        ("chosen", Arc::new(found.iter().map(|(_, candidate)| Some(candidate.is_chosen)).collect::<BooleanArray>())),
+        ("estimated_bytes", bytes(&|candidate| candidate.estimated_bytes)),
+        ("bytes", bytes(&|candidate| candidate.bytes)),
+        ("parts", text(&|candidate| candidate.description.clone())),
+        ("why", text(&|candidate| candidate.why.clone())),
+    ])
 }
 
 /// The tables that storage() is asked about.
