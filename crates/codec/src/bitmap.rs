@@ -179,6 +179,49 @@ impl Bitmap {
         out.clear_tail();
     }
 
+    /// Writes the bits of `range` over as many words as hold them; bits past its end are zero.
+    ///
+    /// # Panics
+    /// When the range reaches past the end, or `words` are fewer.
+    pub(crate) fn copy_words(&self, range: std::ops::Range<usize>, words: &mut [u64]) {
+        assert!(range.end <= self.len, "range {range:?} of {} bits", self.len);
+        let len = range.len();
+        let (first, shift) = (range.start / 64, range.start % 64);
+        let words = &mut words[..len.div_ceil(64)];
+        for (index, word) in words.iter_mut().enumerate() {
+            let low = self.words[first + index] >> shift;
+            let high = match self.words.get(first + index + 1) {
+                Some(next) if shift > 0 => next << (64 - shift),
+                _ => 0,
+            };
+            *word = low | high;
+        }
+        if let Some(last) = words.last_mut()
+            && !len.is_multiple_of(64)
+        {
+            *last &= (1 << (len % 64)) - 1;
+        }
+    }
+
+    /// How many bits of `range` are set.
+    ///
+    /// # Panics
+    /// When the range reaches past the end.
+    pub fn count_ones_in(&self, range: std::ops::Range<usize>) -> usize {
+        assert!(range.start <= range.end && range.end <= self.len, "range {range:?} of {} bits", self.len);
+        if range.is_empty() {
+            return 0;
+        }
+        let (first, last) = (range.start / 64, (range.end - 1) / 64);
+        let from = u64::MAX << (range.start % 64);
+        let until = u64::MAX >> (63 - (range.end - 1) % 64);
+        if first == last {
+            return (self.words[first] & from & until).count_ones() as usize;
+        }
+        let between: u32 = self.words[first + 1..last].iter().map(|word| word.count_ones()).sum();
+        ((self.words[first] & from).count_ones() + between + (self.words[last] & until).count_ones()) as usize
+    }
+
     /// The bits of `range` as a bitmap of their own.
     pub fn slice(&self, range: std::ops::Range<usize>) -> Bitmap {
         let mut out = Bitmap::default();
@@ -268,6 +311,10 @@ mod tests {
         for range in [0..1000, 1..64, 63..65, 64..128, 130..999, 5..5, 1000..1000] {
             let expected = Bitmap::from_bools(bools[range.clone()].iter().copied());
             assert_eq!(bitmap.slice(range.clone()), expected, "{range:?}");
+            assert_eq!(bitmap.count_ones_in(range.clone()), expected.count_ones(), "{range:?}");
+            let mut words = [u64::MAX; 17];
+            bitmap.copy_words(range.clone(), &mut words);
+            assert_eq!(&words[..range.len().div_ceil(64)], expected.words(), "{range:?}");
             let mut joined = bitmap.slice(0..range.start);
             joined.extend(&expected);
             joined.extend(&bitmap.slice(range.end..1000));

@@ -2,6 +2,7 @@
 
 use crate::block_header::{self, BlockHeader, expect_count};
 use crate::condition::{Condition, Prepared};
+use crate::kernel::DecodeOnly;
 use crate::node::{Cursor, Opened};
 use crate::scratch::Scratch;
 use crate::validity::Validity;
@@ -16,8 +17,8 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct Block<'a> {
     header: BlockHeader,
-    validity: Validity<'a>,
-    values: Opened<'a>,
+    pub(crate) validity: Validity<'a>,
+    pub(crate) values: Opened<'a>,
 }
 
 /// A predicate made ready for one block by [`Block::prepare`]: dictionaries were searched, constants translated.
@@ -51,6 +52,13 @@ impl<'a> Block<'a> {
             return Err(Error::damaged("value node", format!("it holds {found} values in a block of {expected}")));
         }
         Ok(Block { header, validity, values })
+    }
+
+    /// The same block with a reader that has only what every scheme must: to compare answers and times with.
+    pub(crate) fn decode_only(self) -> Block<'a> {
+        let Opened { physical, value_count, reader } = self.values;
+        let reader = Box::new(DecodeOnly { reader });
+        Block { values: Opened { physical, value_count, reader }, ..self }
     }
 
     /// Length of the block in bytes, header and statistics included.
@@ -127,8 +135,8 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// Writes over `out` one bit per row of `range` (at most one vector): the row is present and passes. Answered on
-    /// the encoded form where the scheme can. Returns true when no value had to be decoded for it.
+    /// Writes over `out` one bit per row of `range`: the row is present and passes. Answered on the encoded form where the
+    /// scheme can. Returns true when no value had to be decoded for it.
     ///
     /// For more than one range of the same block, [`Block::prepare`] once and call [`Block::filter_prepared`].
     pub fn filter(&self, range: Range<usize>, predicate: &Predicate, out: &mut Bitmap) -> Result<bool> {
@@ -180,7 +188,7 @@ impl<'a> Block<'a> {
         some_null.map(|_| native)
     }
 
-    fn check(&self, range: &Range<usize>) {
+    pub(crate) fn check(&self, range: &Range<usize>) {
         let count = self.value_count();
         assert!(range.start <= range.end && range.end <= count, "range {range:?} of a block of {count} values");
     }

@@ -113,6 +113,9 @@ pub(crate) fn forms(mut work: impl FnMut(Isa)) {
 pub(crate) trait Proof: Copy {
     /// One bit for each byte, the lowest for the first: it is not zero. Bytes are 0 or 1.
     fn bits(self, flags: &[u8; 64]) -> u64;
+
+    /// One byte for each bit, the first for the lowest: not zero where the bit is set.
+    fn flags(self, bits: u64) -> [u8; 64];
 }
 
 /// [`Isa::Scalar`].
@@ -128,6 +131,17 @@ impl Proof for Portable {
         eights.fold(0, |bits, (index, eight)| {
             bits | (u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56) << (8 * index)
         })
+    }
+
+    /// Eight bits become eight bytes that have one of them each.
+    #[inline(always)]
+    fn flags(self, bits: u64) -> [u8; 64] {
+        const ONE_EACH: u64 = 0x8040_2010_0804_0201;
+        let mut flags = [0; 64];
+        for (eight, byte) in flags.as_chunks_mut::<8>().0.iter_mut().zip(bits.to_le_bytes()) {
+            *eight = ((u64::from(byte) * 0x0101_0101_0101_0101) & ONE_EACH).to_le_bytes();
+        }
+        flags
     }
 }
 
@@ -145,7 +159,7 @@ pub(crate) struct Avx512(());
 mod proofs {
     #![expect(unsafe_code, reason = "instructions that are there by proof")]
 
-    use super::{Avx2, Avx512, Proof};
+    use super::{Avx2, Avx512, Portable, Proof};
     use std::arch::x86_64::*;
 
     impl Avx2 {
@@ -182,6 +196,11 @@ mod proofs {
             // SAFETY: there is no proof without the set.
             unsafe { bits(flags) }
         }
+
+        #[inline(always)]
+        fn flags(self, bits: u64) -> [u8; 64] {
+            Portable.flags(bits)
+        }
     }
 
     impl Proof for Avx512 {
@@ -196,6 +215,20 @@ mod proofs {
             }
             // SAFETY: there is no proof without the set.
             unsafe { bits(flags) }
+        }
+
+        #[inline(always)]
+        fn flags(self, bits: u64) -> [u8; 64] {
+            #[inline]
+            #[target_feature(enable = "avx512f,avx512bw")]
+            fn flags(bits: u64) -> [u8; 64] {
+                let mut flags = [0; 64];
+                // SAFETY: the array has 64 bytes; stores need no alignment.
+                unsafe { _mm512_storeu_si512(flags.as_mut_ptr().cast(), _mm512_movm_epi8(bits)) };
+                flags
+            }
+            // SAFETY: there is no proof without the set.
+            unsafe { flags(bits) }
         }
     }
 }

@@ -5,6 +5,9 @@
 //!
 //! Start with [`encode`] and [`Block`]; then [`SCHEMES`], the one list of schemes; then one scheme's file.
 
+#[cfg(test)]
+extern crate self as sinter_codec;
+
 mod alp;
 mod bit_packing;
 mod bit_stream;
@@ -13,6 +16,9 @@ mod block;
 mod block_header;
 mod candidates;
 mod chooser;
+#[cfg(test)]
+#[path = "../tests/columns/mod.rs"]
+mod columns;
 mod condition;
 mod dictionary;
 mod distinct;
@@ -22,7 +28,9 @@ mod error;
 mod fixed;
 #[cfg(test)]
 mod format_pages;
+mod fused;
 mod isa;
+mod kernel;
 mod kernels;
 mod measure;
 mod node;
@@ -50,6 +58,9 @@ pub use chooser::{Choice, Chooser, encode};
 pub use encoded::{Encoded, Narrow};
 pub use error::{Error, Result};
 pub use isa::{Isa, isa};
+pub use kernel::{
+    Answer, Histogram, KERNELS, KernelEntry, KernelRow, Moments, Selection, Span, Sum, WideSum, kernel_table,
+};
 pub use node::VALUE_COUNT_MAX;
 pub use physical::Physical;
 pub use predicate::{CompareOp, Predicate};

@@ -11,6 +11,7 @@
 
 use crate::condition::{Condition, Prepared};
 use crate::encoder::Encoder;
+use crate::kernel::{self, Bounds, Rows, SquareSum, Tally, WideSum};
 use crate::node::Node;
 use crate::sample::Sample;
 use crate::scratch::Scratch;
@@ -104,13 +105,66 @@ pub(crate) trait Reader: Debug + Send + Sync {
         Ok(false)
     }
 
+    /// Adds the values of the rows that count, integers all, to `total`. The default decodes.
+    fn sum(&self, rows: &Rows<'_>, physical: Physical, total: &mut WideSum, scratch: &mut Scratch) -> Result<()> {
+        kernel::sum_decoded(self, rows, physical, total, scratch)
+    }
+
+    /// Widens `found` by the values of the rows that count. The default decodes.
+    fn bounds(&self, rows: &Rows<'_>, physical: Physical, found: &mut Bounds, scratch: &mut Scratch) -> Result<()> {
+        kernel::bounds_decoded(self, rows, physical, found, scratch)
+    }
+
+    /// Adds the squares of the distances of the values, integers all, from `pivot`, which is a value of their type. The
+    /// default decodes.
+    fn squares(
+        &self,
+        rows: &Rows<'_>,
+        physical: Physical,
+        pivot: i128,
+        found: &mut SquareSum,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        kernel::squares_decoded(self, rows, physical, pivot, found, scratch)
+    }
+
+    /// Adds the values of the rows that count to `tally`, in any order. The default decodes.
+    fn tally(&self, rows: &Rows<'_>, physical: Physical, tally: &mut Tally, scratch: &mut Scratch) -> Result<()> {
+        kernel::tally_decoded(self, rows, physical, tally, scratch)
+    }
+
+    /// For the reader of codes, `U32` all: counts how often each occurs. The default decodes.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where a code has no count.
+    fn count_codes(&self, rows: &Rows<'_>, counts: &mut [u64], scratch: &mut Scratch) -> Result<()> {
+        kernel::count_codes_decoded(self, rows, counts, scratch)
+    }
+
+    /// Counts how often each entry of the dictionary that [`Reader::dictionary`] gives occurs; false where there is none.
+    fn count_entries(&self, _rows: &Rows<'_>, _counts: &mut Vec<u64>, _scratch: &mut Scratch) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Where the values of `range` never decrease: the first row whose value is not `below` (those that are come first), or
+    /// the end. The default gathers a few single rows.
+    fn lower_bound(
+        &self,
+        range: Range<usize>,
+        below: &Condition,
+        physical: Physical,
+        scratch: &mut Scratch,
+    ) -> Result<usize> {
+        kernel::lower_bound_by_rows(self, range, below, physical, scratch)
+    }
+
     /// The values that [`Encoded::Codes`] points into, where [`Reader::load`] gives codes.
     fn dictionary(&self, _scratch: &mut Scratch) -> Result<Option<ValuesBuf>> {
         Ok(None)
     }
 }
 
-/// The filter of a scheme that has none: decode, then compare.
+/// The filter of a scheme that has none: decode a vector, then compare.
 pub(crate) fn filter_decoded<R: Reader + ?Sized>(
     reader: &R,
     range: Range<usize>,
@@ -120,9 +174,14 @@ pub(crate) fn filter_decoded<R: Reader + ?Sized>(
     scratch: &mut Scratch,
 ) -> Result<()> {
     let mut values = scratch.take_values(physical);
-    let len = range.len();
-    let decoded = reader.decode(range, ValuesMut::over(&mut values, physical, len), scratch);
-    if decoded.is_ok() {
+    let mut decoded = Ok(());
+    for part in Rows::all(range).vectors() {
+        let len = part.len();
+        scratch.decoded_values += len;
+        decoded = reader.decode(part, ValuesMut::over(&mut values, physical, len), scratch);
+        if decoded.is_err() {
+            break;
+        }
         condition.evaluate(values.as_values(), out);
     }
     scratch.give_values(values);

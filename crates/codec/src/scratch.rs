@@ -11,6 +11,8 @@ pub struct Scratch {
     pub(crate) rows: Vec<u32>,
     pub(crate) present: Bitmap,
     pub(crate) codes: Encoded,
+    /// Values that kernels decoded because the scheme had no way of its own, since somebody set it to zero.
+    pub(crate) decoded_values: usize,
 }
 
 /// Room for one vector of unpacked numbers in each width. Only held while no other reader runs.
@@ -36,6 +38,7 @@ impl Default for Scratch {
             rows: Vec::new(),
             present: Bitmap::default(),
             codes: Encoded::default(),
+            decoded_values: 0,
         }
     }
 }

@@ -13,6 +13,13 @@ pub(crate) const fn float_order(value: f64) -> i64 {
     if value.is_nan() { i64::MAX } else { ordered }
 }
 
+/// The float of an order; of those with the same, 0.0 and the one NaN.
+#[inline]
+pub(crate) const fn float_of_order(order: i64) -> f64 {
+    let bits = order ^ ((order >> 63) as u64 >> 1) as i64;
+    if order == i64::MAX { f64::NAN } else { f64::from_bits(bits as u64) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,6 +40,9 @@ mod tests {
             f64::NAN,
         ];
         assert!(ascending.windows(2).all(|pair| float_order(pair[0]) < float_order(pair[1])));
+        for value in ascending {
+            assert_eq!(float_of_order(float_order(value)).to_bits(), value.to_bits());
+        }
         assert_eq!(float_order(-0.0), float_order(0.0));
         assert_eq!(float_order(-f64::NAN), float_order(f64::NAN));
     }

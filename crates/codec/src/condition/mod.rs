@@ -6,7 +6,7 @@ mod float_order;
 mod integers;
 
 pub(crate) use bytes::BytesCondition;
-pub(crate) use float_order::float_order;
+pub(crate) use float_order::{float_of_order, float_order};
 pub(crate) use integers::IntegerCondition;
 
 use crate::fixed::{Integer, for_integers};
@@ -121,6 +121,23 @@ impl Condition {
                     IntegerCondition::Marked(marked)
                 })
             }
+        }
+    }
+
+    /// Whether the value at `index` passes.
+    pub(crate) fn passes(&self, values: Values<'_>, index: usize) -> bool {
+        match (self, values) {
+            (Condition::Never, _) => false,
+            (Condition::Always, _) => true,
+            (Condition::Floats(condition), Values::F32(values)) => {
+                condition.passes(float_order(f64::from(values[index])).into())
+            }
+            (Condition::Floats(condition), Values::F64(values)) => condition.passes(float_order(values[index]).into()),
+            (Condition::Bytes(condition), Values::Bytes(view)) => condition.passes(view.get(index)),
+            (Condition::Integers(condition), values) => for_integers!(Values, values,
+                values => condition.passes(values[index].wide()),
+                other => panic!("an integer condition on {} values", other.physical().name())),
+            (condition, values) => panic!("{condition:?} on {} values", values.physical().name()),
         }
     }
 

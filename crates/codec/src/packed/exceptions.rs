@@ -155,9 +155,26 @@ impl<'a, T: Integer> Exceptions<'a, T> {
     /// Shows all of them, positions ascending; those behind the end of the vector are passed over.
     #[inline]
     pub(crate) fn for_each(&self, mut visit: impl FnMut(usize, Patch<T>)) {
+        self.for_each_place(|position, index| visit(position, self.patch(index)));
+    }
+
+    /// Shows all of them with what is to be added to base and slot, exactly, not modulo the width; false (and nothing shown)
+    /// where that is not kept or may pass 128 bits.
+    #[inline]
+    pub(crate) fn for_each_missing(&self, mut visit: impl FnMut(usize, i128)) -> bool {
+        let has_missing = T::BYTES <= 8 && matches!(self.form, Form::Excess { .. });
+        if has_missing {
+            self.for_each_place(|position, index| visit(position, self.missing(index)));
+        }
+        has_missing || self.is_empty()
+    }
+
+    /// Shows the position and index of each.
+    #[inline]
+    fn for_each_place(&self, mut visit: impl FnMut(usize, usize)) {
         let mut visit = |position: usize, index: usize| {
             if position < self.value_count {
-                visit(position, self.patch(index));
+                visit(position, index);
             }
         };
         if self.has_wide_places() {
@@ -213,15 +230,20 @@ impl<'a, T: Integer> Exceptions<'a, T> {
                 let distance = &self.bytes[2 * self.count + index * bytes..][..bytes];
                 Patch::Value(self.frame.base.add(sign_extended(distance)))
             }
-            Form::Excess { width, is_signed } => {
-                let missing = read_one(self.bytes, width, index);
-                let missing = match is_signed {
-                    false => i128::from(missing),
-                    true => i128::from(missing >> 1) ^ -i128::from(missing & 1),
-                };
-                Patch::Add(T::cut(missing << self.frame.bit_width))
-            }
+            Form::Excess { .. } => Patch::Add(T::cut(self.missing(index))),
         }
+    }
+
+    /// What is to be added to base and slot, for exceptions of version 2.
+    #[inline]
+    fn missing(&self, index: usize) -> i128 {
+        let Form::Excess { width, is_signed } = self.form else { return 0 };
+        let missing = read_one(self.bytes, width, index);
+        let missing = match is_signed {
+            false => i128::from(missing),
+            true => i128::from(missing >> 1) ^ -i128::from(missing & 1),
+        };
+        missing << self.frame.bit_width
     }
 }
 

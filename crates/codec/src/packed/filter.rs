@@ -5,6 +5,7 @@ use super::unpack::{self, Numbers};
 use crate::bit_packing::Lane;
 use crate::condition::IntegerCondition;
 use crate::fixed::Integer;
+use crate::fused::{Fused, VectorBits};
 use crate::kernels::push_tests;
 use crate::scratch::Unpacked;
 use crate::{Bitmap, VECTOR_LEN};
@@ -117,12 +118,35 @@ fn push<T: Integer>(
         Span::All => return out.extend_with(range.len(), !outside),
         Span::Some(low, high) => (low, high),
     };
+    if range.len() == VECTOR_LEN {
+        return push_whole(vector, low, high, outside, out);
+    }
     match unpack::unpack(vector, room) {
         Numbers::U8(numbers) => compare(&numbers[range.clone()], low, high, outside, out),
         Numbers::U16(numbers) => compare(&numbers[range.clone()], low, high, outside, out),
         Numbers::U32(numbers) => compare(&numbers[range.clone()], low, high, outside, out),
         Numbers::U64(numbers) => compare(&numbers[range.clone()], low, high, outside, out),
         Numbers::Zero | Numbers::Plain => unreachable!("a width of 0 decides, plain values are compared elsewhere"),
+    }
+}
+
+/// [`push`] for all of a full vector, compared while it is unpacked.
+fn push_whole<T: Integer>(vector: &PackedVector<'_, T>, low: u64, high: u64, outside: bool, out: &mut Bitmap) {
+    let (packed, width) = (vector.packed, vector.bit_width);
+    let mut bits: VectorBits = [0; VECTOR_LEN / 64];
+    match width {
+        1..=8 => u8::within(packed, width, low as u8, high as u8, &mut bits),
+        9..=16 => u16::within(packed, width, low as u16, high as u16, &mut bits),
+        17..=32 => u32::within(packed, width, low as u32, high as u32, &mut bits),
+        _ => u64::within(packed, width, low, high, &mut bits),
+    }
+    if outside {
+        bits.iter_mut().for_each(|word| *word = !*word);
+    }
+    if out.len().is_multiple_of(64) {
+        out.push_words(bits.len()).copy_from_slice(&bits);
+    } else {
+        bits.into_iter().for_each(|word| out.push_word(word, 64));
     }
 }
 

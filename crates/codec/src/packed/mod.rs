@@ -13,6 +13,7 @@
 //!
 //! The layout is in docs/format/codecs/for.md and its neighbours.
 
+mod answers;
 mod directory;
 mod encode;
 mod exceptions;

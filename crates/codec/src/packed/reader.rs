@@ -1,9 +1,10 @@
 //! An opened node of packed vectors.
 
 use super::directory::{Layout, PackedVector};
-use super::{filter, load, unpack};
+use super::{answers, filter, load, unpack};
 use crate::condition::{Condition, Prepared};
 use crate::fixed::Integer;
+use crate::kernel::{Bounds, Rows, WideSum, lower_bound_by_rows};
 use crate::kernels::prefix_sum;
 use crate::node::Node;
 use crate::scheme::{Reader, filter_decoded};
@@ -33,7 +34,7 @@ pub(crate) fn open<'a>(node: Node<'a>, layout: Layout) -> Result<Box<dyn Reader 
 /// Integers of type `T` in packed vectors. Every entry of the directory was checked.
 #[derive(Debug)]
 pub(crate) struct PackedReader<'a, T> {
-    layout: Layout,
+    pub(super) layout: Layout,
     value_count: usize,
     directory: &'a [u8],
     data: &'a [u8],
@@ -124,7 +125,8 @@ impl<'a, T: Integer> PackedReader<'a, T> {
 /// Rows of one vector from which it is cheaper to unpack all of it than to pick them out one by one.
 const UNPACK_ALL_FROM: usize = 64;
 
-fn decode_stepped<T: Integer>(vector: &PackedVector<'_, T>, out: &mut [T], room: &mut Unpacked) {
+/// Writes all values of a vector of steps.
+pub(super) fn decode_stepped<T: Integer>(vector: &PackedVector<'_, T>, out: &mut [T], room: &mut Unpacked) {
     unpack::decode(vector, 0..vector.count, out, room);
     prefix_sum(vector.first, out);
 }
@@ -180,6 +182,27 @@ impl<T: Integer> Reader for PackedReader<'_, T> {
             on_encoded &= filter::filter(&self.vector(index)?, piece, condition, out, &mut scratch.unpacked);
         }
         Ok(on_encoded)
+    }
+
+    fn sum(&self, rows: &Rows<'_>, _physical: Physical, total: &mut WideSum, scratch: &mut Scratch) -> Result<()> {
+        answers::sum(self, rows, total, scratch)
+    }
+
+    fn bounds(&self, rows: &Rows<'_>, _physical: Physical, found: &mut Bounds, scratch: &mut Scratch) -> Result<()> {
+        answers::bounds(self, rows, found, scratch)
+    }
+
+    fn lower_bound(
+        &self,
+        range: Range<usize>,
+        below: &Condition,
+        physical: Physical,
+        scratch: &mut Scratch,
+    ) -> Result<usize> {
+        match below {
+            Condition::Integers(below) => answers::lower_bound(self, range, below, scratch),
+            below => lower_bound_by_rows(self, range, below, physical, scratch),
+        }
     }
 }
 

@@ -14,10 +14,10 @@ use std::ops::Range;
 pub(crate) enum Numbers<'s> {
     /// All are zero.
     Zero,
-    U8(&'s [u8]),
-    U16(&'s [u16]),
-    U32(&'s [u32]),
-    U64(&'s [u64]),
+    U8(&'s mut [u8]),
+    U16(&'s mut [u16]),
+    U32(&'s mut [u32]),
+    U64(&'s mut [u64]),
     /// 16 bytes each, as stored.
     Plain,
 }
@@ -41,7 +41,7 @@ pub(crate) fn unpack_into<'s, L: Lane>(
     width: usize,
     count: usize,
     out: &'s mut [L; VECTOR_LEN],
-) -> &'s [L] {
+) -> &'s mut [L] {
     if count == VECTOR_LEN {
         L::unpack(packed, width, L::default(), out);
     } else {
@@ -49,22 +49,28 @@ pub(crate) fn unpack_into<'s, L: Lane>(
             *slot = L::from_delta(read_one(packed, width, index));
         }
     }
-    &out[..count]
+    &mut out[..count]
 }
 
 /// The value at `index`, exceptions left aside, steps not summed.
 pub(crate) fn unpack_one<T: Integer>(vector: &PackedVector<'_, T>, index: usize) -> T {
+    if vector.bit_width == PLAIN_WIDTH {
+        return vector.base.add(T::from_bits(i128::read(&vector.packed[16 * index..]).bits()));
+    }
+    vector.base.add(T::from_delta(number_at(vector, index)))
+}
+
+/// The number at `index`, of a width that is not plain.
+pub(crate) fn number_at<T: Integer>(vector: &PackedVector<'_, T>, index: usize) -> u64 {
     let (packed, width) = (vector.packed, vector.bit_width);
-    let number = match width {
+    match width {
         0 => 0,
-        PLAIN_WIDTH => return vector.base.add(T::from_bits(i128::read(&packed[16 * index..]).bits())),
         _ if vector.count < VECTOR_LEN => read_one(packed, width, index),
         1..=8 => u8::unpack_one(packed, width, index).into(),
         9..=16 => u16::unpack_one(packed, width, index).into(),
         17..=32 => u32::unpack_one(packed, width, index).into(),
         _ => u64::unpack_one(packed, width, index),
-    };
-    vector.base.add(T::from_delta(number))
+    }
 }
 
 /// Writes the values of `range` of the vector to `out`, exceptions patched, steps not summed.

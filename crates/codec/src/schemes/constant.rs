@@ -3,9 +3,10 @@
 //! Input: any type, one or more equal values (floats by their bits). Output: docs/format/codecs/constant.md.
 //! Cost: decoding fills; filtering tests one value.
 
-use crate::condition::Prepared;
+use crate::condition::{Condition, Prepared};
 use crate::encoder::{Encoder, all_equal};
-use crate::fixed::{Fixed, for_fixed};
+use crate::fixed::{Fixed, Integer, for_fixed, for_integers};
+use crate::kernel::{Bounds, Rows, SquareSum, Tally, WideSum, add_code};
 use crate::node::Node;
 use crate::sample::Sample;
 use crate::scheme::{Reader, Scheme, unsuitable};
@@ -76,6 +77,21 @@ impl ConstantReader<'_> {
     }
 }
 
+impl ConstantReader<'_> {
+    /// Runs `work` on the value.
+    fn with_value<A>(
+        &self,
+        physical: Physical,
+        scratch: &mut Scratch,
+        work: impl FnOnce(Values<'_>) -> Result<A>,
+    ) -> Result<A> {
+        let mut value = scratch.take_values(physical);
+        let done = self.fill(1, ValuesMut::over(&mut value, physical, 1)).and_then(|()| work(value.as_values()));
+        scratch.give_values(value);
+        done
+    }
+}
+
 impl Reader for ConstantReader<'_> {
     fn describe(&self) -> String {
         "constant".to_owned()
@@ -107,12 +123,61 @@ impl Reader for ConstantReader<'_> {
         out: &mut Bitmap,
         scratch: &mut Scratch,
     ) -> Result<bool> {
-        let mut value = scratch.take_values(physical);
-        self.fill(1, ValuesMut::over(&mut value, physical, 1))?;
-        let mut passes = Bitmap::default();
-        prepared.condition.evaluate(value.as_values(), &mut passes);
-        scratch.give_values(value);
-        out.extend_with(range.len(), passes.any());
+        let passes = self.with_value(physical, scratch, |value| Ok(prepared.condition.passes(value, 0)))?;
+        out.extend_with(range.len(), passes);
         Ok(true)
+    }
+    fn sum(&self, rows: &Rows<'_>, physical: Physical, total: &mut WideSum, scratch: &mut Scratch) -> Result<()> {
+        self.with_value(physical, scratch, |value| {
+            for_integers!(Values, value, value => total.add_product(value[0].wide(), rows.count() as u64),
+                other => unreachable!("{} values have no exact sum", other.physical().name()));
+            Ok(())
+        })
+    }
+
+    fn bounds(&self, rows: &Rows<'_>, physical: Physical, found: &mut Bounds, scratch: &mut Scratch) -> Result<()> {
+        if rows.count() == 0 {
+            return Ok(());
+        }
+        self.with_value(physical, scratch, |value| {
+            found.widen(value);
+            Ok(())
+        })
+    }
+
+    fn squares(
+        &self,
+        rows: &Rows<'_>,
+        physical: Physical,
+        pivot: i128,
+        found: &mut SquareSum,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.with_value(physical, scratch, |value| {
+            for_integers!(Values, value, value => found.add(value[0], Integer::cut(pivot), rows.count() as u64),
+                other => unreachable!("{} values have no exact squares", other.physical().name()));
+            Ok(())
+        })
+    }
+
+    fn tally(&self, rows: &Rows<'_>, physical: Physical, tally: &mut Tally, scratch: &mut Scratch) -> Result<()> {
+        if rows.count() == 0 {
+            return Ok(());
+        }
+        self.with_value(physical, scratch, |value| tally.add(value, rows.count() as u64))
+    }
+
+    fn count_codes(&self, rows: &Rows<'_>, counts: &mut [u64], _scratch: &mut Scratch) -> Result<()> {
+        add_code(u32::read(self.value), rows.count() as u64, counts)
+    }
+
+    fn lower_bound(
+        &self,
+        range: Range<usize>,
+        below: &Condition,
+        physical: Physical,
+        scratch: &mut Scratch,
+    ) -> Result<usize> {
+        self.with_value(physical, scratch, |value| Ok(if below.passes(value, 0) { range.end } else { range.start }))
     }
 }

@@ -10,7 +10,8 @@
 use crate::condition::{Condition, Prepared};
 use crate::dictionary::Dictionary;
 use crate::encoder::{Encoder, Role};
-use crate::fixed::{Integer, for_fixed};
+use crate::fixed::{Integer, for_fixed, for_integers};
+use crate::kernel::{Bounds, Rows, SquareSum, Tally, WideSum, squares_decoded, sum_decoded};
 use crate::kernels::{greatest, look_up};
 use crate::node::{Node, Opened, PAYLOAD_AT};
 use crate::picking::pick;
@@ -18,7 +19,9 @@ use crate::sample::Sample;
 use crate::scheme::{Reader, Scheme};
 use crate::scratch::Scratch;
 use crate::values_mut::{Native, ValuesMut};
-use crate::{Bitmap, Encoded, Error, Narrow, Physical, Result, VECTOR_LEN, Values, ValuesBuf};
+use crate::{
+    Bitmap, CompareOp, Encoded, Error, Narrow, Physical, Predicate, Result, Scalar, VECTOR_LEN, Values, ValuesBuf,
+};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -232,12 +235,97 @@ impl Reader for DictReader<'_> {
         self.codes.filter(range, part, out, scratch)
     }
 
+    fn sum(&self, rows: &Rows<'_>, physical: Physical, total: &mut WideSum, scratch: &mut Scratch) -> Result<()> {
+        if rows.count() < self.values.value_count {
+            return sum_decoded(self, rows, physical, total, scratch);
+        }
+        let counts = self.counts(rows, scratch)?;
+        for_integers!(Values, self.decoded(scratch)?, values => {
+            values.iter().zip(counts).for_each(|(value, count)| total.add_product(value.wide(), count));
+        }, other => unreachable!("{} values have no exact sum", other.physical().name()));
+        Ok(())
+    }
+
+    fn bounds(&self, rows: &Rows<'_>, _physical: Physical, found: &mut Bounds, scratch: &mut Scratch) -> Result<()> {
+        let mut codes = Bounds::default();
+        self.codes.reader.bounds(rows, Physical::U32, &mut codes, scratch)?;
+        for code in [codes.least, codes.greatest] {
+            if let Scalar::Int(code) = code {
+                let code = u32::try_from(code).unwrap_or(u32::MAX);
+                self.check(&[code])?;
+                found.widen(self.decoded(scratch)?.slice(code as usize..code as usize + 1));
+            }
+        }
+        Ok(())
+    }
+
+    fn squares(
+        &self,
+        rows: &Rows<'_>,
+        physical: Physical,
+        pivot: i128,
+        found: &mut SquareSum,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if rows.count() < self.values.value_count {
+            return squares_decoded(self, rows, physical, pivot, found, scratch);
+        }
+        let counts = self.counts(rows, scratch)?;
+        for_integers!(Values, self.decoded(scratch)?, values => {
+            let pivot = Integer::cut(pivot);
+            values.iter().zip(counts).for_each(|(value, count)| found.add(*value, pivot, count));
+        }, other => unreachable!("{} values have no exact squares", other.physical().name()));
+        Ok(())
+    }
+
+    fn tally(&self, rows: &Rows<'_>, _physical: Physical, tally: &mut Tally, scratch: &mut Scratch) -> Result<()> {
+        let counts = self.counts(rows, scratch)?;
+        let values = self.decoded(scratch)?;
+        let mut used = counts.into_iter().enumerate().filter(|(_, count)| *count > 0);
+        used.try_for_each(|(code, count)| tally.add(values.slice(code..code + 1), count))
+    }
+
+    fn count_entries(&self, rows: &Rows<'_>, counts: &mut Vec<u64>, scratch: &mut Scratch) -> Result<bool> {
+        counts.clear();
+        counts.resize(self.values.value_count, 0);
+        self.codes.reader.count_codes(rows, counts, scratch)?;
+        Ok(true)
+    }
+
+    fn lower_bound(
+        &self,
+        range: Range<usize>,
+        below: &Condition,
+        _physical: Physical,
+        scratch: &mut Scratch,
+    ) -> Result<usize> {
+        let values = self.decoded(scratch)?;
+        let (mut first, mut end) = (0, values.len());
+        while first < end {
+            let middle = first + (end - first) / 2;
+            if below.passes(values, middle) { first = middle + 1 } else { end = middle }
+        }
+        let code = Scalar::Int(first as i128);
+        match Condition::new(&Predicate::Compare(CompareOp::Less, code), Physical::U32) {
+            Condition::Never => Ok(range.start),
+            Condition::Always => Ok(range.end),
+            below => self.codes.reader.lower_bound(range, &below, Physical::U32, scratch),
+        }
+    }
+
     fn dictionary(&self, scratch: &mut Scratch) -> Result<Option<ValuesBuf>> {
         self.decoded(scratch).map(|values| Some(values.to_buf()))
     }
 }
 
 impl DictReader<'_> {
+    /// How many of the rows that count have each code.
+    fn counts(&self, rows: &Rows<'_>, scratch: &mut Scratch) -> Result<Vec<u64>> {
+        let mut counts = Vec::new();
+        self.count_entries(rows, &mut counts, scratch)?;
+        Ok(counts)
+    }
+
     /// Codes in a form that `load` does not hand out from zero.
     fn decode_wide(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
         let mut codes = scratch.take_values(Physical::U32);

@@ -7,7 +7,8 @@
 
 use crate::condition::{Condition, Prepared};
 use crate::encoder::{Encoder, Role};
-use crate::fixed::{Fixed, for_fixed};
+use crate::fixed::{Fixed, Integer, for_fixed, for_integers};
+use crate::kernel::{Bounds, Rows, SquareSum, Tally, WideSum, add_code};
 use crate::node::{Node, Opened, PAYLOAD_AT};
 use crate::sample::Sample;
 use crate::scheme::{Reader, Scheme};
@@ -141,6 +142,23 @@ impl Runs {
     }
 }
 
+impl Runs {
+    /// Shows each run that has rows that count: index, and how many.
+    fn for_each_counted(&self, rows: &Rows<'_>, mut visit: impl FnMut(usize, usize)) {
+        if rows.count() == rows.range.len() {
+            return self.pieces(rows.range.clone()).for_each(|(run, count)| visit(run, count));
+        }
+        let mut row = rows.range.start;
+        for (run, len) in self.pieces(rows.range.clone()) {
+            let count = rows.count_in(row..row + len);
+            row += len;
+            if count > 0 {
+                visit(run, count);
+            }
+        }
+    }
+}
+
 impl RleReader<'_> {
     fn runs(&self, scratch: &mut Scratch) -> Result<&Runs> {
         if let Some(runs) = self.runs.get() {
@@ -257,6 +275,95 @@ impl Reader for RleReader<'_> {
             out.extend_with(count, prepared.passing.get(run));
         }
         Ok(true)
+    }
+    fn sum(&self, rows: &Rows<'_>, _physical: Physical, total: &mut WideSum, scratch: &mut Scratch) -> Result<()> {
+        fn integers<T: Integer>(runs: &Runs, values: &[T], rows: &Rows<'_>, total: &mut WideSum) {
+            if T::BYTES > 8 {
+                runs.for_each_counted(rows, |run, count| total.add_product(values[run].wide(), count as u64));
+                return;
+            }
+            // As many values as a block has, of 64 bits each, do not overflow 128.
+            let mut sum = 0;
+            runs.for_each_counted(rows, |run, count| sum += values[run].wide() * count as i128);
+            total.add(sum);
+        }
+        let runs = self.runs(scratch)?;
+        for_integers!(Values, runs.values.as_values(), values => integers(runs, values, rows, total),
+            other => unreachable!("{} values have no exact sum", other.physical().name()));
+        Ok(())
+    }
+
+    fn bounds(&self, rows: &Rows<'_>, _physical: Physical, found: &mut Bounds, scratch: &mut Scratch) -> Result<()> {
+        let runs = self.runs(scratch)?;
+        let values = runs.values.as_values();
+        if rows.count() == rows.range.len() && !rows.range.is_empty() {
+            let (first, last) = (runs.index_of(rows.range.start), runs.index_of(rows.range.end - 1));
+            found.widen(values.slice(first..last + 1));
+        } else {
+            runs.for_each_counted(rows, |run, _| found.widen(values.slice(run..run + 1)));
+        }
+        Ok(())
+    }
+
+    fn squares(
+        &self,
+        rows: &Rows<'_>,
+        _physical: Physical,
+        pivot: i128,
+        found: &mut SquareSum,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let runs = self.runs(scratch)?;
+        for_integers!(Values, runs.values.as_values(), values => {
+            let pivot = Integer::cut(pivot);
+            runs.for_each_counted(rows, |run, count| found.add(values[run], pivot, count as u64));
+        }, other => unreachable!("{} values have no exact squares", other.physical().name()));
+        Ok(())
+    }
+
+    fn tally(&self, rows: &Rows<'_>, _physical: Physical, tally: &mut Tally, scratch: &mut Scratch) -> Result<()> {
+        let runs = self.runs(scratch)?;
+        let values = runs.values.as_values();
+        let mut added = Ok(());
+        runs.for_each_counted(rows, |run, count| {
+            if added.is_ok() {
+                added = tally.add(values.slice(run..run + 1), count as u64);
+            }
+        });
+        added
+    }
+
+    fn count_codes(&self, rows: &Rows<'_>, counts: &mut [u64], scratch: &mut Scratch) -> Result<()> {
+        let runs = self.runs(scratch)?;
+        let Values::U32(codes) = runs.values.as_values() else { unreachable!("codes are u32") };
+        let mut added = Ok(());
+        runs.for_each_counted(rows, |run, count| {
+            if added.is_ok() {
+                added = add_code(codes[run], count as u64, counts);
+            }
+        });
+        added
+    }
+
+    fn lower_bound(
+        &self,
+        range: Range<usize>,
+        below: &Condition,
+        _physical: Physical,
+        scratch: &mut Scratch,
+    ) -> Result<usize> {
+        let runs = self.runs(scratch)?;
+        if range.is_empty() {
+            return Ok(range.start);
+        }
+        let values = runs.values.as_values();
+        let (mut first, mut end) = (runs.index_of(range.start), runs.index_of(range.end - 1) + 1);
+        while first < end {
+            let middle = first + (end - first) / 2;
+            if below.passes(values, middle) { first = middle + 1 } else { end = middle }
+        }
+        let start = if first == 0 { 0 } else { runs.ends[first - 1] as usize };
+        Ok(start.clamp(range.start, range.end))
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) enum Shape {
     Anything,
 }
 
-const SHAPES: [Shape; 7] = [
+pub(crate) const SHAPES: [Shape; 7] = [
     Shape::Constant,
     Shape::Runs,
     Shape::FewDifferent,
@@ -190,7 +190,7 @@ impl Column {
 }
 
 /// PostgreSQL's order: -0.0 is 0.0, NaN is above all and equal to itself.
-fn compare(a: &Scalar, b: &Scalar) -> Ordering {
+pub(crate) fn compare(a: &Scalar, b: &Scalar) -> Ordering {
     match (a, b) {
         (Scalar::Int(a), Scalar::Int(b)) => a.cmp(b),
         (Scalar::Bytes(a), Scalar::Bytes(b)) => a.cmp(b),
