@@ -1,7 +1,8 @@
 //! Answers about whole vectors of packed numbers, found while unpacking them: no number is written anywhere.
 //!
-//! The numbers are those of [`crate::bit_packing`]. Each kernel takes half a row of the lanes at a time, one register of
-//! the widest set, and goes down the rows with it: what it gathers stays in registers until the last row.
+//! The numbers are those of [`crate::bit_packing`]. Each kernel takes half a row at a time, one register of the widest
+//! set, and goes down the rows with it: what it gathers stays in registers until the last. (Both halves at once measured a
+//! third slower: the compiler splits rows of two registers in odd ways.)
 //!
 //! A width that is known when the kernel is compiled needs no branch to find a number and shifts by constants. That is done
 //! for lanes of 8 and 16 bits, where unpacking costs more than the memory it saves; wider ones would add a megabyte of code
@@ -23,6 +24,9 @@ pub(crate) trait Fused: Lane {
     /// The sum of all numbers, the first 1024 times, the next 1023 times, and so on: the sum of their running sums. Widths up
     /// to [`RAMP_WIDTH_MAX`].
     fn ramp(packed: &[u8], width: usize) -> u128;
+
+    /// The sum of the first `count` of 128 numbers: of those from number `128 * group` on.
+    fn sum_of_first(packed: &[u8], width: usize, group: usize, count: usize) -> u128;
 
     /// Least and greatest number.
     fn bounds(packed: &[u8], width: usize) -> (Self, Self);
@@ -47,8 +51,21 @@ macro_rules! known_width {
     };
 }
 
+/// `$work` for each row: one after the other where they are listed, else in a loop.
+macro_rules! each_row {
+    ([], $row:ident => $work:block) => {
+        for $row in 0..BITS $work
+    };
+    ([$($listed:literal)*], $row:ident => $work:block) => {
+        $({
+            let $row: usize = $listed;
+            $work
+        })*
+    };
+}
+
 macro_rules! fused {
-    ($($module:ident: $lane:ty, sums of $wide:ty, [$($known:literal)*];)*) => {$(
+    ($($module:ident: $lane:ty, sums of $wide:ty, $across:ty, [$($known:literal)*], $rows:tt;)*) => {$(
         mod $module {
             use super::*;
 
@@ -94,31 +111,40 @@ macro_rules! fused {
                     // In lanes of their own, where they fit; else their halves apart.
                     let (mut low, mut high) = ([0 as $lane; PART], [0 as $lane; PART]);
                     if width + ROW_BITS <= BITS {
-                        for row in 0..BITS {
+                        each_row!($rows, row => {
                             let numbers = numbers::<PART>(packed, width, row, part * PART);
                             for lane in 0..PART {
                                 low[lane] += numbers[lane];
                             }
-                        }
+                        });
                     } else {
-                        for row in 0..BITS {
+                        each_row!($rows, row => {
                             let numbers = numbers::<PART>(packed, width, row, part * PART);
                             for lane in 0..PART {
                                 low[lane] += numbers[lane] & <$lane>::MAX >> (BITS / 2);
                                 high[lane] += numbers[lane] >> (BITS / 2);
                             }
-                        }
+                        });
                     }
-                    let across = |lanes: [$lane; PART]| -> u128 {
-                        if BITS == 64 {
-                            lanes.iter().map(|lane| *lane as u128).sum()
-                        } else {
-                            lanes.iter().map(|lane| *lane as $wide).sum::<$wide>().into()
-                        }
+                    let across = |lanes: &[$lane; PART]| {
+                        lanes.iter().map(|lane| *lane as $across).sum::<$across>() as u128
                     };
-                    total += across(low) + (across(high) << (BITS / 2));
+                    total += across(&low) + (across(&high) << (BITS / 2));
                 }
                 total
+            }
+
+            #[inline(always)]
+            fn sum_of_first_body(packed: &[u8], width: usize, group: usize, count: usize) -> u128 {
+                const ROWS: usize = 128 / LANES;
+                let mut sums = [0 as $across; LANES];
+                for row in 0..ROWS.min(count.div_ceil(LANES)) {
+                    let numbers = numbers::<LANES>(packed, width, group * ROWS + row, 0);
+                    for lane in 0..LANES {
+                        sums[lane] += if row * LANES + lane < count { numbers[lane] as $across } else { 0 };
+                    }
+                }
+                sums.iter().sum::<$across>() as u128
             }
 
             #[inline(always)]
@@ -138,12 +164,12 @@ macro_rules! fused {
                             sums_of_sums[lane] += sums[lane];
                         }
                     }
-                    let (mut rows, mut lanes) = (0u128, 0u128);
+                    let (mut rows, mut lanes) = (0 as $across, 0 as $across);
                     for lane in 0..PART {
-                        rows += sums_of_sums[lane] as u128;
-                        lanes += sums[lane] as u128 * (part * PART + lane) as u128;
+                        rows += sums_of_sums[lane] as $across;
+                        lanes += sums[lane] as $across * (part * PART + lane) as $across;
                     }
-                    total += rows * LANES as u128 - lanes;
+                    total += rows as u128 * LANES as u128 - lanes as u128;
                 }
                 total
             }
@@ -153,13 +179,13 @@ macro_rules! fused {
                 assert!((1..=BITS).contains(&width) && packed.len() >= width * WORD_ROW_BYTES);
                 let (mut least, mut greatest) = ([<$lane>::MAX; PART], [0 as $lane; PART]);
                 for part in 0..2 {
-                    for row in 0..BITS {
+                    each_row!($rows, row => {
                         let numbers = numbers::<PART>(packed, width, row, part * PART);
                         for lane in 0..PART {
                             least[lane] = least[lane].min(numbers[lane]);
                             greatest[lane] = greatest[lane].max(numbers[lane]);
                         }
-                    }
+                    });
                 }
                 let least = least.into_iter().fold(<$lane>::MAX, |least, number| least.min(number));
                 (least, greatest.into_iter().fold(0, |greatest, number| greatest.max(number)))
@@ -170,13 +196,27 @@ macro_rules! fused {
                 proof: P, packed: &[u8], width: usize, low: $lane, high: $lane, bits: &mut VectorBits,
             ) {
                 assert!((1..=BITS).contains(&width) && packed.len() >= width * WORD_ROW_BYTES);
-                const TAKEN: usize = if LANES < 64 { LANES } else { 64 };
+                /// Words of bits that a row fills.
+                const GROUPS: usize = LANES.div_ceil(64);
                 let reach = high.wrapping_sub(low);
+                if LANES >= 64 {
+                    each_row!($rows, row => {
+                        for part in 0..GROUPS {
+                            let numbers = numbers::<64>(packed, width, row, 64 * part);
+                            let mut flags = [0; 64];
+                            for lane in 0..64 {
+                                flags[lane] = u8::from(numbers[lane].wrapping_sub(low) <= reach);
+                            }
+                            bits[row * GROUPS + part] = proof.bits(&flags);
+                        }
+                    });
+                    return;
+                }
+                const TAKEN: usize = if LANES < 64 { LANES } else { 64 };
                 for (group, word) in bits.iter_mut().enumerate() {
                     let mut flags = [0; 64];
                     for (index, flags) in flags.as_chunks_mut::<TAKEN>().0.iter_mut().enumerate() {
-                        let first = group * 64 + index * TAKEN;
-                        let numbers = numbers::<TAKEN>(packed, width, first / LANES, first % LANES);
+                        let numbers = numbers::<TAKEN>(packed, width, group * (64 / TAKEN) + index, 0);
                         for lane in 0..TAKEN {
                             flags[lane] = u8::from(numbers[lane].wrapping_sub(low) <= reach);
                         }
@@ -209,6 +249,7 @@ macro_rules! fused {
 
             each_isa! {
                 fn sum(packed: &[u8], width: usize) -> u128 = sum_known;
+                fn sum_of_first(packed: &[u8], width: usize, group: usize, count: usize) -> u128 = sum_of_first_body;
                 fn ramp(packed: &[u8], width: usize) -> u128 = ramp_known;
                 fn bounds(packed: &[u8], width: usize) -> ($lane, $lane) = bounds_known;
                 fn within(packed: &[u8], width: usize, low: $lane, high: $lane, bits: &mut VectorBits)
@@ -218,6 +259,10 @@ macro_rules! fused {
             impl Fused for $lane {
                 fn sum(packed: &[u8], width: usize) -> u128 {
                     sum(packed, width)
+                }
+
+                fn sum_of_first(packed: &[u8], width: usize, group: usize, count: usize) -> u128 {
+                    sum_of_first(packed, width, group, count)
                 }
 
                 fn ramp(packed: &[u8], width: usize) -> u128 {
@@ -236,11 +281,13 @@ macro_rules! fused {
     )*};
 }
 
-fused! { // lane, what holds the sums of a vector's worth of them in as many lanes, widths compiled each
-    bytes: u8, sums of u16, [1 2 3 4 5 6 7 8];
-    halves: u16, sums of u32, [9 10 11 12 13 14 15 16];
-    words: u32, sums of u64, [];
-    doubles: u64, sums of u64, [];
+fused! {
+    // Lane; what holds as many sums as there are lanes of a vector's numbers, and what the sum across all of them; the
+    // widths compiled each; the rows where they are not looped over.
+    bytes: u8, sums of u16, u32, [1 2 3 4 5 6 7 8], [0 1 2 3 4 5 6 7];
+    halves: u16, sums of u32, u32, [9 10 11 12 13 14 15 16], [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15];
+    words: u32, sums of u64, u64, [], [];
+    doubles: u64, sums of u64, u128, [], [];
 }
 
 #[cfg(test)]
@@ -272,6 +319,10 @@ mod tests {
                     assert_eq!(L::sum(&packed, width), sum, "{isa}, width {width}");
                     if width <= RAMP_WIDTH_MAX {
                         assert_eq!(L::ramp(&packed, width), ramp, "{isa}, width {width}");
+                    }
+                    for (group, count) in [(0, 1), (0, 128), (3, 77), (7, 128), (5, 0)] {
+                        let first = wide().skip(128 * group).take(count).map(u128::from).sum::<u128>();
+                        assert_eq!(L::sum_of_first(&packed, width, group, count), first, "{isa}, width {width}");
                     }
                     assert_eq!(L::bounds(&packed, width), bounds, "{isa}, width {width}");
                     let mut bits = [0; VECTOR_LEN / 64];

@@ -1,4 +1,8 @@
+<<<<<<< HEAD
 //! Table functions: `storage('t')`, `candidates('t')`, `tables()`, `databases()`, `memory()`, `codecs()`.
+=======
+//! Table functions: `storage('t')`, `tables()`, `databases()`, `memory()`, `codecs()`, `kernels()`.
+>>>>>>> a105aa1 (Fuse unpacking with sums, bounds and filters, and give deltas entry points)
 
 use crate::Database;
 use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName, as_written};
@@ -14,11 +18,16 @@ use datafusion::datasource::MemTable;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+<<<<<<< HEAD
 use sinter_codec::{Bitmap, Block, Candidate, Physical, SCHEMES, ValuesBuf};
+=======
+use sinter_codec::{Block, KernelRow, Physical, SCHEMES, kernel_table};
+>>>>>>> a105aa1 (Fuse unpacking with sums, bounds and filters, and give deltas entry points)
 use sinter_column::ColumnTable;
 use sinter_exec::Pinned;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 /// Makes the functions known to a session.
 pub(crate) fn register(state: &mut SessionState, database: &Arc<Database>) {
@@ -36,15 +45,24 @@ struct Asked<'a> {
     arguments: &'a [String],
 }
 
+<<<<<<< HEAD
 type Make = fn(&Asked<'_>) -> crate::Result<RecordBatch>;
 
 const FUNCTIONS: &[(&str, Make)] = &[
     ("storage", storage),
     ("candidates", candidates),
+=======
+const FUNCTIONS: &[(&str, Make)] = &[
+    ("storage", storage),
+>>>>>>> a105aa1 (Fuse unpacking with sums, bounds and filters, and give deltas entry points)
     ("tables", tables),
     ("databases", databases),
     ("memory", memory),
     ("codecs", codecs),
+<<<<<<< HEAD
+=======
+    ("kernels", kernels),
+>>>>>>> a105aa1 (Fuse unpacking with sums, bounds and filters, and give deltas entry points)
 ];
 
 /// A function whose rows are made when it is planned.
@@ -170,7 +188,35 @@ fn memory(Asked { database, catalog, .. }: &Asked<'_>) -> crate::Result<RecordBa
     ])
 }
 
+<<<<<<< HEAD
 fn codecs(_: &Asked<'_>) -> crate::Result<RecordBatch> {
+=======
+/// Time that each kernel of each scheme is measured for, and as long again for its peer.
+const KERNEL_TIME: Duration = Duration::from_millis(10);
+
+/// Measured when the query is planned: some seconds.
+fn kernels(_database: &Database, _catalog: &Catalog, _arguments: &[String]) -> crate::Result<RecordBatch> {
+    let table = kernel_table(KERNEL_TIME).map_err(|error| crate::Error::Internal(error.to_string()))?;
+    let way = |row: &KernelRow| if row.is_native { "native" } else { "decode" };
+    batch(vec![
+        ("scheme", Arc::new(table.iter().map(|row| Some(row.scheme)).collect::<StringArray>())),
+        ("layout", Arc::new(table.iter().map(|row| Some(&row.layout[..])).collect::<StringArray>())),
+        ("type", Arc::new(table.iter().map(|row| Some(row.physical.name())).collect::<StringArray>())),
+        ("kernel", Arc::new(table.iter().map(|row| Some(row.kernel)).collect::<StringArray>())),
+        ("way", Arc::new(table.iter().map(|row| Some(way(row))).collect::<StringArray>())),
+        (
+            "values_per_second",
+            Arc::new(table.iter().map(|row| row.values_per_second.round()).collect::<Float64Array>()),
+        ),
+        (
+            "speed_up",
+            Arc::new(table.iter().map(|row| (row.speed_up * 100.0).round() / 100.0).collect::<Float64Array>()),
+        ),
+    ])
+}
+
+fn codecs(_database: &Database, _catalog: &Catalog, _arguments: &[String]) -> crate::Result<RecordBatch> {
+>>>>>>> a105aa1 (Fuse unpacking with sums, bounds and filters, and give deltas entry points)
     let types = SCHEMES.iter().map(|entry| {
         let names: Vec<&str> =
             Physical::ALL.iter().filter(|physical| entry.holds(**physical)).map(|physical| physical.name()).collect();

@@ -216,7 +216,7 @@ pub(super) fn bounds<T: Integer>(
         let known = if is_stepped {
             bounds_of_steps(vector, asked, found)
         } else {
-            bounds_of_numbers(vector, asked, found, &mut scratch.unpacked)
+            bounds_of_numbers(reader, vector, asked, found, &mut scratch.unpacked)
         };
         if !known {
             scratch.decoded_values += asked.piece.len();
@@ -227,6 +227,7 @@ pub(super) fn bounds<T: Integer>(
 
 /// Widens bounds by the values that count; false (and nothing done) where they are plain.
 fn bounds_of_numbers<T: Integer>(
+    reader: &PackedReader<'_, T>,
     vector: &PackedVector<'_, T>,
     asked: &Asked<'_>,
     found: &mut Bounds,
@@ -259,6 +260,8 @@ fn bounds_of_numbers<T: Integer>(
     if regular_count == 0 || found.hold(base.wide(), base.wide().saturating_add((1 << width) - 1)) {
         return true;
     }
+    // Only now: the next vectors, too, may not be looked at.
+    reader.prefetch_after(vector);
     fn of<L: Lane>(numbers: &mut [L], asked: &Asked<'_>, regular: &VectorMarks, regular_count: usize) -> (u64, u64) {
         let numbers = &mut numbers[asked.piece.clone()];
         if regular_count < numbers.len() {
@@ -333,18 +336,19 @@ pub(super) fn lower_bound<T: Integer>(
     let vector = reader.vector(first)?;
     let start = first * VECTOR_LEN;
     let (mut low, mut high) = (range.start.max(start) - start, range.end.min(start + VECTOR_LEN) - start);
-    if is_stepped {
+    if is_stepped && !vector.has_points() {
         let mut spare = scratch.take_values(T::PHYSICAL);
         let values = T::vec_mut(&mut spare);
         values.resize(vector.count, T::default());
         decode_stepped(&vector, values, &mut scratch.unpacked);
         low += values[low..high].partition_point(|value| below.passes(value.wide()));
         scratch.give_values(spare);
-    } else {
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if below.passes(vector.value_at(middle).wide()) { low = middle + 1 } else { high = middle }
-        }
+        return Ok(start + low);
+    }
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let value = if is_stepped { unpack::value_of_steps(&vector, middle) } else { vector.value_at(middle) };
+        if below.passes(value.wide()) { low = middle + 1 } else { high = middle }
     }
     Ok(start + low)
 }

@@ -1,6 +1,6 @@
 //! Writes vectors into their frames.
 
-use super::directory::{Entry, Layout, PLAIN_WIDTH};
+use super::directory::{Entry, Layout, PLAIN_WIDTH, POINT_STEPS, width_with_points, write_points};
 use super::exceptions;
 use super::frame::{Frame, FrameChooser, Frames};
 use crate::VECTOR_LEN;
@@ -26,11 +26,17 @@ pub(crate) fn encode<T: Integer>(values: &[T], layout: Layout, frames: Frames, o
             // The first value has no step; any will do that needs no width of its own.
             steps.insert(0, steps.first().copied().unwrap_or_default());
             let entry = encode_vector(&steps, steps_chooser.choose(&steps)?, layout.patched, offset, out);
+            let base = T::from_signed(entry.base);
+            // Where neither numbers nor exceptions are, the bases alone say what a value is.
+            let has_points = vector.len() > POINT_STEPS && (entry.bit_width > 0 || entry.exception_count > 0);
+            if has_points {
+                write_points(vector, base, out);
+            }
             Entry {
                 first: vector[0],
-                base: T::from_signed(entry.base),
+                base,
                 offset,
-                bit_width: entry.bit_width,
+                bit_width: if has_points { width_with_points(entry.bit_width) } else { entry.bit_width },
                 exception_form: entry.exception_form,
                 exception_count: entry.exception_count,
             }

@@ -169,6 +169,24 @@ impl<'a, T: Integer> Exceptions<'a, T> {
         has_missing || self.is_empty()
     }
 
+    /// [`Exceptions::for_each`] of those among the [`ENTRY_LEN`] values from this entry point on.
+    pub(crate) fn for_each_from(&self, entry: usize, mut visit: impl FnMut(usize, Patch<T>)) {
+        let start = entry * ENTRY_LEN;
+        if self.has_wide_places() {
+            return self.for_each(|position, patch| {
+                if (start..start + ENTRY_LEN).contains(&position) {
+                    visit(position, patch);
+                }
+            });
+        }
+        let (entries, places) = self.places().split_at(self.value_count.div_ceil(ENTRY_LEN));
+        let before: usize = entries[..entry].iter().map(|count| usize::from(*count)).sum();
+        let count = usize::from(entries[entry]);
+        for (index, place) in (before..self.count).zip(places.get(before..).unwrap_or_default()).take(count) {
+            visit(start + usize::from(*place), self.patch(index));
+        }
+    }
+
     /// Shows the position and index of each.
     #[inline]
     fn for_each_place(&self, mut visit: impl FnMut(usize, usize)) {

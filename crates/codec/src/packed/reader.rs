@@ -4,6 +4,7 @@ use super::directory::{Layout, PackedVector};
 use super::{answers, filter, load, unpack};
 use crate::condition::{Condition, Prepared};
 use crate::fixed::Integer;
+use crate::isa::prefetch;
 use crate::kernel::{Bounds, Rows, WideSum, lower_bound_by_rows};
 use crate::kernels::prefix_sum;
 use crate::node::Node;
@@ -14,6 +15,11 @@ use crate::{Bitmap, Encoded, Physical, Result, VECTOR_LEN};
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::ops::Range;
+
+/// How many bytes behind a vector that is about to be read are asked for. Kernels go through a vector in less time than
+/// memory takes, and not in the order of its bytes, so that the machine does not ask by itself: filters of 4-bit numbers
+/// from DRAM were a third slower without. From 2 to 8 KiB measured alike, 1 KiB slower.
+const PREFETCH_AHEAD_BYTES: usize = 4096;
 
 /// Opens a payload of this layout.
 pub(crate) fn open<'a>(node: Node<'a>, layout: Layout) -> Result<Box<dyn Reader + 'a>> {
@@ -62,6 +68,16 @@ impl<'a, T: Integer> PackedReader<'a, T> {
         PackedVector::new(entry, count, self.data, self.layout.scheme)
     }
 
+    /// Asks for the bytes that come some way behind a vector that is about to be read: whoever reads it reads on.
+    #[inline]
+    pub(super) fn prefetch_after(&self, vector: &PackedVector<'a, T>) {
+        let start = vector.packed.as_ptr() as usize - self.data.as_ptr() as usize + PREFETCH_AHEAD_BYTES;
+        let end = (start + vector.packed.len()).min(self.data.len());
+        if start < end {
+            prefetch(&self.data[start..end]);
+        }
+    }
+
     /// The vectors that `range` touches: each with the part of it that is asked for.
     pub(super) fn pieces(&self, range: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
         let first = range.start / VECTOR_LEN;
@@ -104,7 +120,11 @@ impl<'a, T: Integer> PackedReader<'a, T> {
             done += rows.len();
             let vector = self.vector(rows[0] as usize / VECTOR_LEN)?;
             let positions = rows.iter().map(|row| *row as usize % VECTOR_LEN);
-            if self.layout.stepped || rows.len() > UNPACK_ALL_FROM {
+            if self.layout.stepped && rows.len() <= SUM_UP_TO && vector.has_points() {
+                out.iter_mut().zip(positions).for_each(|(slot, position)| {
+                    *slot = unpack::value_of_steps(&vector, position);
+                });
+            } else if self.layout.stepped || rows.len() > UNPACK_ALL_FROM {
                 spare.resize(vector.count, T::default());
                 if self.layout.stepped {
                     decode_stepped(&vector, spare, &mut scratch.unpacked);
@@ -124,6 +144,9 @@ impl<'a, T: Integer> PackedReader<'a, T> {
 
 /// Rows of one vector from which it is cheaper to unpack all of it than to pick them out one by one.
 const UNPACK_ALL_FROM: usize = 64;
+
+/// Rows of one vector of steps up to which it is cheaper to add up the steps from an entry point to each.
+const SUM_UP_TO: usize = 16;
 
 /// Writes all values of a vector of steps.
 pub(super) fn decode_stepped<T: Integer>(vector: &PackedVector<'_, T>, out: &mut [T], room: &mut Unpacked) {
@@ -179,7 +202,9 @@ impl<T: Integer> Reader for PackedReader<'_, T> {
         };
         let mut on_encoded = true;
         for (index, piece) in self.pieces(range) {
-            on_encoded &= filter::filter(&self.vector(index)?, piece, condition, out, &mut scratch.unpacked);
+            let vector = self.vector(index)?;
+            self.prefetch_after(&vector);
+            on_encoded &= filter::filter(&vector, piece, condition, out, &mut scratch.unpacked);
         }
         Ok(on_encoded)
     }
@@ -216,4 +241,68 @@ fn with_spare<T: Integer>(
     let done = work(T::slice_mut(out), scratch, T::vec_mut(&mut spare));
     scratch.give_values(spare);
     done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::forms;
+    use crate::{Block, Choice, Values, ValuesBuf, encode};
+
+    fn each_value_alone<T: Integer>(values: &[T], scheme: &str) {
+        let mut bytes = Vec::new();
+        encode(T::values(values), None, &Choice::Forced(scheme.to_owned()), &mut bytes).unwrap();
+        let mut found = ValuesBuf::new(T::PHYSICAL);
+        forms(|isa| {
+            let block = Block::open(&bytes).unwrap();
+            for row in (0..values.len()).step_by(61).chain([127, 128, 129, values.len() - 1]) {
+                block.gather(row, &[0], &mut found).unwrap();
+                assert_eq!(T::vec_mut(&mut found)[0], values[row], "{isa}, row {row} as {}", block.describe());
+            }
+        });
+    }
+
+    fn every_width<T: Integer>() {
+        for bits in 0..=8 * T::BYTES {
+            let step = |row: usize| {
+                let mixed = (row as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_ac31_1e05_77b3);
+                T::from_bits(mixed.checked_shr(128 - bits as u32).unwrap_or(0))
+            };
+            let mut value = step(999);
+            let values: Vec<T> = (0..2700)
+                .map(|row| {
+                    value =
+                        value.add(step(row)).add(if row % 40 == 3 { step(row + 7).add(step(row)) } else { step(0) });
+                    value
+                })
+                .collect();
+            each_value_alone(&values, "delta");
+            each_value_alone(&values, "pfor_delta");
+        }
+    }
+
+    #[test]
+    fn a_value_of_steps_is_had_alone() {
+        every_width::<i8>();
+        every_width::<u16>();
+        every_width::<i32>();
+        every_width::<u64>();
+        every_width::<i128>();
+    }
+
+    #[test]
+    fn vectors_without_entry_points_are_read() {
+        let values: Vec<i64> = (0..1024).map(|row| row * row).collect();
+        let mut bytes = Vec::new();
+        encode(Values::I64(&values), None, &Choice::Forced("delta".to_owned()), &mut bytes).unwrap();
+        // As written before there were any: the width alone. What follows the numbers is then nobody's.
+        let width_at = (0..bytes.len()).find(|at| bytes[*at] == 128 + 11 && bytes[*at - 4..*at] == [0; 4]).unwrap();
+        bytes[width_at] = 11;
+        let block = Block::open(&bytes).unwrap();
+        let mut found = ValuesBuf::new(Physical::I64);
+        block.decode(0..1024, &mut found).unwrap();
+        assert_eq!(found, ValuesBuf::I64(values.clone()));
+        block.gather(700, &[0], &mut found).unwrap();
+        assert_eq!(found, ValuesBuf::I64(vec![values[700]]));
+    }
 }

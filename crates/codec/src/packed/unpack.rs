@@ -1,11 +1,12 @@
 //! Numbers of one vector, unpacked into the narrowest width that holds them.
 
-use super::directory::{PLAIN_WIDTH, PackedVector};
+use super::directory::{PLAIN_WIDTH, POINT_STEPS, PackedVector};
 use super::exceptions::Patch;
 use crate::VECTOR_LEN;
 use crate::bit_packing::Lane;
 use crate::bit_stream::read_one;
 use crate::fixed::{Fixed, Integer};
+use crate::fused::Fused;
 use crate::scratch::Unpacked;
 use std::ops::Range;
 
@@ -71,6 +72,46 @@ pub(crate) fn number_at<T: Integer>(vector: &PackedVector<'_, T>, index: usize) 
         17..=32 => u32::unpack_one(packed, width, index).into(),
         _ => u64::unpack_one(packed, width, index),
     }
+}
+
+/// The value at `index` of a vector of steps that has entry points, or of few steps.
+pub(crate) fn value_of_steps<T: Integer>(vector: &PackedVector<'_, T>, index: usize) -> T {
+    let (point, mut value) = vector.point_before(index);
+    let (packed, width, count) = (vector.packed, vector.bit_width, index - point);
+    // Steps point + 1 ..= index. The number of the point itself is taken with the others where that is quicker.
+    value = value.add(T::cut(vector.base.wide().wrapping_mul(count as i128)));
+    let numbers = match width {
+        0 => 0,
+        PLAIN_WIDTH => {
+            let steps = packed[16 * (point + 1)..16 * (index + 1)].chunks_exact(16);
+            steps.fold(0u128, |sum, bytes| sum.wrapping_add(i128::read(bytes).bits()))
+        }
+        _ if vector.count < VECTOR_LEN => {
+            (point + 1..=index).map(|index| u128::from(read_one(packed, width, index))).sum()
+        }
+        _ => {
+            let group = point / POINT_STEPS;
+            let sum = match width {
+                1..=8 => u8::sum_of_first(packed, width, group, count + 1),
+                9..=16 => u16::sum_of_first(packed, width, group, count + 1),
+                17..=32 => u32::sum_of_first(packed, width, group, count + 1),
+                _ => u64::sum_of_first(packed, width, group, count + 1),
+            };
+            sum - u128::from(number_at(vector, point))
+        }
+    };
+    value = value.add(T::from_bits(numbers));
+    if !vector.is_unpatched() {
+        vector.exceptions.for_each_from(point / POINT_STEPS, |position, patch| {
+            if position > point && position <= index {
+                value = value.add(match patch {
+                    Patch::Add(missing) => missing,
+                    Patch::Value(step) => step.sub(unpack_one(vector, position)),
+                });
+            }
+        });
+    }
+    value
 }
 
 /// Writes the values of `range` of the vector to `out`, exceptions patched, steps not summed.
