@@ -128,3 +128,13 @@ proptest! {
         }
     }
 }
+
+/// Base and width together pass the greatest value of the type, and exceptions lie below the base.
+#[test]
+fn a_frame_may_reach_beyond_its_type() {
+    let values: Vec<i16> = (0..3000i32)
+        .map(|index| if index % 50 == 7 { -32_768 + index % 100 } else { -32_566 + index * 37 % 32_768 } as i16)
+        .collect();
+    let column = Column { values: ValuesBuf::I16(values), validity: None };
+    check(&column, &Choice::Forced("pfor".to_owned()), &mut SmallRng::seed_from_u64(1));
+}

@@ -8,7 +8,7 @@
 //! A view belongs to its file, and that may be opened by itself, or attached under any name. So a view reads only its own
 //! database, and is stored without its name (`view_query`), as in SQLite.
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, TableName};
 use crate::session::CATALOG_NAME;
 use crate::statement::{find, normal};
 use crate::transaction::Reads;

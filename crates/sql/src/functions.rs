@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-//! Table functions: `storage('t')`, `candidates('t')`, `tables()`, `databases()`, `memory()`, `codecs()`.
-=======
-//! Table functions: `storage('t')`, `tables()`, `databases()`, `memory()`, `codecs()`, `kernels()`.
->>>>>>> a105aa1 (Fuse unpacking with sums, bounds and filters, and give deltas entry points)
+//! Table functions: `storage('t')`, `candidates('t')`, `tables()`, `databases()`, `memory()`, `codecs()`, `kernels()`.
 
 use crate::Database;
 use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName, as_written};
@@ -18,11 +14,7 @@ use datafusion::datasource::MemTable;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-<<<<<<< HEAD
-use sinter_codec::{Bitmap, Block, Candidate, Physical, SCHEMES, ValuesBuf};
-=======
-use sinter_codec::{Block, KernelRow, Physical, SCHEMES, kernel_table};
->>>>>>> a105aa1 (Fuse unpacking with sums, bounds and filters, and give deltas entry points)
+use sinter_codec::{Bitmap, Block, Candidate, KernelRow, Physical, SCHEMES, ValuesBuf, kernel_table};
 use sinter_column::ColumnTable;
 use sinter_exec::Pinned;
 use std::collections::BTreeMap;
@@ -45,24 +37,16 @@ struct Asked<'a> {
     arguments: &'a [String],
 }
 
-<<<<<<< HEAD
 type Make = fn(&Asked<'_>) -> crate::Result<RecordBatch>;
 
 const FUNCTIONS: &[(&str, Make)] = &[
     ("storage", storage),
     ("candidates", candidates),
-=======
-const FUNCTIONS: &[(&str, Make)] = &[
-    ("storage", storage),
->>>>>>> a105aa1 (Fuse unpacking with sums, bounds and filters, and give deltas entry points)
     ("tables", tables),
     ("databases", databases),
     ("memory", memory),
     ("codecs", codecs),
-<<<<<<< HEAD
-=======
     ("kernels", kernels),
->>>>>>> a105aa1 (Fuse unpacking with sums, bounds and filters, and give deltas entry points)
 ];
 
 /// A function whose rows are made when it is planned.
@@ -188,14 +172,11 @@ fn memory(Asked { database, catalog, .. }: &Asked<'_>) -> crate::Result<RecordBa
     ])
 }
 
-<<<<<<< HEAD
-fn codecs(_: &Asked<'_>) -> crate::Result<RecordBatch> {
-=======
 /// Time that each kernel of each scheme is measured for, and as long again for its peer.
 const KERNEL_TIME: Duration = Duration::from_millis(10);
 
 /// Measured when the query is planned: some seconds.
-fn kernels(_database: &Database, _catalog: &Catalog, _arguments: &[String]) -> crate::Result<RecordBatch> {
+fn kernels(_: &Asked<'_>) -> crate::Result<RecordBatch> {
     let table = kernel_table(KERNEL_TIME).map_err(|error| crate::Error::Internal(error.to_string()))?;
     let way = |row: &KernelRow| if row.is_native { "native" } else { "decode" };
     batch(vec![
@@ -215,8 +196,7 @@ fn kernels(_database: &Database, _catalog: &Catalog, _arguments: &[String]) -> c
     ])
 }
 
-fn codecs(_database: &Database, _catalog: &Catalog, _arguments: &[String]) -> crate::Result<RecordBatch> {
->>>>>>> a105aa1 (Fuse unpacking with sums, bounds and filters, and give deltas entry points)
+fn codecs(_: &Asked<'_>) -> crate::Result<RecordBatch> {
     let types = SCHEMES.iter().map(|entry| {
         let names: Vec<&str> =
             Physical::ALL.iter().filter(|physical| entry.holds(**physical)).map(|physical| physical.name()).collect();
@@ -328,7 +308,9 @@ fn candidates(asked: &Asked<'_>) -> crate::Result<RecordBatch> {
     let (table, wanted) = match asked.arguments {
         [table] => (table, None),
         [table, column] => (table, Some(column)),
-        _ => return Err(crate::Error::Sql("candidates() wants the name of a table, and of a column if one".to_owned())),
+        _ => {
+            return Err(crate::Error::Sql("candidates() wants the name of a table, and of a column if one".to_owned()));
+        }
     };
     let mut found = Vec::new();
     for (_, table) in chosen(&Asked { arguments: std::slice::from_ref(table), reads: asked.reads.clone(), ..*asked })? {

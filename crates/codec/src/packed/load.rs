@@ -40,7 +40,8 @@ pub(crate) fn load<T: Integer>(
             }
         });
     }
-    let reach = greatest.saturating_sub(least);
+    // A frame may reach beyond the type, its values do not: patching counts on lanes no wider than the type.
+    let reach = greatest.min(T::MAX.wide()).saturating_sub(least);
     if vector.bit_width > 32 || reach > i128::from(u32::MAX) {
         return false;
     }
