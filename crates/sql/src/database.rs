@@ -336,7 +336,7 @@ impl Database {
     pub(crate) fn vacuum(&self) -> Result<()> {
         self.runtime()?;
         self.check_writable()?;
-        self.store.vacuum(|| self.checkpoint())
+        self.store.vacuum(&mut |_| ControlFlow::Continue(()), || self.checkpoint())
     }
 
     /// A vacuum that nobody asked for. However little it finds, a tenth of the time goes into it at most.
@@ -352,7 +352,7 @@ impl Database {
             return Ok(());
         }
         let begun = Instant::now();
-        let vacuumed = self.store.vacuum(|| {
+        let vacuumed = self.store.vacuum(&mut |_| ControlFlow::Continue(()), || {
             // The close does not wait for all of it.
             self.runtime()?;
             self.press_all()?;

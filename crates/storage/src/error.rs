@@ -70,8 +70,8 @@ pub enum Error {
         /// The database file.
         path: PathBuf,
     },
-    /// Whoever was to write a checkpoint or a backup gave it up; the reason is theirs to tell.
-    #[error("{}: the checkpoint or backup was given up by who began it", path.display())]
+    /// Whoever began a checkpoint, a backup or a vacuum gave it up; the reason is theirs to tell.
+    #[error("{}: the checkpoint, backup or vacuum was given up by who began it", path.display())]
     GivenUp {
         /// The database, or the backup.
         path: PathBuf,

@@ -22,7 +22,7 @@
 //!     .cut() -> Checkpoint                               of the last commit of this moment
 //!     .finish(|w| ...)                                   while others commit
 //! store.close(|w| ...)                                   checkpoint, and the log is gone: one file
-//! store.vacuum(|| the room's checkpoint)                 pages move down, until the file is as small as what is in it
+//! store.vacuum(&mut |progress| .., || the room's checkpoint)     pages move down, until the file is as small as what is in it
 //! store.is_vacuum_due(bytes)                              whether that is worth it unasked
 //! timeline.backup(fs, path, &mut |progress| .., |root, w| ...)   the visible state, in a closed database of its own
 //! store.stats() -> Stats                                 bytes and counts for `sinter inspect`
@@ -72,6 +72,6 @@ pub use pool::PoolCounts;
 pub use record::{Record, RecordTag, Transaction};
 pub use store::{
     BackupProgress, Checkpoint, CheckpointWriter, Damage, Examined, ExtentInfo, HeaderInfo, LogInfo, PageCount,
-    PageHandle, PageInfo, Part, PreparedCheckpoint, ReadAhead, Recovery, Stats, Store, Transactions,
+    PageHandle, PageInfo, Part, PreparedCheckpoint, ReadAhead, Recovery, Stats, Store, Transactions, VacuumProgress,
 };
 pub use timeline::{Built, Exclusive, Timeline};

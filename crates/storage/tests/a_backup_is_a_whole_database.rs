@@ -331,7 +331,7 @@ fn each_holds_one_state_while_others_go_on() {
         });
         scope.spawn(|| {
             while !is_over.load(Ordering::Acquire) {
-                store.vacuum(|| timeline.checkpoint(Root::write)).unwrap();
+                store.vacuum(&mut |_| ControlFlow::Continue(()), || timeline.checkpoint(Root::write)).unwrap();
             }
         });
         let mut copies = 0;

@@ -1,15 +1,16 @@
-//! A vacuum ended with the error of the first damaged page that it came to, and a file with one such page at its end never
-//! became smaller: the vacuum that nobody had asked for was due again at once, and failed again. Now a damaged page stays
+//! A vacuum ended with the error of the first page that it could not read, and a file with one such page at its end never
+//! became smaller: the vacuum that nobody had asked for was due again at once, and failed again. Now such a page stays
 //! where it is, byte by byte, for a check to name; everything else moves, and no vacuum is due for what only that page
 //! keeps from being given back.
 
 mod support;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use sinter_storage::testing::CrashingFileSystem;
+use sinter_storage::testing::{Call, CrashingFileSystem, DiskFault, FaultyFileSystem, Trigger};
 use sinter_storage::{CheckpointWriter, Error, Options, PageId, PageKind, Store};
 use support::{PATH, Shelf, Workload, check_either_header, open};
 
@@ -124,6 +125,45 @@ fn everything_else_moves() {
     }
 }
 
+/// A page that the disk does not give is as one whose bytes are wrong: it stays, and everything else moves. If the disk gives
+/// it when it is asked again, it moves, too.
+#[test]
+fn so_does_a_page_that_the_disk_does_not_give() {
+    for times in [1, u64::MAX] {
+        let mut stayed = 0;
+        for index in 0.. {
+            let context = format!("read {index}, {times} times");
+            let disk = CrashingFileSystem::new();
+            let fs = FaultyFileSystem::on_disk(&disk);
+            let (store, _) = open(Arc::new(fs.clone()), options()).unwrap();
+            let mut workload = Workload::new(index, Shelf::default());
+            let pages = workload.attach(&store, 120).unwrap();
+            workload.checkpoint(&store).unwrap();
+            let dropped: Vec<PageId> = pages.into_iter().filter(|page| page.0 % 4 != 0).collect();
+            workload.drop_pages(&store, &dropped).unwrap();
+            let trigger = Trigger::at(index).of(Call::Read).ending_with(".sinter").times(times);
+            fs.plan(trigger, DiskFault::IoError);
+            workload.vacuum(&store).unwrap_or_else(|error| panic!("{context}: {error}"));
+            let injected = fs.injected().len();
+            fs.clear_plan();
+            stayed += store.unmovable_page_count();
+            workload.shelf().check_pages(&store).unwrap();
+            if injected == 0 {
+                println!("{context}: no more were read, {stayed} pages stayed");
+                assert!(index > 30 && (stayed > 0) == (times > 1), "{context}: {stayed} pages stayed");
+                break;
+            }
+            // The disk has come to its senses.
+            workload.vacuum(&store).unwrap();
+            assert_eq!(store.unmovable_page_count(), 0, "{context}");
+            let (length, used) = (store.stats().file_bytes, used_bytes(&store));
+            assert!(length <= used + SLACK_BYTES, "{context}: {length} bytes, {used} in use");
+            drop(store);
+            check_either_header(&disk.restart(index), &workload, &context);
+        }
+    }
+}
+
 /// The pool has what the disk has lost.
 #[test]
 fn a_page_that_the_pool_has_whole_is_copied_from_there() {
@@ -156,7 +196,7 @@ fn what_a_damaged_page_holds_back_makes_no_vacuum_due() {
     flip(&fs, place);
     pages.drain(5..35).for_each(|page| store.free(page));
     assert!(store.is_vacuum_due(0));
-    store.vacuum(|| store.checkpoint(root)).unwrap();
+    store.vacuum(&mut |_| ControlFlow::Continue(()), || store.checkpoint(root)).unwrap();
     assert_eq!(store.stats().file_bytes, end_of(place), "nothing but the damaged page is in the way");
     assert!(!store.is_vacuum_due(0));
     pages.drain(5..10).for_each(|page| store.free(page));
@@ -164,7 +204,7 @@ fn what_a_damaged_page_holds_back_makes_no_vacuum_due() {
 
     store.free(last);
     assert!(store.is_vacuum_due(0), "nothing is in the way any more");
-    store.vacuum(|| store.checkpoint(root)).unwrap();
+    store.vacuum(&mut |_| ControlFlow::Continue(()), || store.checkpoint(root)).unwrap();
     assert!(store.stats().file_bytes < 26 << 20, "{}", store.stats().file_bytes);
     assert!(!store.is_vacuum_due(0));
     pages.iter().for_each(|page| assert_eq!(store.pin(*page).unwrap()[..], vec![7; 1 << 20]));

@@ -4,11 +4,12 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
 use sinter_storage::testing::{Call, CrashingFileSystem, DiskFault, Fault, FaultyFileSystem, Trigger};
-use sinter_storage::{CheckpointWriter, Error, FileSystem, Options, PageId, PageKind, Result, Store};
+use sinter_storage::{CheckpointWriter, Error, FileSystem, Options, PageId, PageKind, Result, Store, VacuumProgress};
 use support::{PATH, Shelf, Workload, check_either_header, found, open};
 
 const UNIT_BYTES: u64 = 4096;
@@ -99,18 +100,76 @@ fn a_vacuum_is_due_when_much_of_a_large_file_is_unused() {
     assert!(!store.is_vacuum_due(0));
     pages.drain(5..25).for_each(|page| store.free(page));
     assert!(store.is_vacuum_due(0));
-    store.vacuum(|| store.checkpoint(root)).unwrap();
+    store.vacuum(&mut |_| ControlFlow::Continue(()), || store.checkpoint(root)).unwrap();
     assert!(!store.is_vacuum_due(0));
     assert!(file_bytes(&fs) < 21 << 20, "{}", file_bytes(&fs));
     pages.iter().for_each(|page| assert_eq!(store.pin(*page).unwrap()[..], vec![7; 1 << 20]));
 }
 
+/// A vacuum once moved everything that lay behind the end in one go, and whoever had begun it could do nothing else until
+/// then: no checkpoint was made, and nobody could stop it.
+#[test]
+fn between_batches_there_are_commits_and_checkpoints_and_it_can_be_given_up() {
+    const PAGE: [u8; 1 << 20] = [7; 1 << 20];
+    for calls_max in [0, 1, 2, 3, usize::MAX] {
+        let fs = CrashingFileSystem::new();
+        let (store, _) = open(Arc::new(fs.clone()), options()).unwrap();
+        let root = |writer: &mut CheckpointWriter<'_>| writer.put(None, PageKind::CATALOG, b"root");
+        let new_page = || {
+            let page = store.write_page(PageKind::CHUNK, &PAGE).unwrap();
+            store.commit(&[], &[page]).unwrap();
+            page
+        };
+        let mut pages: Vec<PageId> = (0..80).map(|_| new_page()).collect();
+        store.checkpoint(root).unwrap();
+        pages.drain(..40).for_each(|page| store.free(page));
+        let before = file_bytes(&fs);
+        let (mut told, mut committed): (Vec<VacuumProgress>, Vec<PageId>) = (Vec::new(), Vec::new());
+        let between = &mut |progress| {
+            told.push(progress);
+            if told.len() > calls_max {
+                return ControlFlow::Break(());
+            }
+            if told.len() < 5 {
+                committed.push(new_page());
+                store.checkpoint(root).unwrap();
+            }
+            ControlFlow::Continue(())
+        };
+        let outcome = store.vacuum(between, || store.checkpoint(root));
+        println!("{calls_max}: {} bytes, {} after, told {told:?}", before, file_bytes(&fs));
+        assert!(told.is_sorted_by_key(|progress| (progress.bytes_done, progress.bytes_total)));
+        assert!(told.iter().all(|progress| progress.bytes_done <= progress.bytes_total));
+        match outcome {
+            Ok(()) => {
+                assert!(told.len() > 4, "40 MiB are several batches: {told:?}");
+                assert_eq!(told.last().map(|last| last.bytes_done), told.last().map(|last| last.bytes_total));
+                assert!(file_bytes(&fs) < 50 << 20, "{}", file_bytes(&fs));
+            }
+            Err(error) => {
+                assert!(matches!(error, Error::GivenUp { .. }), "{error}");
+                assert_eq!(told.len(), calls_max + 1);
+                let go_on = &mut |_| ControlFlow::Continue(());
+                store.vacuum(go_on, || store.checkpoint(root)).unwrap();
+                assert!(file_bytes(&fs) < 50 << 20, "{}", file_bytes(&fs));
+            }
+        }
+        check_nothing_leaks(&store, &format!("given up after {calls_max}"));
+        drop(store);
+        let (store, _) = open(Arc::new(fs.restart(calls_max as u64)), options()).unwrap();
+        pages.iter().chain(&committed).for_each(|page| assert_eq!(store.pin(*page).unwrap()[..], PAGE));
+    }
+}
+
 #[test]
 fn in_memory_there_is_nothing_to_do_and_a_reader_may_not() {
-    Store::memory().vacuum(|| -> Result<()> { unreachable!("no checkpoint is made") }).unwrap();
+    Store::memory()
+        .vacuum(&mut |_| ControlFlow::Continue(()), || -> Result<()> { unreachable!("no checkpoint is made") })
+        .unwrap();
     let (fs, _) = support::closed(1, 20);
     let (reader, _) = open(Arc::new(fs), Options { read_only: true, ..Options::default() }).unwrap();
-    let refused = reader.vacuum(|| -> Result<()> { unreachable!("no checkpoint is made") });
+    let refused =
+        reader.vacuum(&mut |_| ControlFlow::Continue(()), || -> Result<()> { unreachable!("no checkpoint is made") });
     assert!(matches!(refused, Err(Error::ReadOnly { .. })));
 }
 
@@ -140,7 +199,7 @@ fn a_page_that_moved_can_be_named_by_a_commit() {
         store.checkpoint(keep).unwrap();
         let before = offset();
         // Ends when the page has moved, before a checkpoint has made anything durable.
-        let given_up = store.vacuum(|| match offset() == before {
+        let given_up = store.vacuum(&mut |_| ControlFlow::Continue(()), || match offset() == before {
             true => store.checkpoint(keep),
             false => Err(Error::caller("far enough")),
         });
@@ -289,14 +348,14 @@ fn everybody_goes_on_beside_it() {
             });
             let mut vacuums = 0;
             while !is_over() {
-                store.vacuum(|| store.checkpoint(root)).unwrap();
+                store.vacuum(&mut |_| ControlFlow::Continue(()), || store.checkpoint(root)).unwrap();
                 vacuums += 1;
             }
             println!("{vacuums} vacuums");
         });
         writers.into_iter().map(|writer| writer.join().unwrap()).collect::<Vec<_>>()
     });
-    store.vacuum(|| store.checkpoint(root)).unwrap();
+    store.vacuum(&mut |_| ControlFlow::Continue(()), || store.checkpoint(root)).unwrap();
     store.check(&mut |error| panic!("{error}")).unwrap();
     check_nothing_leaks(&store, "at the end");
     let page_count = shelves.iter().chain([fixed.shelf()]).map(|shelf| shelf.pages.len()).sum::<usize>();

@@ -74,7 +74,7 @@ fn call(disk: &CrashingFileSystem, store: &Arc<Store>, held: &mut Held) -> Resul
             store.for_each_page(&mut |_| {});
             drop(store.stats());
         }
-        19 => store.vacuum(|| store.checkpoint(|out| put(store, pages, out)))?,
+        19 => store.vacuum(&mut |_| ControlFlow::Continue(()), || store.checkpoint(|out| put(store, pages, out)))?,
         20 => {
             let copy = format!("copy-{}.sinter", thread_rng().r#gen::<u64>());
             let go_on = &mut |_| ControlFlow::Continue(());

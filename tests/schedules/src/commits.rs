@@ -314,7 +314,7 @@ fn live() {
         scope.spawn(|| life.lose_power());
         allow_closed(life.checkpoint(&mut home));
         allow_closed(match has_vacuum {
-            true => life.store.vacuum(|| life.checkpoint(&mut home)),
+            true => life.store.vacuum(&mut |_| ControlFlow::Continue(()), || life.checkpoint(&mut home)),
             false => life.checkpoint(&mut home),
         });
         if is_closed {

@@ -266,7 +266,7 @@ impl Shop {
     }
 
     fn vacuum(&self) {
-        self.store.vacuum(|| self.timeline.checkpoint(Shop::put)).unwrap();
+        self.store.vacuum(&mut |_| ControlFlow::Continue(()), || self.timeline.checkpoint(Shop::put)).unwrap();
     }
 
     fn back_up(&self) {

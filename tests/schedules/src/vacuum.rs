@@ -174,7 +174,14 @@ fn live() {
         if has_backup {
             scope.spawn(|| shop.back_up(&kept));
         }
-        shop.store.vacuum(|| shop.checkpoint()).unwrap();
+        // Between batches, too.
+        let between = &mut |_| {
+            if thread_rng().gen_bool(0.2) {
+                shop.checkpoint().unwrap();
+            }
+            ControlFlow::Continue(())
+        };
+        shop.store.vacuum(between, || shop.checkpoint()).unwrap();
         replaced.join().unwrap()
     });
     let Shop { store, .. } = &shop;

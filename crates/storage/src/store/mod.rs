@@ -44,6 +44,7 @@ pub use handle::PageHandle;
 pub use reading::ReadAhead;
 pub use recover::{Recovery, Transactions};
 pub use stats::{PageCount, PageInfo, Stats};
+pub use vacuum::VacuumProgress;
 
 use std::collections::HashMap;
 use std::fmt;

@@ -33,7 +33,7 @@ pub(super) struct PageTable {
     /// Pages whose places nobody knows, since a node of the map is damaged; only in a store that is looked at all the
     /// same.
     pub(super) lost: Vec<LostPages>,
-    /// Pages that the last vacuum found damaged, by place: they stay there, as they are.
+    /// Pages that the last vacuum could not read, by place: they stay there, as they are.
     pub(super) unmovable: BTreeMap<u64, (PageId, PageEntry)>,
 }
 

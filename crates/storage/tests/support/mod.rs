@@ -253,7 +253,7 @@ impl Workload {
     }
 
     pub(crate) fn vacuum(&mut self, store: &Store) -> Result<()> {
-        store.vacuum(|| self.checkpoint(store))
+        store.vacuum(&mut |_| ControlFlow::Continue(()), || self.checkpoint(store))
     }
 
     /// A step of those that may be taken while a checkpoint is under way.
