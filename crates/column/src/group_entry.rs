@@ -30,7 +30,7 @@ impl GroupEntry {
 
     /// Rows that are not deleted.
     pub fn live_rows(&self) -> usize {
-        self.group.rows - self.deleted.as_ref().map_or(0, |deleted| deleted.count_ones())
+        self.group.rows - self.deleted.as_ref().map_or(0, Marks::count)
     }
 
     /// So much of it is deleted that it is worth pressing anew.

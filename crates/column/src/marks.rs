@@ -9,6 +9,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Marks {
     bits: Arc<Bitmap>,
+    /// How many are set. Whoever asks what a table could give back asks this of all its groups, after every commit.
+    count: usize,
     memory: Arc<Reservation>,
 }
 
@@ -16,7 +18,7 @@ impl Marks {
     /// Takes memory for marks.
     pub(crate) fn new(budget: &Arc<Budget>, bits: Bitmap) -> Marks {
         let memory = Arc::new(budget.take(Use::Table, size_of::<Bitmap>() + bits.len().div_ceil(8)));
-        Marks { bits: Arc::new(bits), memory }
+        Marks { count: bits.count_ones(), bits: Arc::new(bits), memory }
     }
 
     /// One bit for each row.
@@ -24,12 +26,22 @@ impl Marks {
         &self.bits
     }
 
-    /// The bits, to be changed; a copy where somebody else has them, too.
-    pub(crate) fn bits_mut(&mut self) -> &mut Bitmap {
+    /// Marks a row; on a copy where somebody else has these marks, too. False if it was marked before.
+    pub(crate) fn mark(&mut self, position: usize) -> bool {
+        if self.bits.get(position) {
+            return false;
+        }
         if Arc::strong_count(&self.bits) > 1 {
             *self = Marks::new(self.memory.budget(), (*self.bits).clone());
         }
-        Arc::make_mut(&mut self.bits)
+        Arc::make_mut(&mut self.bits).set(position, true);
+        self.count += 1;
+        true
+    }
+
+    /// How many rows are marked.
+    pub fn count(&self) -> usize {
+        self.count
     }
 
     /// True for the very same marks, by their address.

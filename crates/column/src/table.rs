@@ -179,13 +179,11 @@ impl ColumnTable {
             let here = rest.partition_point(|&id| id < group.end_row_id());
             for &id in &rest[..here] {
                 let Some(position) = group.position_of(id) else { continue };
-                if marks.as_ref().is_some_and(|marks| marks.get(position)) {
-                    continue;
-                }
                 // Marks that another value shares are copied, once.
                 let none = || Marks::new(self.store.budget(), Bitmap::new(group.rows, false));
-                marks.get_or_insert_with(none).bits_mut().set(position, true);
-                deleted.push(id);
+                if marks.get_or_insert_with(none).mark(position) {
+                    deleted.push(id);
+                }
             }
             rest = &rest[here..];
         }
