@@ -110,7 +110,7 @@ fn a_vacuum_is_due_when_much_of_a_large_file_is_unused() {
 /// then: no checkpoint was made, and nobody could stop it.
 #[test]
 fn between_batches_there_are_commits_and_checkpoints_and_it_can_be_given_up() {
-    const PAGE: [u8; 1 << 20] = [7; 1 << 20];
+    static PAGE: [u8; 1 << 20] = [7; 1 << 20];
     for calls_max in [0, 1, 2, 3, usize::MAX] {
         let fs = CrashingFileSystem::new();
         let (store, _) = open(Arc::new(fs.clone()), options()).unwrap();
