@@ -54,4 +54,4 @@ impl From<Error> for sinter_exec::Error {
 }
 
 /// Shorthand.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;

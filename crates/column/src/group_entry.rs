@@ -38,9 +38,17 @@ impl GroupEntry {
         2 * self.live_rows() < self.group.rows
     }
 
+    /// It waits to be pressed.
+    pub(crate) fn is_loose(&self) -> bool {
+        self.group.is_fresh() || self.is_mostly_deleted()
+    }
+
     /// How full its living rows would make a row group of `bytes_max`, of [`crate::group_writer::GROUP_BYTES`].
     pub(crate) fn weight(&self, bytes_max: u64) -> Result<u64> {
         let (live, rows) = (self.live_rows() as u64, self.group.rows.max(1) as u64);
+        if live == 0 {
+            return Ok(0);
+        }
         let bytes = (u128::from(self.group.plain_bytes()?) * u128::from(live) / u128::from(rows)) as u64;
         Ok(weight(live, bytes, bytes_max))
     }

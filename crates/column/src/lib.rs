@@ -7,7 +7,7 @@
 //! Change::new(&table, threads) .insert(&batch) .delete(row_ids) .finish() -> Changed   a statement
 //! Draft::new(table) .take(changed) .alter(alteration)                                  a transaction, on one table
 //! draft.rebase(&current) -> Rebased { table, records, pages, .. }                      its commit, after others' commits
-//! table.settling(threads), table.pressing(threads) -> Rewrite                          the same rows, kept better
+//! table.settling(threads), table.pressing(threads, ..) -> Rewrite                      the same rows, kept better
 //! rewrite.apply_to(&current) -> ColumnTable
 //! table.apply(&record)                                                                 recovery
 //! ```
@@ -54,6 +54,7 @@ pub use group::{RowGroup, Segment, SegmentPlace};
 pub use group_entry::GroupEntry;
 pub use held::Held;
 pub use marks::Marks;
+pub use pressing::Unreadable;
 pub use rebase::{Prepared, Rebased};
 pub use rewrite::Rewrite;
 pub use schema::{Check, ColumnSchema, TableSchema};

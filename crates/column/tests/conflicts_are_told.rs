@@ -136,7 +136,10 @@ fn what_was_inserted_and_deleted_again_is_not_in_the_log() {
 fn a_rewrite_keeps_what_was_deleted_meanwhile() {
     let mut shop = shop();
     shop.insert(&batch("a", numbers(0..10))).unwrap();
-    let (merging, pressing) = (shop.table.settling(1).unwrap().unwrap(), shop.table.pressing(1).unwrap().unwrap());
+    let (merging, pressing) = (
+        shop.table.settling(1).unwrap().unwrap(),
+        shop.table.pressing(1, &mut Unreadable::default()).unwrap().unwrap(),
+    );
     shop.delete(vec![4, 15]);
     shop.insert(&batch("a", numbers(0..10))).unwrap();
     shop.delete(vec![19, 20]);
@@ -147,7 +150,7 @@ fn a_rewrite_keeps_what_was_deleted_meanwhile() {
     assert!(!shop.rewrite(&pressing));
     drop(pressing);
     shop.assert_no_page_is_lost();
-    let pressing = shop.table.pressing(1).unwrap().unwrap();
+    let pressing = shop.table.pressing(1, &mut Unreadable::default()).unwrap().unwrap();
     shop.alter(Alteration::RenameColumn { from: "a".to_owned(), to: "b".to_owned() }).unwrap();
     assert!(!shop.rewrite(&pressing));
     shop.press();

@@ -286,7 +286,7 @@ impl World {
     fn prepare_rewrite(&mut self) {
         let rewrite = match self.random.random_bool(0.5) {
             true => self.shop.table.settling(2).unwrap(),
-            false => self.shop.table.pressing(2).unwrap(),
+            false => self.shop.table.pressing(2, &mut Unreadable::default()).unwrap(),
         };
         self.rewrites.extend(rewrite);
     }

@@ -62,7 +62,7 @@ fn of_rewrites() {
     for _ in 0..3 {
         shop.insert(&batch("a", numbers(100))).unwrap();
     }
-    let pressing = shop.table.pressing(1).unwrap().unwrap();
+    let pressing = shop.table.pressing(1, &mut Unreadable::default()).unwrap().unwrap();
     assert_eq!(fresh_pages(&shop), 1);
     drop(pressing);
     assert_eq!(fresh_pages(&shop), 0);
@@ -84,7 +84,7 @@ fn but_not_before_its_last_reader_is_done() {
     let mut shop = shop();
     shop.insert(&batch("a", numbers(1000))).unwrap();
     let (reader, before): (Arc<dyn TableSource>, Rows) = (shop.table.clone(), rows(&*shop.table));
-    let slow = shop.table.pressing(1).unwrap();
+    let slow = shop.table.pressing(1, &mut Unreadable::default()).unwrap();
     assert!(slow.is_none());
     shop.delete((0..600).collect());
     let writer = shop.draft();

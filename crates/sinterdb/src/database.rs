@@ -114,10 +114,12 @@ impl Database {
         self.inner.0.notes()
     }
 
-    /// Checkpoints and closes now, so that errors are not lost. Further use of clones and connections fails.
+    /// Checkpoints and closes now, so that errors are not lost. Further use of clones and connections fails. After an error
+    /// it can be called again, and does what is still to be done.
     ///
     /// # Errors
-    /// [`crate::Error::Io`] when the last checkpoint could not be written; the log then holds what is missing.
+    /// [`crate::Error::Io`] when the last checkpoint could not be written; the log then holds what is missing. Or when rows
+    /// could not be compressed: then they are in the file as they are, and it is closed.
     pub fn close(&self) -> Result<()> {
         self.inner.0.close()
     }

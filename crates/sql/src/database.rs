@@ -3,15 +3,18 @@
 use crate::attached::Attached;
 use crate::catalog::Catalog;
 use crate::keeper::Keeper;
+use crate::progress::Progress;
 use crate::query_memory::QueryMemory;
+use crate::session::Running;
 use crate::transaction::Transaction;
 use crate::{Error, Result, Session};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use sinter_column::{ColumnTable, Rewrite};
+use sinter_column::{ColumnTable, Rewrite, Unreadable};
 use sinter_storage::{
     BackupProgress, Budget, CheckpointWriter, FileSystem, ObjectId, Options, PageId, PageKind, Store, Synchronous,
-    Timeline, Use,
+    Timeline, Use, VacuumProgress,
 };
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -61,12 +64,18 @@ pub struct DatabaseOptions {
     pub file_system: Arc<dyn FileSystem>,
 }
 
+/// Told how far something is that takes long, with no lock held but those of whoever tells; by breaking off it ends that, with
+/// [`Error::Cancelled`].
+pub(crate) type Told<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
+
 /// An open database; everything that sessions share.
 pub struct Database {
     store: Arc<Store>,
     timeline: Arc<Timeline<Catalog>>,
     next_object: AtomicU64,
     checkpoints: Mutex<Checkpoints>,
+    /// One vacuum at a time. Whoever holds this takes `checkpoints` for each checkpoint only.
+    vacuums: tokio::sync::Mutex<Vacuums>,
     /// Held by whoever merges and presses delta batches: two would undo each other's work.
     settling: Mutex<()>,
     keeper: Keeper,
@@ -75,7 +84,9 @@ pub struct Database {
     path: Option<PathBuf>,
     is_new: bool,
     notes: Vec<String>,
+    /// From the beginning of the close on: no statement begins any more.
     closed: AtomicBool,
+    closing: Mutex<Closing>,
     attached: Attached,
     /// What queries in DataFusion use; all sessions share it.
     runtime_environment: Arc<RuntimeEnv>,
@@ -90,10 +101,23 @@ struct Checkpoints {
     catalog_page: Option<PageId>,
     /// Where the log was when a checkpoint failed; 0 when none did.
     again_after_bytes: u64,
-    /// No vacuum before then that nobody asked for.
-    next_vacuum: Option<Instant>,
-    /// Bytes of deleted rows that the last such vacuum could not give back, as damage keeps their tables from being pressed.
+}
+
+/// What is known of earlier vacuums.
+#[derive(Default)]
+struct Vacuums {
+    /// None before then that nobody asked for.
+    next: Option<Instant>,
+    /// Bytes of deleted rows that the last one could not give back, as their row groups cannot be read.
     stuck_bytes: u64,
+}
+
+/// What the close has done. What failed is tried again by the next call.
+#[derive(Default)]
+struct Closing {
+    is_file_closed: bool,
+    /// Databases that were attached, and are not closed yet.
+    attached: Vec<Arc<Database>>,
 }
 
 /// What an opening found.
@@ -153,6 +177,7 @@ impl Database {
             store,
             next_object,
             checkpoints: Mutex::new(checkpoints),
+            vacuums: tokio::sync::Mutex::default(),
             settling: Mutex::default(),
             keeper: Keeper::default(),
             runtime: Some(runtime),
@@ -160,6 +185,7 @@ impl Database {
             is_new,
             notes,
             closed: AtomicBool::new(false),
+            closing: Mutex::default(),
             attached: Attached::default(),
             runtime_environment,
             options,
@@ -270,7 +296,16 @@ impl Database {
                 let _ = self.rewrite(object, |table| table.settling(self.options.threads));
             }
         }
+        let _ = self.vacuum_where_due();
         let _ = self.checkpoint_where_due();
+    }
+
+    /// Settles what commits have woken the keeper for.
+    pub(crate) fn settle_woken(&self) {
+        for object in self.keeper.woken() {
+            // What fails here is tried again after the next commit.
+            let _ = self.settle(object);
+        }
     }
 
     /// Merges a table's delta batches, and presses them where they make a row group.
@@ -279,10 +314,32 @@ impl Database {
         self.rewrite(object, |table| table.settling(self.options.threads))
     }
 
-    /// Presses all that is loose.
-    fn press(&self, object: ObjectId) -> Result<()> {
-        let _settling = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
-        self.rewrite(object, |table| table.pressing(self.options.threads))
+    /// Presses all of a table that is loose and can be read; `told` is called before each step. Returns the bytes of deleted
+    /// rows that stay in the file, since they are in row groups that cannot be read.
+    fn press(&self, object: ObjectId, told: Told<'_>) -> Result<u64> {
+        let (mut unreadable, mut loose_rows_max, mut stuck_bytes) = (Unreadable::default(), 0, 0);
+        loop {
+            let catalog = self.timeline.pending();
+            let Some((name, table)) = catalog.table_by_id(object) else { return Ok(stuck_bytes) };
+            let loose_rows = table.loose_rows();
+            loose_rows_max = loose_rows.max(loose_rows_max);
+            let (done, total) = (loose_rows_max - loose_rows, Some(loose_rows_max));
+            go_on(told(Progress { label: format!("pressing {name}, rows"), done, total }))?;
+            // Else it would hold what this replaces.
+            drop(catalog);
+            // For one step only: others have tables to settle, too.
+            let _settling = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
+            let goes_on = self.rewrite_once(object, |table| {
+                let rewrite = table.pressing(self.options.threads, &mut unreadable)?;
+                if rewrite.is_none() && !unreadable.is_empty() {
+                    stuck_bytes = table.bytes_to_give_back();
+                }
+                Ok(rewrite)
+            })?;
+            if !goes_on {
+                return Ok(stuck_bytes);
+            }
+        }
     }
 
     /// Puts rows of a table into another form, as long as there is something to do and the rows are still where they were
@@ -292,77 +349,121 @@ impl Database {
         object: ObjectId,
         next: impl Fn(&ColumnTable) -> sinter_column::Result<Option<Rewrite>>,
     ) -> Result<()> {
-        loop {
-            let catalog = self.timeline.pending();
-            let Some((_, table)) = catalog.table_by_id(object) else { return Ok(()) };
-            let Some(rewrite) = next(table)? else { return Ok(()) };
-            let was_applied = self.timeline.rewrite(|pending| {
-                let (name, table) = pending.table_by_id(object)?;
-                let table = Arc::new(rewrite.apply_to(table)?);
-                let mut root = (**pending).clone();
-                root.tables.insert(name.clone(), table);
-                Some(root)
-            });
-            if !was_applied {
-                return Ok(());
-            }
-        }
+        while self.rewrite_once(object, &next)? {}
+        Ok(())
     }
 
-    /// Makes a checkpoint where the log is long, and gives space back where much of the file holds nothing alive.
+    /// One step of that; returns whether something was done.
+    fn rewrite_once(
+        &self,
+        object: ObjectId,
+        next: impl FnOnce(&ColumnTable) -> sinter_column::Result<Option<Rewrite>>,
+    ) -> Result<bool> {
+        let catalog = self.timeline.pending();
+        let Some((_, table)) = catalog.table_by_id(object) else { return Ok(false) };
+        let Some(rewrite) = next(table)? else { return Ok(false) };
+        Ok(self.timeline.rewrite(|pending| {
+            let (name, table) = pending.table_by_id(object)?;
+            let table = Arc::new(rewrite.apply_to(table)?);
+            let mut root = (**pending).clone();
+            root.tables.insert(name.clone(), table);
+            Some(root)
+        }))
+    }
+
+    /// Makes a checkpoint where the log is long.
     pub(crate) fn checkpoint_where_due(&self) -> Result<()> {
         let Ok(mut checkpoints) = self.checkpoints.try_lock() else { return Ok(()) };
-        let vacuumed = self.vacuum_where_due(&mut checkpoints);
         if self.store.replay_bytes() <= checkpoints.again_after_bytes + LOG_BYTES_MAX {
-            return vacuumed;
+            return Ok(());
         }
+        let pressed = self.press_all(&mut |_| {
+            self.settle_woken();
+            self.unless_closed()
+        });
         // One that fails undoes nothing: the log keeps everything. It is tried again when the log has grown by as much
         // once more.
-        let checkpointed = self.press_all().and_then(|()| self.checkpoint_under(&mut checkpoints));
+        let checkpointed = self.checkpoint_under(&mut checkpoints);
         checkpoints.again_after_bytes = if checkpointed.is_err() { self.store.replay_bytes() } else { 0 };
-        checkpointed.and(vacuumed)
+        checkpointed.and(pressed.map(drop))
     }
 
     /// Writes everything that the log holds into the file, and begins a new log; commits go on meanwhile. In memory it
     /// only presses what is not pressed yet.
-    pub(crate) fn checkpoint(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// Those of the checkpoint. Those of pressing: rows that could not be pressed are in the checkpoint as they are.
+    pub(crate) fn checkpoint(&self, told: Told<'_>) -> Result<()> {
         self.runtime()?;
         self.check_writable()?;
-        self.press_all()?;
-        self.checkpoint_under(&mut self.checkpoints())
+        let pressed = self.press_all(told);
+        if !matches!(pressed, Err(Error::Cancelled)) {
+            self.checkpoint_under(&mut self.checkpoints())?;
+        }
+        pressed.map(drop)
     }
 
-    /// Makes the file as small as what is in it; commits go on meanwhile.
-    pub(crate) fn vacuum(&self) -> Result<()> {
+    /// Makes the file as small as what is in it; commits go on meanwhile. Waits for another vacuum to end.
+    pub(crate) fn vacuum(&self, running: &Running, told: Told<'_>) -> Result<()> {
         self.runtime()?;
         self.check_writable()?;
-        self.store.vacuum(&mut |_| ControlFlow::Continue(()), || self.checkpoint())
+        let mut vacuums = pollster::block_on(async {
+            tokio::select! {
+                biased;
+                () = running.cancelled() => Err(Error::Cancelled),
+                vacuums = self.vacuums.lock() => Ok(vacuums),
+            }
+        })?;
+        self.vacuum_under(&mut vacuums, told)
     }
 
     /// A vacuum that nobody asked for. However little it finds, a tenth of the time goes into it at most.
-    fn vacuum_where_due(&self, checkpoints: &mut Checkpoints) -> Result<()> {
-        let is_early = checkpoints.next_vacuum.is_some_and(|next| Instant::now() < next);
-        if self.path.is_none() || is_early {
+    pub(crate) fn vacuum_where_due(&self) -> Result<()> {
+        let Ok(mut vacuums) = self.vacuums.try_lock() else { return Ok(()) };
+        let is_early = vacuums.next.is_some_and(|next| Instant::now() < next);
+        // Nobody is waited for: whoever has a checkpoint under way may be this very thread.
+        if self.path.is_none() || is_early || self.checkpoints.try_lock().is_err() {
             return Ok(());
         }
-        let deleted_bytes = || self.catalog().tables.values().map(|table| table.bytes_to_give_back()).sum::<u64>();
-        let now_bytes = deleted_bytes();
-        checkpoints.stuck_bytes = checkpoints.stuck_bytes.min(now_bytes);
-        if !self.store.is_vacuum_due(now_bytes - checkpoints.stuck_bytes) {
+        let deleted_bytes = self.catalog().tables.values().map(|table| table.bytes_to_give_back()).sum::<u64>();
+        vacuums.stuck_bytes = vacuums.stuck_bytes.min(deleted_bytes);
+        if !self.store.is_vacuum_due(deleted_bytes - vacuums.stuck_bytes) {
             return Ok(());
         }
         let begun = Instant::now();
-        let vacuumed = self.store.vacuum(&mut |_| ControlFlow::Continue(()), || {
-            // The close does not wait for all of it.
-            self.runtime()?;
-            self.press_all()?;
-            self.checkpoint_under(checkpoints)
+        // It may take minutes, of the one thread that sees to delta batches and to the log.
+        let vacuumed = self.vacuum_under(&mut vacuums, &mut |_| {
+            self.settle_woken();
+            let _ = self.checkpoint_where_due();
+            self.unless_closed()
         });
-        checkpoints.next_vacuum = Some(Instant::now() + 9 * begun.elapsed());
-        if vacuumed.is_ok() {
-            checkpoints.stuck_bytes = deleted_bytes();
-        }
+        vacuums.next = Some(Instant::now() + 9 * begun.elapsed());
         vacuumed
+    }
+
+    /// A full disk keeps rows from being pressed, not pages from being moved; the error is returned at the end.
+    fn vacuum_under(&self, vacuums: &mut Vacuums, told: Told<'_>) -> Result<()> {
+        let (told, mut pressed) = (RefCell::new(told), Ok(0));
+        let mut between = |VacuumProgress { bytes_done, bytes_total }| {
+            let label = "moving pages, bytes".to_owned();
+            (told.borrow_mut())(Progress { label, done: bytes_done, total: Some(bytes_total) })
+        };
+        let vacuumed = self.store.vacuum(&mut between, || {
+            pressed = self.press_all(&mut **told.borrow_mut());
+            match pressed {
+                Err(Error::Cancelled) => Err(Error::Cancelled),
+                _ => self.checkpoint_under(&mut self.checkpoints()),
+            }
+        });
+        if let Ok(stuck_bytes) = pressed {
+            vacuums.stuck_bytes = stuck_bytes;
+        }
+        vacuumed.and(pressed.map(drop))
+    }
+
+    /// What nobody asked for ends when the database is closed, which does not wait for all of it.
+    fn unless_closed(&self) -> ControlFlow<()> {
+        if self.is_closed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Writes the last durable state into a new file, while everything goes on.
@@ -382,9 +483,10 @@ impl Database {
         self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn press_all(&self) -> Result<()> {
+    /// [`Database::press`], for all tables.
+    fn press_all(&self, told: Told<'_>) -> Result<u64> {
         let objects: BTreeSet<ObjectId> = self.catalog().tables.values().map(|table| table.id()).collect();
-        objects.into_iter().try_for_each(|object| unless_damaged(self.press(object)))
+        objects.into_iter().map(|object| self.press(object, told)).sum()
     }
 
     fn checkpoint_under(&self, checkpoints: &mut Checkpoints) -> Result<()> {
@@ -397,36 +499,44 @@ impl Database {
             next = Some(written);
             Ok(page)
         })?;
-        let Checkpoints { next_vacuum, stuck_bytes, .. } = *checkpoints;
-        *checkpoints = Checkpoints { next_vacuum, stuck_bytes, ..next.unwrap_or_default() };
+        *checkpoints = next.unwrap_or_default();
         Ok(())
     }
 
-    /// Checkpoints and closes. A second call does nothing.
+    /// Checkpoints and closes. After an error it can be called again, and does what is still to be done; else a second call
+    /// does nothing.
     ///
     /// # Errors
-    /// [`Error::Io`] when the checkpoint could not be written; the log then holds what is missing.
+    /// [`Error::Io`] when the checkpoint could not be written; the log then holds what is missing. Or when rows could not be
+    /// pressed: they are in the file as they are, and that is closed.
     pub fn close(&self) -> Result<()> {
-        if self.closed.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
+        self.closed.store(true, Ordering::Release);
+        let mut closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
         self.keeper.stop();
         let attached = self.attached.list().into_iter().filter_map(|(name, _)| self.attached.detach(&name));
+        closing.attached.extend(attached);
         // Each is closed, whatever becomes of the others.
-        let closed: Vec<Result<()>> = attached.map(|database| database.close()).collect();
-        self.close_file()?;
-        closed.into_iter().collect()
+        let mut closed = Ok(());
+        for database in std::mem::take(&mut closing.attached) {
+            if let Err(error) = database.close() {
+                closing.attached.push(database);
+                closed = closed.and(Err(error));
+            }
+        }
+        self.close_file(&mut closing)?;
+        closed
     }
 
     /// Also of a reader, whose close writes nothing: whoever still looks at a state of it would otherwise keep the lock.
-    fn close_file(&self) -> Result<()> {
-        if self.path.is_none() {
+    fn close_file(&self, closing: &mut Closing) -> Result<()> {
+        if closing.is_file_closed || self.path.is_none() {
             return Ok(());
         }
         let mut checkpoints = self.checkpoints();
-        if !self.options.read_only {
-            self.press_all()?;
-        }
+        let pressed = match self.options.read_only {
+            true => Ok(0),
+            false => self.press_all(&mut |_| ControlFlow::Continue(())),
+        };
         let mut next = None;
         self.timeline.close(|catalog, out| -> Result<PageId> {
             let (page, written) = checkpoints.write(&self.store, catalog, out)?;
@@ -434,7 +544,8 @@ impl Database {
             Ok(page)
         })?;
         *checkpoints = next.unwrap_or_default();
-        Ok(())
+        closing.is_file_closed = true;
+        pressed.map(drop)
     }
 }
 
@@ -550,6 +661,14 @@ fn settle_all(catalog: &mut Catalog, options: &DatabaseOptions) -> Result<()> {
     Ok(())
 }
 
+/// Whether whoever was told wants it to go on.
+fn go_on(flow: ControlFlow<()>) -> Result<()> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::Cancelled),
+    }
+}
+
 /// Rows next to some that cannot be read stay as they are; nothing else has to wait for that.
 fn unless_damaged(pressed: Result<()>) -> Result<()> {
     match pressed {
@@ -599,6 +718,7 @@ impl From<sinter_storage::Error> for Error {
         let message = error.to_string();
         match error {
             Storage::Io { .. } | Storage::DiskFull { .. } => Error::Io(message),
+            Storage::GivenUp { .. } => Error::Cancelled,
             Storage::NotADatabase { .. } => Error::Damaged(message),
             _ if error.is_damage() => Error::Damaged(message),
             Storage::NoSuchPage { .. } | Storage::ReservedTag { .. } => Error::Internal(message),

@@ -31,13 +31,13 @@ impl Shared {
         self.due.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is to be looked at next; `None` at the end.
-    fn next(&self) -> Option<BTreeSet<ObjectId>> {
+    /// Waits until there is something to look at; false at the end.
+    fn is_woken(&self) -> bool {
         let mut due = self.due();
         while due.is_running && due.objects.is_empty() {
             due = self.changed.wait(due).unwrap_or_else(PoisonError::into_inner);
         }
-        due.is_running.then(|| std::mem::take(&mut due.objects))
+        due.is_running
     }
 }
 
@@ -47,12 +47,11 @@ impl Keeper {
         self.shared.due().is_running = true;
         let shared = Arc::clone(&self.shared);
         let work = move || {
-            while let Some(objects) = shared.next() {
+            while shared.is_woken() {
                 let Some(database) = database.upgrade() else { return };
                 // What fails here is tried again after the next commit; nothing is lost by that.
-                for object in objects {
-                    let _ = database.settle(object);
-                }
+                database.settle_woken();
+                let _ = database.vacuum_where_due();
                 let _ = database.checkpoint_where_due();
             }
         };
@@ -70,6 +69,11 @@ impl Keeper {
             self.shared.changed.notify_one();
         }
         due.is_running
+    }
+
+    /// The tables that it was told of since the last call. Whatever takes long in its thread asks for them now and then.
+    pub(crate) fn woken(&self) -> BTreeSet<ObjectId> {
+        std::mem::take(&mut self.shared.due().objects)
     }
 
     /// Ends the thread, and waits until it has.

@@ -11,7 +11,7 @@ use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{Int64Type, UInt64Type};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
-use sinter_column::{Change, ColumnSchema, ColumnTable, Draft, Error, Result, Rewrite, TableSchema};
+use sinter_column::{Change, ColumnSchema, ColumnTable, Draft, Error, Result, Rewrite, TableSchema, Unreadable};
 use sinter_exec::{Batch, Expr, LogicalType, OnDamage, Output, Pipeline, ScanColumn, TableSource, edge};
 use sinter_storage::testing::CrashingFileSystem;
 use sinter_storage::{
@@ -299,7 +299,7 @@ fn live() {
     let shop = Shop::new(&disk);
     // A pressed group and a delta batch.
     assert!(shop.insert(0..8));
-    shop.rewrite(|table| table.pressing(1));
+    shop.rewrite(|table| table.pressing(1, &mut Unreadable::default()));
     assert!(shop.insert(8..12));
     let [is_dropped, has_checkpoint, has_vacuum, is_large] = std::array::from_fn(|_| thread_rng().gen_bool(0.3));
     let has_backup = thread_rng().gen_bool(0.2);
@@ -311,7 +311,7 @@ fn live() {
         });
         scope.spawn(|| (0..2).for_each(|_| shop.update()));
         scope.spawn(|| (0..2).for_each(|_| shop.update()));
-        scope.spawn(|| shop.rewrite(|table| table.pressing(1)));
+        scope.spawn(|| shop.rewrite(|table| table.pressing(1, &mut Unreadable::default())));
         scope.spawn(|| shop.rewrite(|table| table.settling(1)));
         scope.spawn(|| shop.read());
         if has_checkpoint {
@@ -354,12 +354,12 @@ fn rewrite() {
     (0..4).for_each(|step| assert!(shop.insert(step * 3..step * 3 + 3)));
     thread::scope(|scope| {
         scope.spawn(|| shop.rewrite(ColumnTable::merging));
-        scope.spawn(|| shop.rewrite(|table| table.pressing(1)));
-        scope.spawn(|| shop.rewrite(|table| table.pressing(1)));
+        scope.spawn(|| shop.rewrite(|table| table.pressing(1, &mut Unreadable::default())));
+        scope.spawn(|| shop.rewrite(|table| table.pressing(1, &mut Unreadable::default())));
         scope.spawn(|| shop.update());
         shop.update();
     });
-    shop.rewrite(|table| table.pressing(1));
+    shop.rewrite(|table| table.pressing(1, &mut Unreadable::default()));
     shop.check_pages();
 }
 

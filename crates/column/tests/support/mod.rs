@@ -112,7 +112,7 @@ impl Shop {
     }
 
     pub(crate) fn press(&mut self) {
-        while let Some(rewrite) = self.table.pressing(2).unwrap() {
+        while let Some(rewrite) = self.table.pressing(2, &mut Unreadable::default()).unwrap() {
             assert!(self.rewrite(&rewrite));
         }
     }

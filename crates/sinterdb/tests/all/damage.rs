@@ -7,7 +7,7 @@
 use crate::answers::{lines, rows};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use sinter_storage::testing::CrashingFileSystem;
+use sinter_storage::testing::{Call, CrashingFileSystem, DiskFault, FaultyFileSystem, Trigger};
 use sinter_storage::{PageKind, header, log, map};
 use sinterdb::arrow::array::RecordBatch;
 use sinterdb::arrow::compute::concat_batches;
@@ -99,20 +99,14 @@ fn closed() -> CrashingFileSystem {
     fill(&database.connect());
     database.close().unwrap();
     drop(database);
-    with_a_delta_batch_in_a_root(&fs)
+    with_a_delta_batch_in_a_root(fs)
 }
 
-/// Rows that wait to be pressed are in a table's root when they could not be pressed before the close; here because the
-/// row group beside them is damaged, for a while.
-fn with_a_delta_batch_in_a_root(fs: &CrashingFileSystem) -> CrashingFileSystem {
-    let chunks = used(&fs.bytes(Path::new(PATH)), &[]).into_iter().filter(|used| used.kind == Some(PageKind::CHUNK));
-    let places: Vec<u64> = chunks.map(|chunk| chunk.bytes.start + 33).collect();
-    let last_of_together = places.into_iter().find(|at| {
-        let finding = check(&flipped(fs, Path::new(PATH), *at, 0)).findings.remove(0);
-        finding.table.as_deref() == Some("together") && finding.row_count == 380
-    });
-    let damaged = flipped(fs, Path::new(PATH), last_of_together.unwrap(), 0);
-    let database = Database::open_with(PATH, config(&damaged)).unwrap();
+/// Rows that wait to be pressed are in a table's root when they could not be pressed before the close; here because a page
+/// could not be written.
+fn with_a_delta_batch_in_a_root(disk: CrashingFileSystem) -> CrashingFileSystem {
+    let fs = FaultyFileSystem::on_disk(&disk);
+    let database = Database::open_with(PATH, config(&disk).file_system(Arc::new(fs.clone()))).unwrap();
     let conn = database.connect();
     for first in [4000, 4200] {
         let sql = format!(
@@ -121,9 +115,10 @@ fn with_a_delta_batch_in_a_root(fs: &CrashingFileSystem) -> CrashingFileSystem {
         conn.execute(&sql, &[]).unwrap();
     }
     drop(conn);
-    database.close().unwrap();
-    drop(database);
-    flipped(&damaged, Path::new(PATH), last_of_together.unwrap(), 0)
+    fs.plan(Trigger::next().of(Call::Write).ending_with(PATH), DiskFault::IoError);
+    database.close().unwrap_err();
+    assert_eq!(disk.files(), [Path::new(PATH)], "closed all the same");
+    disk
 }
 
 /// What each table holds, in the order of its rows.

@@ -19,3 +19,4 @@ mod sql_scripts;
 mod statements;
 mod tpch;
 mod transactions;
+mod upkeep;

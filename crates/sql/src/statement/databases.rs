@@ -5,6 +5,7 @@ use super::names::normal;
 use crate::batches::Outcome;
 use crate::parse::Attach;
 use crate::progress::{Notes, Progress};
+use crate::session::Running;
 use crate::{Database, Error, Result, Session};
 use datafusion::sql::sqlparser::ast;
 use sinter_storage::BackupProgress;
@@ -26,15 +27,36 @@ fn check_no_transaction(session: &Session) -> Result<()> {
     }
 }
 
+/// Shows how far a statement is, and says whether it is to go on.
+fn telling<'a>(session: &'a Session, running: &'a Running) -> impl FnMut(Progress) -> ControlFlow<()> + 'a {
+    move |progress| {
+        session.report(Some(progress));
+        let is_over = running.is_cancelled() || session.database.is_closed();
+        if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// What was given up since the database was closed is told so.
+fn unless_closed(session: &Session, outcome: Result<()>) -> Result<()> {
+    match outcome {
+        Err(Error::Cancelled) => session.database.runtime().and(Err(Error::Cancelled)),
+        outcome => outcome,
+    }
+}
+
 pub(super) fn checkpoint(session: &Session) -> Result<Outcome> {
     check_no_transaction(session)?;
-    session.database.checkpoint()?;
+    let running = session.running();
+    let checkpointed = session.database.checkpoint(&mut telling(session, &running));
+    unless_closed(session, checkpointed)?;
     ok("CHECKPOINT")
 }
 
 pub(super) fn vacuum(session: &Session) -> Result<Outcome> {
     check_no_transaction(session)?;
-    session.database.vacuum()?;
+    let running = session.running();
+    let vacuumed = session.database.vacuum(&running, &mut telling(session, &running));
+    unless_closed(session, vacuumed)?;
     let notes = Notes::default();
     match session.database.store().unmovable_page_count() {
         0 => {}

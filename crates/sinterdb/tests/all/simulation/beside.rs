@@ -14,10 +14,10 @@ use std::time::Instant;
 pub(super) const HEADER_BYTES: u64 = 2 * 4096;
 
 /// What happens before a write of a page.
-pub(super) struct Interruption {
+pub(crate) struct Interruption {
     /// Counted down; at 0 it happens.
-    pub(super) writes_left: u32,
-    pub(super) work: Box<dyn FnOnce() + Send>,
+    pub(crate) writes_left: u32,
+    pub(crate) work: Box<dyn FnOnce() + Send>,
 }
 
 impl std::fmt::Debug for Interruption {
@@ -27,21 +27,21 @@ impl std::fmt::Debug for Interruption {
 }
 
 #[derive(Debug)]
-pub(super) struct Beside {
+pub(crate) struct Beside {
     inner: CrashingFileSystem,
     interruption: Arc<Mutex<Option<Interruption>>>,
 }
 
 impl Beside {
-    pub(super) fn new(inner: CrashingFileSystem) -> Beside {
+    pub(crate) fn new(inner: CrashingFileSystem) -> Beside {
         Beside { inner, interruption: Arc::default() }
     }
 
-    pub(super) fn interrupt(&self, interruption: Interruption) {
+    pub(crate) fn interrupt(&self, interruption: Interruption) {
         *self.interruption.lock().unwrap() = Some(interruption);
     }
 
-    pub(super) fn leave_alone(&self) {
+    pub(crate) fn leave_alone(&self) {
         *self.interruption.lock().unwrap() = None;
     }
 }

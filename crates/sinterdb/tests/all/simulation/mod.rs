@@ -12,7 +12,7 @@
 //! does that. A failure says how to have it again.
 
 mod action;
-mod beside;
+pub(crate) mod beside;
 mod compare;
 mod crash;
 mod generator;
