@@ -44,8 +44,11 @@ pub(crate) const CATALOG_NAME: &str = "sinter";
 /// A statement outside of a transaction that conflicts so often is run while the commits of others wait ...
 const TRIES_BEFORE_EXCLUSIVE: usize = 4;
 
-/// ... if it takes no longer than this; else the conflict is the user's to know of.
+/// ... if it takes no longer than this: they would wait too long for others.
 const EXCLUSIVE_TIME_MAX: Duration = Duration::from_millis(40);
+
+/// Those are run again until so much time has passed; then the conflict is the user's to know of.
+const RETRY_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Settings that last as long as the session.
 #[derive(Clone, Debug)]
@@ -309,18 +312,17 @@ impl Session {
         if let Some(transaction) = self.transaction().as_mut() {
             return transaction.statement(body);
         }
-        let mut tries = 0;
-        let mut took = Duration::ZERO;
+        let (first_begun, mut tries, mut quickest) = (Instant::now(), 0, Duration::MAX);
         loop {
             let begun = Instant::now();
-            let is_exclusive = tries == TRIES_BEFORE_EXCLUSIVE;
+            let is_exclusive = tries >= TRIES_BEFORE_EXCLUSIVE && quickest <= EXCLUSIVE_TIME_MAX;
             let mut transaction = self.database.begin(false, is_exclusive)?;
             let value = body(&mut transaction)?;
             match transaction.commit(&self.database) {
                 Ok(()) => return Ok(value),
-                Err(Error::Conflict(_)) if tries < TRIES_BEFORE_EXCLUSIVE && took <= EXCLUSIVE_TIME_MAX => {
+                Err(Error::Conflict(_)) if first_begun.elapsed() < RETRY_TIME_MAX => {
                     tries += 1;
-                    took = begun.elapsed();
+                    quickest = quickest.min(begun.elapsed());
                     // What it conflicted with is to be seen by the next try.
                     self.database.timeline().catch_up()?;
                 }
