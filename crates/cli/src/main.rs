@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     let ran = match &args.command {
         None => shell(&args),
         Some(Command::Demo(args)) => demo::run(args),
-        Some(Command::Codecs { kernels, format }) => codecs(kernels, format.mode()),
+        Some(Command::Codecs { kernels, format }) => codecs(*kernels, format.mode()),
         Some(Command::Bench(_)) => Err(args::not_yet("bench")),
         Some(Command::Check(args)) => look::check(args),
         Some(Command::Inspect(args)) => look::inspect(args),

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 fn main() {
     println!(
-        "{:<12} {:<6} {:<34} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8}",
+        "{:<20} {:<6} {:<34} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8}",
         "scheme", "type", "as", "B/value", "encode", "decode", "load", "filter", "gather"
     );
     let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     for (name, values) in cases() {
-        if only.as_ref().is_none_or(|only| only == name) {
+        if only.as_ref().is_none_or(|only| *only == name || name.starts_with(&format!("{only}("))) {
             measure(name, &values);
         }
     }
@@ -65,6 +65,29 @@ fn cases() -> Vec<(&'static str, ValuesBuf)> {
     let strings: Vec<Vec<u8>> = uniform(30).iter().map(comment).collect();
     cases.push(("fsst", ValuesBuf::Bytes(strings.iter().map(|s| &s[..]).collect())));
     cases.push(("alp", ValuesBuf::F64(uniform(20).iter().map(|&v| v as f64 / 100.0).collect())));
+    cases.push(("alp", ValuesBuf::F32(uniform(16).iter().map(|&v| v as f32 / 10.0).collect())));
+    let holed = |v: &i64| if v % 50 == 0 { f64::NAN } else { *v as f64 / 100.0 };
+    cases.push(("alp", ValuesBuf::F64(uniform(20).iter().map(holed).collect())));
+    cases.push(("alp_rd", ValuesBuf::F64(uniform(50).iter().map(|&v| v as f64 / (1i64 << 50) as f64 + 1.0).collect())));
+    cases.push(("fixed_point", ValuesBuf::F64(uniform(16).iter().map(|&v| v as f64 / 4096.0).collect())));
+    cases.push(("fixed_point", ValuesBuf::F32(uniform(12).iter().map(|&v| v as f32 / 4096.0).collect())));
+    let curve: Vec<f64> = (0..ROW_GROUP_LEN).map(|row| 1000.0 * (row as f64 / 500.0).sin()).collect();
+    cases.push(("fixed_point(0.01)", ValuesBuf::F64(curve.clone())));
+    cases.push((
+        "quantise(0.01)",
+        ValuesBuf::F64(uniform(40).iter().map(|&v| v as f64 / (1i64 << 30) as f64).collect()),
+    ));
+    cases.push(("quantise(0.01)", ValuesBuf::F64(curve.clone())));
+    cases.push(("single", ValuesBuf::F64(curve.iter().map(|&v| f64::from(v as f32)).collect())));
+    cases.push(("single(lossy)", ValuesBuf::F64(curve)));
+    for bits in [7, 15, 30, 40] {
+        cases.push(("base_delta", ValuesBuf::I64(uniform(bits).iter().map(|v| v + 1_000_000).collect())));
+    }
+    cases.push(("base_delta", ValuesBuf::I32(uniform(8).iter().map(|&v| v as i32 - 50).collect())));
+    cases.push(("base_delta", ValuesBuf::I64(uniform(8).iter().map(|v| v * 1_000_000).collect())));
+    let times = || (0..ROW_GROUP_LEN as i64).map(|row| 1_700_000_000_000_000 + row * 10_007);
+    cases.push(("base_delta", ValuesBuf::I64(times().collect())));
+    cases.push(("base_delta(60000000)", ValuesBuf::I64(times().collect())));
     cases.push(("raw", ValuesBuf::I64(uniform(62))));
     cases
 }
@@ -120,7 +143,7 @@ fn measure(name: &str, values: &ValuesBuf) {
     let gigabytes = |time: Duration| plain_bytes as f64 / time.as_secs_f64() / 1e9;
     let millions = |time: Duration| values.len() as f64 / time.as_secs_f64() / 1e6;
     println!(
-        "{name:<12} {:<6} {:<34} {:>9.3} {:>8.2} {:>8.2} {:>8.0} {:>8.0} {:>8.1}",
+        "{name:<20} {:<6} {:<34} {:>9.3} {:>8.2} {:>8.2} {:>8.0} {:>8.0} {:>8.1}",
         values.physical().name(),
         block.describe(),
         bytes.len() as f64 / values.len() as f64,

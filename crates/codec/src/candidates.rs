@@ -45,7 +45,7 @@ pub fn candidates(values: Values<'_>, validity: Option<&Bitmap>) -> Result<Vec<C
     for entry in SCHEMES.iter().filter(|entry| entry.holds(values.physical())) {
         let estimate = promised.iter().find(|estimate| estimate.entry.name == entry.name);
         node.clear();
-        let is_written = write_as(entry, values, None, 1, &mut node).is_ok();
+        let is_written = write_as(entry, values, None, None, 1, &mut node).is_ok();
         let description = match is_written {
             true => Node::parse(&node, 1)?.0.open()?.reader.describe(),
             false => entry.name.to_owned(),

@@ -4,10 +4,11 @@
 //! we, with one difference: the sample is tried out on every scheme that applies, parts included, not only judged by formula.
 
 use crate::encoder::{Role, Tree, all_equal, write_as, write_values};
+use crate::loss::Request;
 use crate::measure::measure;
 use crate::node::VALUE_COUNT_MAX;
 use crate::null_filling::fill_nulls;
-use crate::schemes::{RAW, scheme_by_name};
+use crate::schemes::RAW;
 use crate::values::DECODED_BYTES_MAX;
 use crate::{Bitmap, BlockStats, Error, Result, Values, block_header, validity};
 
@@ -20,8 +21,24 @@ pub enum Choice {
     /// Plain, whatever the values: delta batches and log records, where speed of writing counts.
     Raw,
     /// This scheme, by its name in [`crate::SCHEMES`]; its parts choose for themselves. A block whose values it cannot
-    /// hold (different ones for `constant`) is encoded as by `Auto`.
+    /// hold (different ones for `constant`) is encoded as by `Auto`. With a loss in parentheses, `quantise(0.01)`, values
+    /// are rounded before, and read back as they were rounded; no other choice does that.
     Forced(String),
+    /// Plain, but rounded as by `Forced` of the same text.
+    RawRounded(String),
+}
+
+impl Choice {
+    /// Plain, with values that read as they will where they are pressed by this choice.
+    pub fn raw(&self) -> Choice {
+        match self {
+            Choice::Forced(text) if Request::parse(text).is_ok_and(|request| request.is_lossy()) => {
+                Choice::RawRounded(text.clone())
+            }
+            Choice::RawRounded(text) => Choice::RawRounded(text.clone()),
+            Choice::Auto | Choice::Raw | Choice::Forced(_) => Choice::Raw,
+        }
+    }
 }
 
 /// Blocks after which a column's schemes are chosen anew, even if the last choice still serves: it may no longer be the best.
@@ -56,17 +73,20 @@ impl Chooser {
     /// # Errors
     /// As [`encode`].
     pub fn encode(&mut self, values: Values<'_>, validity: Option<&Bitmap>, out: &mut Vec<u8>) -> Result<BlockStats> {
-        let forced = match &self.choice {
+        let request = match &self.choice {
             Choice::Auto => None,
-            Choice::Raw => Some(&RAW),
-            Choice::Forced(name) => Some(scheme_by_name(name)?),
+            Choice::Raw => Some(Request { entry: &RAW, loss: None }),
+            Choice::Forced(text) | Choice::RawRounded(text) => Some(Request::parse(text)?),
         };
-        if let Some(entry) = forced
-            && !entry.holds(values.physical())
+        if let Some(request) = &request
+            && !request.holds(values.physical())
         {
-            return Err(Error::NotApplicable { scheme: entry.name, physical: values.physical().name() });
+            return Err(Error::NotApplicable { scheme: request.entry.name, physical: values.physical().name() });
         }
         check_size(values)?;
+        let loss = request.and_then(|request| request.loss);
+        let rounded = loss.map(|loss| loss.round(values));
+        let values = rounded.as_ref().map_or(values, |rounded| rounded.as_values());
         let stats = measure(values, validity);
         let (kind, section) = validity::encode(validity, 1);
         let start = out.len();
@@ -74,21 +94,21 @@ impl Chooser {
         out.extend_from_slice(&section);
         let filled = validity.filter(|_| stats.null_count > 0).map(|validity| fill_nulls(values, validity));
         let values = filled.as_ref().map_or(values, |filled| filled.as_values());
-        match forced {
-            Some(entry) if entry.name == RAW.name => {
-                write_as(entry, values, None, 1, out)?;
-            }
-            forced => self.write_chosen(forced, values, out),
+        let is_raw = request.is_some_and(|request| request.entry.name == RAW.name);
+        if is_raw || matches!(self.choice, Choice::RawRounded(_)) {
+            write_as(&RAW, values, None, None, 1, out)?;
+        } else {
+            self.write_chosen(request, values, out);
         }
         block_header::finish(start, out);
         Ok(stats)
     }
 
-    fn write_chosen(&mut self, forced: Option<&'static crate::SchemeEntry>, values: Values<'_>, out: &mut Vec<u8>) {
+    fn write_chosen(&mut self, request: Option<Request>, values: Values<'_>, out: &mut Vec<u8>) {
         let start = out.len();
         let last = self.last.as_ref().filter(|last| last.blocks < BLOCKS_PER_CHOICE).map(|last| &last.tree);
-        if let Some(entry) = forced
-            && let Ok(tree) = write_as(entry, values, last.filter(|last| last.tag() == entry.tag), 1, out)
+        if let Some(Request { entry, loss }) = request
+            && let Ok(tree) = write_as(entry, values, last.filter(|last| last.tag() == entry.tag), loss, 1, out)
         {
             self.remember(tree, out.len() - start, values.len());
             return;
@@ -148,7 +168,7 @@ pub(crate) fn check_size(values: Values<'_>) -> Result<()> {
 /// `validity` has one bit per value, 1 where it is present; `None` when all are. What stands at a NULL is not kept.
 ///
 /// # Errors
-/// [`crate::Error::NoSuchScheme`] and [`crate::Error::NotApplicable`] for a forced choice;
+/// [`crate::Error::NoSuchScheme`], [`crate::Error::NoSuchParameter`] and [`crate::Error::NotApplicable`] for a forced choice;
 /// [`crate::Error::TooLarge`] for more than [`VALUE_COUNT_MAX`] values or 1 GiB of strings. `out` is then as before.
 pub fn encode(values: Values<'_>, validity: Option<&Bitmap>, choice: &Choice, out: &mut Vec<u8>) -> Result<BlockStats> {
     Chooser::new(choice.clone()).encode(values, validity, out)

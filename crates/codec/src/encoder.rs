@@ -2,6 +2,7 @@
 
 use crate::Values;
 use crate::fixed::{Fixed, for_fixed};
+use crate::loss::Loss;
 use crate::measure::Counts;
 use crate::node::{LEVELS_MAX, PAYLOAD_AT, write_node};
 use crate::sample::Sample;
@@ -59,10 +60,16 @@ pub(crate) struct Encoder<'p> {
     /// Of the node being written, 1 for the outermost.
     level: usize,
     plan: Option<&'p Tree>,
+    loss: Option<Loss>,
     parts: Vec<Tree>,
 }
 
 impl<'p> Encoder<'p> {
+    /// What the user let go of. The values were rounded so already; a scheme finds here what it would have to look for.
+    pub(crate) fn loss(&self) -> Option<Loss> {
+        self.loss
+    }
+
     /// Appends `values` as a node, in a scheme of their own.
     pub(crate) fn part(&mut self, values: Values<'_>, role: Role, out: &mut Vec<u8>) {
         let plan = self.plan.and_then(|plan| plan.parts.get(self.parts.len()));
@@ -80,7 +87,7 @@ impl<'p> Encoder<'p> {
     /// Encodes the sample with this scheme and scales up.
     pub(crate) fn try_on_sample(&self, scheme: &str, sample: &Sample<'_>) -> Option<usize> {
         let entry = scheme_by_name(scheme).ok()?;
-        let mut encoder = Encoder { level: self.level, plan: None, parts: Vec::new() };
+        let mut encoder = Encoder { level: self.level, plan: None, loss: None, parts: Vec::new() };
         let mut out = Vec::new();
         entry.scheme.encode(sample.values(), &mut encoder, &mut out).ok()?;
         Some(PAYLOAD_AT + sample.scale(out.len()))
@@ -96,23 +103,24 @@ pub(crate) fn write_values(
     out: &mut Vec<u8>,
 ) -> Tree {
     if let Some(plan) = plan
-        && let Ok(tree) = write_as(plan.entry, values, Some(plan), level, out)
+        && let Ok(tree) = write_as(plan.entry, values, Some(plan), None, level, out)
     {
         return tree;
     }
     for entry in ranked(values, role, level) {
-        if let Ok(tree) = write_as(entry, values, None, level, out) {
+        if let Ok(tree) = write_as(entry, values, None, None, level, out) {
             return tree;
         }
     }
     unreachable!("raw, the last of the ranking, holds all values")
 }
 
-/// Appends a node for `values` in this scheme. On an error nothing is appended.
+/// Appends a node for `values`, to which the loss was done, in this scheme. On an error nothing is appended.
 pub(crate) fn write_as(
     entry: &'static SchemeEntry,
     values: Values<'_>,
     plan: Option<&Tree>,
+    loss: Option<Loss>,
     level: usize,
     out: &mut Vec<u8>,
 ) -> Result<Tree> {
@@ -121,7 +129,7 @@ pub(crate) fn write_as(
         return Err(Error::NotApplicable { scheme: entry.name, physical: values.physical().name() });
     }
     let start = out.len();
-    let mut encoder = Encoder { level, plan, parts: Vec::new() };
+    let mut encoder = Encoder { level, plan, loss, parts: Vec::new() };
     let written = write_node(entry.tag, values.physical(), values.len(), out, |out| {
         entry.scheme.encode(values, &mut encoder, out)
     });
@@ -157,7 +165,7 @@ pub(crate) struct Estimate {
 /// The promises of all schemes that apply, the one to take first.
 pub(crate) fn estimates(values: Values<'_>, role: Role, level: usize) -> Vec<Estimate> {
     let sample = Sample::new(values, Counts::of(values));
-    let encoder = Encoder { level, plan: None, parts: Vec::new() };
+    let encoder = Encoder { level, plan: None, loss: None, parts: Vec::new() };
     let applicable = SCHEMES
         .iter()
         .filter(|entry| entry.holds(values.physical()) && role.allows(entry))

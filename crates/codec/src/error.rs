@@ -26,6 +26,16 @@ pub enum Error {
         /// All names, separated by commas.
         known: String,
     },
+    /// What stands in parentheses behind a scheme's name says nothing to it. Remedy: what it takes, or no parentheses.
+    #[error("scheme '{scheme}' does not take '{parameter}' in parentheses; it takes {takes}")]
+    NoSuchParameter {
+        /// The scheme's name.
+        scheme: &'static str,
+        /// What was found.
+        parameter: String,
+        /// What would be right, with an example.
+        takes: &'static str,
+    },
     /// The scheme cannot hold values of this type. Remedy: another scheme, or none.
     #[error("scheme '{scheme}' cannot hold {physical} values")]
     NotApplicable {

@@ -133,3 +133,10 @@ fn directory_entries_are_as_their_pages_say() {
         assert_eq!(layout.entry_bytes(i64::BYTES), offset, "{scheme}");
     }
 }
+
+#[test]
+fn the_entries_of_base_delta_are_as_their_page_says() {
+    let (offset, delta_bytes) = (i64::BYTES, i64::BYTES + u32::BYTES);
+    let expected = [(0, "base"), (offset, "offset"), (delta_bytes, "delta_bytes")];
+    check(&table("codecs/base_delta", &LAYOUT, 0), &expected, i64::BYTES);
+}

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 pub enum Isa {
     /// What every CPU of the target has: on x86-64, SSE2.
     Scalar = 1,
-    /// AVX2 with the bit manipulations that came with it (Haswell, Zen).
+    /// AVX2 with the bit manipulations and fused multiplications that came with it (Haswell, Zen).
     Avx2 = 2,
     /// AVX-512 F, BW, CD, DQ and VL (Skylake-X, Zen 4).
     Avx512 = 3,
@@ -39,6 +39,7 @@ impl Isa {
         #[cfg(target_arch = "x86_64")]
         {
             let avx2 = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
                 && is_x86_feature_detected!("bmi1")
                 && is_x86_feature_detected!("bmi2")
                 && is_x86_feature_detected!("lzcnt")
@@ -129,6 +130,8 @@ pub(crate) fn prefetch(bytes: &[u8]) {
 
 /// Knows that the machine has a set, and so may use what the compiler would not find by itself.
 pub(crate) trait Proof: Copy {
+    /// Whether `f64::mul_add` is one instruction. Else it is a call, and slow.
+    const FUSED: bool;
     /// One bit for each byte, the lowest for the first: it is not zero. Bytes are 0 or 1.
     fn bits(self, flags: &[u8; 64]) -> u64;
 
@@ -141,6 +144,8 @@ pub(crate) trait Proof: Copy {
 pub(crate) struct Portable;
 
 impl Proof for Portable {
+    const FUSED: bool = false;
+
     /// Eight bytes of 0 and 1 become eight bits by one multiplication.
     #[inline(always)]
     fn bits(self, flags: &[u8; 64]) -> u64 {
@@ -199,6 +204,8 @@ mod proofs {
     }
 
     impl Proof for Avx2 {
+        const FUSED: bool = true;
+
         #[inline(always)]
         fn bits(self, flags: &[u8; 64]) -> u64 {
             #[inline]
@@ -222,6 +229,8 @@ mod proofs {
     }
 
     impl Proof for Avx512 {
+        const FUSED: bool = true;
+
         #[inline(always)]
         fn bits(self, flags: &[u8; 64]) -> u64 {
             #[inline]
@@ -273,11 +282,11 @@ macro_rules! each_isa {
         $vis fn $name$(<$($generic: $bound),+>)?($($arg: $type),*) $(-> $result)? {
             #[cfg(target_arch = "x86_64")]
             {
-                #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+                #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
                 fn avx2$(<$($generic: $bound),+>)?($($proof: $crate::isa::Avx2,)? $($arg: $type),*) $(-> $result)? {
                     $body($($proof,)? $($arg),*)
                 }
-                #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+                #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
                 fn avx512$(<$($generic: $bound),+>)?($($proof: $crate::isa::Avx512,)? $($arg: $type),*) $(-> $result)? {
                     $body($($proof,)? $($arg),*)
                 }

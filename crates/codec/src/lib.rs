@@ -32,6 +32,7 @@ mod fused;
 mod isa;
 mod kernel;
 mod kernels;
+mod loss;
 mod measure;
 mod node;
 mod null_filling;
@@ -41,9 +42,11 @@ mod picking;
 mod predicate;
 mod sample;
 mod scalar;
+mod scaled;
 mod scheme;
 mod schemes;
 mod scratch;
+mod stand_ins;
 mod stats;
 mod symbol_table;
 mod validity;
@@ -61,6 +64,7 @@ pub use isa::{Isa, isa};
 pub use kernel::{
     Answer, Histogram, KERNELS, KernelEntry, KernelRow, Moments, Selection, Span, Sum, WideSum, kernel_table,
 };
+pub use loss::Request;
 pub use node::VALUE_COUNT_MAX;
 pub use physical::Physical;
 pub use predicate::{CompareOp, Predicate};

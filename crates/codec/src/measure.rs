@@ -1,9 +1,9 @@
 //! One look at all values before they are encoded: block statistics, and the counts that the chooser needs.
 
-use crate::condition::float_order;
 use crate::distinct::DistinctCounter;
 use crate::fixed::{Fixed, Integer, for_fixed, for_integers};
-use crate::kernels::{Summary, count_runs, summarize};
+use crate::kernels::{FloatSummary, Summary, count_runs, summarize, summarize_floats};
+use crate::scaled::Float;
 use crate::{Bitmap, BlockStats, Scalar, VECTOR_LEN, Values};
 use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64;
@@ -91,30 +91,24 @@ fn measure_integers<T: Integer>(values: &[T], stats: &mut BlockStats) {
     stats.distinct_estimate = DistinctCounter::of_fixed(values);
 }
 
-fn measure_floats<T: Fixed + Into<f64>>(values: &[T], stats: &mut BlockStats) {
-    let (mut min, mut max, mut numbers) = (f64::INFINITY, f64::NEG_INFINITY, 0);
+fn measure_floats<F: Float>(values: &[F], stats: &mut BlockStats) {
+    let mut summary = FloatSummary::NONE;
     let mut distinct = DistinctCounter::new(values.len());
     let mut last = i64::MIN;
     let mut orders = [0; VECTOR_LEN];
     stats.sorted = true;
     for vector in values.chunks(VECTOR_LEN) {
         let orders = &mut orders[..vector.len()];
-        for (order, &value) in orders.iter_mut().zip(vector) {
-            let wide: f64 = value.into();
-            *order = float_order(wide);
-            // A comparison with NaN is false, and leaves the bounds as they are.
-            min = if wide < min { wide } else { min };
-            max = if wide > max { wide } else { max };
-            numbers += usize::from(!wide.is_nan());
-        }
-        stats.sorted &= last <= orders[0] && orders.is_sorted();
+        let of_vector = summarize_floats(vector, orders);
+        stats.sorted &= last <= orders[0] && of_vector.descents == 0;
         last = orders[orders.len() - 1];
+        summary = summary.and(of_vector);
         distinct.add_all(orders);
     }
-    stats.has_nan = numbers < values.len();
-    if numbers > 0 {
-        stats.min = Scalar::Float(min + 0.0);
-        stats.max = Scalar::Float(max + 0.0);
+    stats.has_nan = summary.nans > 0;
+    if let Some((min, max)) = summary.bounds() {
+        stats.min = Scalar::Float(min);
+        stats.max = Scalar::Float(max);
         stats.bounds_exact = true;
     }
     stats.distinct_estimate = distinct.estimate();

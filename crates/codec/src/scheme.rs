@@ -12,6 +12,7 @@
 use crate::condition::{Condition, Prepared};
 use crate::encoder::Encoder;
 use crate::kernel::{self, Bounds, Rows, SquareSum, Tally, WideSum};
+use crate::loss::Loss;
 use crate::node::Node;
 use crate::sample::Sample;
 use crate::scratch::Scratch;
@@ -39,6 +40,16 @@ pub(crate) trait Scheme: Debug + Send + Sync {
     /// Whether its payload has parts that are nodes themselves. Those that do are not tried at the deepest level.
     fn nests(&self) -> bool {
         false
+    }
+
+    /// What a user may write in parentheses behind the name, with an example, for messages; `None` where that is nothing.
+    fn parameter(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The loss that this parameter asks for; `None` where it is not one. See [`Encoder::loss`].
+    fn loss(&self, _parameter: &str) -> Option<Loss> {
+        None
     }
 
     /// Bytes that [`Scheme::encode`] would write for the whole of which `sample` is a part; `None` where it would not

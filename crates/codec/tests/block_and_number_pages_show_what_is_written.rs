@@ -68,6 +68,18 @@ fn patched_integers() {
 }
 
 #[test]
+fn bytes_above_a_base() {
+    check("base_delta", Values::I32(&[1000, 1300, 1100]));
+}
+
+#[test]
+fn floats_with_stand_ins() {
+    check("single", Values::F64(&[1.5, 0.1, 1.5]));
+    check("fixed_point", Values::F64(&[0.5, f64::NAN, 0.5]));
+    check("quantise", Values::F64(&[0.5, f64::INFINITY, 0.5]));
+}
+
+#[test]
 fn dict() {
     check("dict", Values::I32(&[500, -3, 500, 500]));
 }

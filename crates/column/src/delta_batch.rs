@@ -1,10 +1,10 @@
-//! Delta batches: few rows, in the shape of a row group, their segments in memory and encoded `raw`.
+//! Delta batches: few rows, in the shape of a row group, their segments in memory and encoded `raw`. Values are
+//! rounded already where their column asks for a loss: what is read does not change when they are pressed.
 
 use crate::group::{RowGroup, Segment, SegmentPlace};
 use crate::group_writer::{Gathered, press_column};
 use crate::held::Held;
 use crate::{ColumnTable, Error, Result};
-use sinter_codec::Choice;
 
 /// A delta batch of these rows.
 ///
@@ -13,7 +13,7 @@ use sinter_codec::Choice;
 pub(crate) fn delta_batch(table: &ColumnTable, gathered: Gathered) -> Result<RowGroup> {
     let (mut bytes, mut parts) = (Vec::new(), Vec::with_capacity(gathered.columns.len()));
     for (column, array) in table.schema().columns.iter().zip(&gathered.columns) {
-        let (segment, stats) = press_column(array, &column.ty, &Choice::Raw)?;
+        let (segment, stats) = press_column(array, &column.ty, &column.choice().raw())?;
         let start = bytes.len();
         bytes.extend_from_slice(&segment);
         parts.push((start..bytes.len(), stats));

@@ -257,9 +257,9 @@ fn press_columns(schema: &TableSchema, columns: &[ArrayRef], threads: usize) -> 
 pub(crate) fn press_column(array: &ArrayRef, ty: &LogicalType, choice: &Choice) -> Result<Pressed> {
     let mut bytes = Vec::new();
     let mut stats: BlockStats = edge::encode_segment(array, ty, choice, &mut bytes)?;
-    if bytes.len() > PAYLOAD_BYTES_MAX && *choice != Choice::Raw {
+    if bytes.len() > PAYLOAD_BYTES_MAX && *choice != choice.raw() {
         bytes.clear();
-        stats = edge::encode_segment(array, ty, &Choice::Raw, &mut bytes)?;
+        stats = edge::encode_segment(array, ty, &choice.raw(), &mut bytes)?;
     }
     bytes.shrink_to_fit();
     Ok((bytes, ty.physical().map(|_| stats)))

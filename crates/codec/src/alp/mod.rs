@@ -7,16 +7,14 @@
 //! ALP (Afroozeh, Kuffó, Boncz: Adaptive Lossless floating-Point Compression, SIGMOD 2023), with two changes.
 //! We divide by a power of ten where ALP multiplies by two rounded ones: a division rounds once, so every decimal whose
 //! digits fit 2^51 comes back exactly; one exponent replaces the pair of exponent and factor, and there are fewer
-//! exceptions. (A division costs about two cycles a value with SSE2; memory is slower.) And singles are computed as
-//! doubles, for the same reason.
+//! exceptions. (Where multiplications are fused with additions, two of them give what the division gives: see
+//! [`crate::scaled`].) And singles are computed as doubles, for the same reason.
 //!
 //! Doubles with all their digits (measurements that went through arithmetic) have no such exponent; the scheme `alp_rd`
 //! serves those.
 
-mod decimal;
 mod exponent;
 
-pub(crate) use decimal::{Exception, Float, decode, encode};
 pub(crate) use exponent::{Exponent, choose};
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Loops over plain values that everything else waits for, each compiled for every instruction set (`crate::isa`).
 
+mod float_summary;
 mod hash;
 mod keep;
 mod look_up;
@@ -10,6 +11,7 @@ mod prefix_sum;
 mod sum;
 mod summary;
 
+pub(crate) use float_summary::{FloatSummary, summarize_floats};
 pub(crate) use hash::{count_runs, hash};
 pub(crate) use keep::{fill_unmarked, keep_marked};
 pub(crate) use look_up::look_up;

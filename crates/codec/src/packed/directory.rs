@@ -43,7 +43,7 @@ pub(crate) fn width_with_points(bit_width: u8) -> u8 {
 
 /// The width that an entry says, and whether the vector has entry points.
 #[inline]
-fn read_width(byte: u8) -> (usize, bool) {
+pub(super) fn read_width(byte: u8) -> (usize, bool) {
     match byte {
         0..=HAS_POINTS => (usize::from(byte), false),
         PLAIN_WITH_POINTS => (PLAIN_WIDTH, true),

@@ -1,6 +1,6 @@
 //! An opened node of packed vectors.
 
-use super::directory::{Layout, PackedVector};
+use super::directory::{Layout, PackedVector, read_width};
 use super::{answers, filter, load, unpack};
 use crate::condition::{Condition, Prepared};
 use crate::fixed::Integer;
@@ -158,7 +158,7 @@ impl<T: Integer> Reader for PackedReader<'_, T> {
     fn describe(&self) -> String {
         let entry_bytes = self.layout.entry_bytes(T::BYTES);
         let entries = self.directory.chunks_exact(entry_bytes).map(|entry| self.layout.read_entry::<T>(entry));
-        let mut widths: Vec<u8> = entries.map(|entry| entry.bit_width).collect();
+        let mut widths: Vec<usize> = entries.map(|entry| read_width(entry.bit_width).0).collect();
         widths.sort_unstable();
         let typical = if self.layout.patched { widths.len() / 2 } else { widths.len().saturating_sub(1) };
         format!("{}[{}]", self.layout.scheme, widths.get(typical).copied().unwrap_or(0))

@@ -1,21 +1,22 @@
 //! ALP: floats that were decimals, as integers under a power of ten for each vector, with exceptions.
 //!
-//! The kernel and its source are in [`crate::alp`]. Integers, exceptions and their positions are parts, for which the
+//! Where the exponents come from is told in [`crate::alp`]. Integers, exceptions and their positions are parts, for which the
 //! chooser finds schemes of their own.
 //!
-//! Input: `f32`, `f64`. Output: docs/format/codecs/alp.md. Cost: encoding tries 33 exponents on 32 values of each vector;
-//! decoding is a division per value on top of the integers' scheme.
+//! Input: `f32`, `f64`. Output: docs/format/codecs/alp.md. Cost: encoding tries a few exponents on 32 values of each vector,
+//! then multiplies each value there and back; decoding is two multiplications per value on top of the integers' scheme.
+//! Filters are answered on the integers where all vectors have one exponent.
 
-use crate::alp::{self, Exception, Exponent, Float};
-use crate::encoder::{Encoder, Role};
+use crate::alp::{self, Exponent};
+use crate::condition::{Condition, IntegerCondition};
+use crate::encoder::Encoder;
 use crate::fixed::Fixed;
-use crate::node::{Node, Opened};
+use crate::node::Node;
 use crate::sample::Sample;
+use crate::scaled::{Float, Scale};
 use crate::scheme::{Reader, Scheme, unsuitable};
-use crate::scratch::Scratch;
-use crate::values_mut::ValuesMut;
-use crate::{Physical, Result, VECTOR_LEN, Values, ValuesBuf};
-use std::ops::Range;
+use crate::stand_ins::{Meaning, StandInReader, StandIns};
+use crate::{Physical, Result, VECTOR_LEN, Values};
 
 /// The scheme.
 #[derive(Debug)]
@@ -46,7 +47,12 @@ impl Scheme for Alp {
 
     fn estimate(&self, sample: &Sample<'_>, encoder: &Encoder<'_>) -> Option<usize> {
         fn exception_count<F: Float>(values: &[F]) -> usize {
-            Decimals::of(values).positions.len()
+            let mut exponent = Exponent::ZERO;
+            let of_vector = |vector: &[F]| {
+                exponent = alp::choose(vector, exponent);
+                exponent.scale().survey(vector).misses
+            };
+            values.chunks(VECTOR_LEN).map(of_vector).sum()
         }
         let exceptions = match sample.values() {
             Values::F32(values) => exception_count(values),
@@ -60,21 +66,22 @@ impl Scheme for Alp {
     }
 
     fn encode(&self, values: Values<'_>, encoder: &mut Encoder<'_>, out: &mut Vec<u8>) -> Result<()> {
+        fn write<F: Float>(values: &[F], encoder: &mut Encoder<'_>, out: &mut Vec<u8>) {
+            let mut stand_ins = StandIns::with_capacity(values.len());
+            let mut exponent = Exponent::ZERO;
+            for vector in values.chunks(VECTOR_LEN) {
+                exponent = alp::choose(vector, exponent);
+                let scale = exponent.scale();
+                let exceptions =
+                    stand_ins.push(vector, |vector, integers, flags| scale.integers(vector, integers, flags));
+                out.push(exponent.to_byte());
+                (exceptions as u16).write(out);
+            }
+            stand_ins.write(encoder, out);
+        }
         match values {
-            Values::F32(values) => {
-                let decimals = Decimals::of(values);
-                out.extend_from_slice(&decimals.directory);
-                encoder.part(Values::I32(&decimals.integers), Role::Values, out);
-                encoder.part(Values::U16(&decimals.positions), Role::Counts, out);
-                encoder.part(Values::F32(&decimals.exceptions), Role::Values, out);
-            }
-            Values::F64(values) => {
-                let decimals = Decimals::of(values);
-                out.extend_from_slice(&decimals.directory);
-                encoder.part(Values::I64(&decimals.integers), Role::Values, out);
-                encoder.part(Values::U16(&decimals.positions), Role::Counts, out);
-                encoder.part(Values::F64(&decimals.exceptions), Role::Values, out);
-            }
+            Values::F32(values) => write(values, encoder, out),
+            Values::F64(values) => write(values, encoder, out),
             _ => return Err(unsuitable(self, values.physical())),
         }
         Ok(())
@@ -83,210 +90,49 @@ impl Scheme for Alp {
     fn open<'a>(&self, node: Node<'a>) -> Result<Box<dyn Reader + 'a>> {
         let mut cursor = node.cursor();
         let entries = cursor.take(ENTRY_BYTES * node.value_count.div_ceil(VECTOR_LEN), "vector directory")?;
-        let mut exponents = Vec::new();
-        let mut exception_starts = vec![0];
+        let (mut scales, mut counts) = (Vec::new(), Vec::new());
         for &[exponent, low, high] in entries.as_chunks::<ENTRY_BYTES>().0 {
             let number = exponent as i8;
             let exponent = Exponent::from_byte(exponent);
-            exponents.push(exponent.ok_or_else(|| cursor.damaged(format!("an exponent of {number} is out of range")))?);
-            let count = usize::from(u16::from_le_bytes([low, high]));
-            exception_starts.push(exception_starts[exception_starts.len() - 1] + count);
+            let exponent =
+                exponent.ok_or_else(|| cursor.damaged(format!("an exponent of {number} is out of range")))?;
+            scales.push(exponent.scale());
+            counts.push(u16::from_le_bytes([low, high]));
         }
-        let exception_count = exception_starts[exception_starts.len() - 1];
-        let (integers, positions, exceptions) = (cursor.part()?, cursor.part()?, cursor.part()?);
-        let integer_type = if node.physical == Physical::F32 { Physical::I32 } else { Physical::I64 };
-        for (part, physical, value_count, name) in [
-            (&integers, integer_type, node.value_count, "integers"),
-            (&positions, Physical::U16, exception_count, "positions"),
-            (&exceptions, node.physical, exception_count, "exceptions"),
-        ] {
-            if part.physical != physical || part.value_count != value_count {
-                let (found, found_type) = (part.value_count, part.physical.name());
-                let what =
-                    format!("it has {found} {name} of type {found_type}, not {value_count} of {}", physical.name());
-                return Err(cursor.damaged(what));
-            }
-        }
-        cursor.finish()?;
-        Ok(Box::new(AlpReader { exponents, exception_starts, integers, positions, exceptions }))
+        let meaning = ScaleOfEach { scales };
+        Ok(match node.physical {
+            Physical::F32 => Box::new(StandInReader::<f32, _>::open(&node, cursor, &counts, meaning)?),
+            _ => Box::new(StandInReader::<f64, _>::open(&node, cursor, &counts, meaning)?),
+        })
     }
 }
 
-/// A column taken apart.
-struct Decimals<F: Float> {
-    directory: Vec<u8>,
-    integers: Vec<F::Integer>,
-    positions: Vec<u16>,
-    exceptions: Vec<F>,
-}
-
-impl<F: Float> Decimals<F> {
-    fn of(values: &[F]) -> Decimals<F> {
-        let integers = Vec::with_capacity(values.len());
-        let mut decimals = Decimals { directory: Vec::new(), integers, positions: Vec::new(), exceptions: Vec::new() };
-        let mut exponent = Exponent::ZERO;
-        let mut exceptions: Vec<Exception<F>> = Vec::new();
-        for vector in values.chunks(VECTOR_LEN) {
-            exponent = alp::choose(vector, exponent);
-            exceptions.clear();
-            alp::encode(vector, exponent, &mut decimals.integers, &mut exceptions);
-            decimals.directory.push(exponent.to_byte());
-            decimals.directory.extend_from_slice(&(exceptions.len() as u16).to_le_bytes());
-            decimals.positions.extend(exceptions.iter().map(|exception| exception.position));
-            decimals.exceptions.extend(exceptions.iter().map(|exception| exception.value));
-        }
-        decimals
-    }
-}
-
+/// A scale for each vector.
 #[derive(Debug)]
-struct AlpReader<'a> {
-    exponents: Vec<Exponent>,
-    /// Index of the first exception of each vector, then how many there are.
-    exception_starts: Vec<usize>,
-    integers: Opened<'a>,
-    positions: Opened<'a>,
-    exceptions: Opened<'a>,
+struct ScaleOfEach {
+    scales: Vec<Scale>,
 }
 
-/// A float whose slices can be told apart at run time.
-trait Column: Float + Fixed {
-    const PHYSICAL: Physical;
-    const INTEGER: Physical;
-    fn of(buf: &ValuesBuf) -> &[Self];
-    fn integers(buf: &ValuesBuf) -> &[Self::Integer];
-}
+impl<F: Float> Meaning<F> for ScaleOfEach {
+    type StandIn = F::Integer;
 
-macro_rules! columns {
-    ($($native:ty, $float:ident, $integer:ident);*) => {$(
-        impl Column for $native {
-            const PHYSICAL: Physical = Physical::$float;
-            const INTEGER: Physical = Physical::$integer;
-
-            fn of(buf: &ValuesBuf) -> &[Self] {
-                let ValuesBuf::$float(values) = buf else { unreachable!("the buffer was made for them") };
-                values
-            }
-
-            fn integers(buf: &ValuesBuf) -> &[Self::Integer] {
-                let ValuesBuf::$integer(integers) = buf else { unreachable!("the buffer was made for them") };
-                integers
-            }
-        }
-    )*};
-}
-
-columns! { f32, F32, I32; f64, F64, I64 }
-
-impl AlpReader<'_> {
-    fn decode_floats<F: Column>(&self, range: Range<usize>, out: &mut [F], scratch: &mut Scratch) -> Result<()> {
-        let mut integers = scratch.take_values(F::INTEGER);
-        let mut row = range.start;
-        let mut decoded = Ok(());
-        while row < range.end && decoded.is_ok() {
-            let vector = row / VECTOR_LEN;
-            let end = range.end.min((vector + 1) * VECTOR_LEN);
-            let target = ValuesMut::over(&mut integers, F::INTEGER, end - row);
-            decoded = self.integers.reader.decode(row..end, target, scratch);
-            let out = &mut out[row - range.start..end - range.start];
-            if decoded.is_ok() {
-                alp::decode(F::integers(&integers), self.exponents[vector], out);
-                let first = row % VECTOR_LEN;
-                decoded = self.for_exceptions::<F>(vector, scratch, |positions, values| {
-                    for (&position, &value) in positions.iter().zip(values) {
-                        if let Some(out) = usize::from(position).checked_sub(first).and_then(|index| out.get_mut(index))
-                        {
-                            *out = value;
-                        }
-                    }
-                });
-            }
-            row = end;
-        }
-        scratch.give_values(integers);
-        decoded
+    fn restore(&self, vector: usize, stand_ins: &[F::Integer], out: &mut [F]) {
+        self.scales[vector].values(stand_ins, out);
     }
 
-    fn gather_floats<F: Column>(&self, rows: &[u32], out: &mut [F], scratch: &mut Scratch) -> Result<()> {
-        let mut integers = scratch.take_values(F::INTEGER);
-        let target = ValuesMut::over(&mut integers, F::INTEGER, rows.len());
-        let mut gathered = self.integers.reader.gather(rows, target, scratch);
-        let mut done = 0;
-        for rows in rows.chunk_by(|a, b| *a as usize / VECTOR_LEN == *b as usize / VECTOR_LEN) {
-            let vector = rows[0] as usize / VECTOR_LEN;
-            if gathered.is_err() {
-                break;
-            }
-            let out = &mut out[done..done + rows.len()];
-            alp::decode(&F::integers(&integers)[done..done + rows.len()], self.exponents[vector], out);
-            gathered = self.for_exceptions::<F>(vector, scratch, |positions, values| {
-                for (out, &row) in out.iter_mut().zip(rows) {
-                    if let Ok(index) = positions.binary_search(&((row as usize % VECTOR_LEN) as u16)) {
-                        *out = values[index];
-                    }
-                }
-            });
-            done += rows.len();
+    fn condition(&self, condition: &IntegerCondition) -> Option<Condition> {
+        let first = self.scales.first()?;
+        if self.scales.iter().any(|scale| scale != first) {
+            return None;
         }
-        scratch.give_values(integers);
-        gathered
-    }
-
-    /// Calls `visit` with positions and values of the exceptions of a vector, unless there are none.
-    fn for_exceptions<F: Column>(
-        &self,
-        vector: usize,
-        scratch: &mut Scratch,
-        visit: impl FnOnce(&[u16], &[F]),
-    ) -> Result<()> {
-        let range = self.exception_starts[vector]..self.exception_starts[vector + 1];
-        if range.is_empty() {
-            return Ok(());
-        }
-        let (mut positions, mut values) = (scratch.take_values(Physical::U16), scratch.take_values(F::PHYSICAL));
-        let target = ValuesMut::over(&mut positions, Physical::U16, range.len());
-        let decoded = self.positions.reader.decode(range.clone(), target, scratch).and_then(|()| {
-            let target = ValuesMut::over(&mut values, F::PHYSICAL, range.len());
-            self.exceptions.reader.decode(range, target, scratch)
-        });
-        if let (Ok(()), ValuesBuf::U16(positions)) = (&decoded, &positions) {
-            visit(positions, F::of(&values));
-        }
-        scratch.give_values(positions);
-        scratch.give_values(values);
-        decoded
-    }
-}
-
-impl Reader for AlpReader<'_> {
-    fn describe(&self) -> String {
-        if self.exceptions.value_count == 0 {
-            return format!("alp({})", self.integers.reader.describe());
-        }
-        format!("alp({}, exceptions {})", self.integers.reader.describe(), self.exceptions.reader.describe())
-    }
-
-    fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
-        match out {
-            ValuesMut::F32(out) => self.decode_floats(range, out, scratch),
-            ValuesMut::F64(out) => self.decode_floats(range, out, scratch),
-            _ => unreachable!("only for floats"),
-        }
-    }
-
-    fn gather(&self, rows: &[u32], out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
-        match out {
-            ValuesMut::F32(out) => self.gather_floats(rows, out, scratch),
-            ValuesMut::F64(out) => self.gather_floats(rows, out, scratch),
-            _ => unreachable!("only for floats"),
-        }
+        first.on_integers::<F>(condition)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Block, Choice, encode};
+    use crate::{Block, Choice, ValuesBuf, encode};
 
     fn comes_back(values: Values<'_>, scheme: &str) -> usize {
         let mut bytes = Vec::new();

@@ -2,17 +2,21 @@
 
 mod alp;
 mod alp_rd;
+mod base_delta;
 mod bitpack;
 mod constant;
 mod delta;
 mod dict;
+mod fixed_point;
 mod frame_of_reference;
 mod fsst;
 mod multiple;
 mod pfor;
 mod pfor_delta;
+mod quantise;
 mod raw;
 mod rle;
+mod single;
 
 use crate::scheme::Scheme;
 use crate::{Error, Physical, Result};
@@ -56,6 +60,10 @@ schemes! { // tag on disk => file :: scheme, name
     10 => alp::Alp, "alp";
     11 => alp_rd::AlpRd, "alp_rd";
     12 => multiple::Multiple, "multiple";
+    13 => single::Single, "single";
+    14 => fixed_point::FixedPoint, "fixed_point";
+    15 => quantise::Quantise, "quantise";
+    16 => base_delta::BaseDelta, "base_delta";
 }
 
 /// The scheme that holds everything.

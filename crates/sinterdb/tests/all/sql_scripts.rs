@@ -183,6 +183,7 @@ macro_rules! scripts {
 scripts! {
     aggregates
     alter_table
+    candidates
     checks
     create_drop
     delete_update

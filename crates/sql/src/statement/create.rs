@@ -13,9 +13,9 @@ use crate::progress::Notes;
 use crate::session::Planned;
 use crate::{Error, Result, Session};
 use datafusion::sql::sqlparser::ast;
-use sinter_codec::scheme_by_name;
+use sinter_codec::Request;
 use sinter_column::{Check, ColumnSchema, TableSchema};
-use sinter_exec::edge;
+use sinter_exec::{LogicalType, edge};
 use std::collections::BTreeSet;
 
 pub(super) fn run(session: &Session, create: &ast::CreateTable) -> Result<Outcome> {
@@ -201,10 +201,18 @@ fn set_compression(schema: &mut TableSchema, column: &str, scheme: String) -> Re
     };
     let ty = &schema.columns[index].ty;
     if scheme != "auto" {
-        let entry = scheme_by_name(&scheme).map_err(|error| Error::Sql(format!("column '{column}': {error}, auto")))?;
-        if !ty.physical().is_some_and(|physical| entry.holds(physical)) {
+        let request = Request::parse(&scheme).map_err(|error| match error {
+            sinter_codec::Error::NoSuchScheme { .. } => Error::Sql(format!("column '{column}': {error}, auto")),
+            other => Error::Sql(format!("column '{column}': {other}")),
+        })?;
+        if !ty.physical().is_some_and(|physical| request.holds(physical)) {
             return Err(Error::Sql(format!(
                 "column '{column}': scheme '{scheme}' cannot hold {ty}; leave the choice to us"
+            )));
+        }
+        if request.is_lossy() && matches!(ty, LogicalType::Boolean | LogicalType::Uuid | LogicalType::Interval) {
+            return Err(Error::Sql(format!(
+                "column '{column}': values of {ty} cannot be rounded, as '{scheme}' asks for"
             )));
         }
     }

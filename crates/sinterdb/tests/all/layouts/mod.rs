@@ -643,7 +643,7 @@ fn a_table_answers_as_its_rows_however_it_lies() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
     let seeds = match (number(SEED_VARIABLE), number(ROUNDS_VARIABLE)) {
         (Some(seed), _) => seed..seed + 1,
-        (None, rounds) => 0..rounds.unwrap_or(12),
+        (None, rounds) => 0..rounds.unwrap_or(16),
     };
     let rounds = seeds.end - seeds.start;
     let mut total = Tally::default();
