@@ -138,3 +138,16 @@ fn a_frame_may_reach_beyond_its_type() {
     let column = Column { values: ValuesBuf::I16(values), validity: None };
     check(&column, &Choice::Forced("pfor".to_owned()), &mut SmallRng::seed_from_u64(1));
 }
+
+/// Found by the property above once in some thousand runs: the least 128-bit number came back as zero.
+#[test]
+fn the_least_of_128_bits_comes_back_among_small_ones() {
+    let values = [77, 38, 73, 59, 60, 67, 49, 9, 110, 17, 107, 3, i128::MIN, i64::MAX.into(), 82, 61, 10, 80, 19];
+    let validity = Bitmap::from_words(vec![282_713], values.len());
+    let column = Column { values: ValuesBuf::I128(values.to_vec()), validity: Some(validity) };
+    let mut random = SmallRng::seed_from_u64(1);
+    for choice in choices(Physical::I128) {
+        check(&column, &choice, &mut random);
+    }
+    check(&Column { validity: None, ..column }, &Choice::Auto, &mut random);
+}

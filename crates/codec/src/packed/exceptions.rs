@@ -75,15 +75,16 @@ fn places_bytes(exception_count: usize, value_count: usize) -> usize {
     }
 }
 
-/// What of a value's distance is above the bits in its slot.
+/// What of a value's distance is above the bits in its slot; all bits are set where it is more than 128 hold, which no form
+/// takes.
 fn missing<T: Integer>(frame: Frame<T>, value: T, is_signed: bool) -> u128 {
     if value >= frame.base {
         let above = value.sub(frame.base).bits() >> frame.bit_width;
-        if is_signed { above << 1 } else { above }
+        if is_signed { above.saturating_mul(2) } else { above }
     } else {
         // Rounded down: the bits in the slot count upwards from there.
         let below = frame.base.sub(value).bits().div_ceil(1 << frame.bit_width);
-        (below << 1) - 1
+        below.checked_mul(2).map_or(u128::MAX, |doubled| doubled - 1)
     }
 }
 
