@@ -216,7 +216,9 @@ impl<'a, T: Integer> Exceptions<'a, T> {
     /// That of the value at `position`, if it is one.
     pub(crate) fn at(&self, position: usize) -> Option<Patch<T>> {
         if self.has_wide_places() {
+            // Behind the places of version 1 stand the values.
             let places = self.places().as_chunks().0;
+            let places = places.get(..self.count).unwrap_or(places);
             let found = places.binary_search_by_key(&position, |place| usize::from(u16::from_le_bytes(*place)));
             return found.ok().map(|index| self.patch(index));
         }
