@@ -269,6 +269,8 @@ impl Transaction {
     /// The next changes of rows of a table, which stands in this transaction's catalog.
     pub(crate) fn change(&mut self, table: &Arc<ColumnTable>, threads: usize) -> Result<Change> {
         self.check_writable()?;
+        // Whether rows fit is seen here, whatever becomes of the draft.
+        self.reads.definition(table.id());
         Ok(Change::on(self.draft(table), threads))
     }
 
@@ -433,8 +435,11 @@ impl Transaction {
             if old.schema().version != new.schema().version {
                 return Err(conflict(&name.to_string(), "was altered"));
             }
-            let rows = differences(old, new)?;
             let is_altered = self.work.drafts.get(object).is_some_and(Draft::is_altered);
+            if seen.is_empty() && !is_altered {
+                continue;
+            }
+            let rows = differences(old, new)?;
             for rows in [rows.new, rows.gone].map(Arc::new) {
                 if rows.live_rows() > 0 && (is_altered || seen.iter().any(|seen| seen.sees(&rows))) {
                     return Err(conflict(&name.to_string(), "has other rows than this transaction has read"));

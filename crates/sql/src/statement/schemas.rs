@@ -6,6 +6,7 @@ use crate::batches::Outcome;
 use crate::catalog::{DEFAULT_SCHEMA, TableName};
 use crate::progress::Notes;
 use crate::{Error, Result, Session};
+use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
 use datafusion::sql::sqlparser::ast;
 
 fn schema_name(name: &ast::ObjectName) -> Result<String> {
@@ -21,6 +22,9 @@ pub(super) fn create(session: &Session, name: &ast::SchemaName, if_not_exists: b
         return Err(Error::Sql("CREATE SCHEMA with AUTHORIZATION is not supported; leave it out".to_owned()));
     };
     let name = schema_name(name)?;
+    if name == INFORMATION_SCHEMA {
+        return Err(Error::Sql(format!("schema '{name}' describes what there is; use another name")));
+    }
     session.change(|transaction| {
         let notes = Notes::default();
         if session.database.attached().get(&name).is_some() {

@@ -154,6 +154,29 @@ fn names_that_were_looked_up_are_read() {
     }
 }
 
+/// How many rows went in is an answer, too: after the other one they would not have fitted. (History 3550 of the simulation.)
+#[test]
+fn rows_that_are_gone_again_have_read_the_definition() {
+    for statements in [
+        ["INSERT INTO t VALUES (1, 1)", "DROP TABLE t"],
+        ["INSERT INTO t VALUES (1, 1)", "CREATE OR REPLACE TABLE t (a INT)"],
+        ["SAVEPOINT s; INSERT INTO t VALUES (1, 1); ROLLBACK TO s", "CREATE TABLE z (a INT)"],
+    ] {
+        for other in ["ALTER TABLE t ADD COLUMN c INT", "ALTER TABLE t ADD CHECK (v > 5)"] {
+            let database = Database::memory().unwrap();
+            let conn = database.connect();
+            conn.execute("CREATE TABLE t (k INT, v INT)", &[]).unwrap();
+            let transaction = database.begin().unwrap();
+            for sql in statements.iter().flat_map(|statements| statements.split("; ")) {
+                transaction.execute(sql, &[]).unwrap();
+            }
+            conn.execute(other, &[]).unwrap();
+            let committed = transaction.commit();
+            assert!(matches!(committed, Err(Error::Conflict(_))), "{statements:?} | {other}: {committed:?}");
+        }
+    }
+}
+
 #[test]
 fn a_name_that_was_not_found_is_read() {
     let database = Database::memory().unwrap();
