@@ -1,93 +1,135 @@
-//! About how many different values there are.
+//! About how many different values there are, from a sample of vectors.
 
 use crate::VECTOR_LEN;
 use crate::fixed::Fixed;
 use crate::kernels::hash;
-use std::cell::Cell;
+use crate::sample::{SAMPLE_VECTORS, sampled_vectors};
+use crate::values::BytesView;
+use std::ops::Range;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Linear counting (Whang et al., TODS 1990): hash into a table of about as many slots as values; the share of slots that
 /// nothing came to tells how many different values there were, within a percent.
 ///
-/// A slot is a byte, not a bit: setting it waits for no other value.
+/// Of more values than a sample holds, the sample's vectors are counted in two halves, taken in turn. How many values are in
+/// both tells how many there are to draw from, as animals that are caught twice do (Lincoln's index): no new ones in the
+/// second half mean that there are no others, none in both that a value does not come back.
 #[derive(Debug)]
-pub(crate) struct DistinctCounter {
-    slots: Vec<u8>,
-    /// What is left of a hash is a slot.
-    shift: u32,
-    value_count: usize,
+struct DistinctCounter {
+    /// A slot has a bit for each half, and a byte for itself: setting it waits for no other value.
+    slots: [u8; SLOTS_MAX],
+    slot_bits: u32,
 }
 
-thread_local! {
-    /// The slots of the counter before: a row group wants 128 KiB.
-    static SLOTS: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+/// As many as values in a sample.
+const SLOTS_MAX: usize = SAMPLE_VECTORS * VECTOR_LEN;
+
+/// The bits of the halves.
+const HALVES: [u8; 2] = [1, 2];
+
+/// Of fewer than this part of a half, counting cannot tell whether they are in the other half, too.
+const CAUGHT_TWICE_DIVISOR: f64 = 40.0;
+
+/// The estimate for values of fixed width, told apart by their bits. Reads [`SAMPLE_VECTORS`] of them.
+pub(crate) fn distinct_of_fixed<T: Fixed>(values: &[T]) -> usize {
+    estimate(values.len(), |vector, hashes| hash(&values[vector], hashes))
 }
 
-/// Slots that a thread keeps.
-const SLOTS_KEPT_MAX: usize = 1 << 18;
+/// The estimate for strings of bytes. Reads [`SAMPLE_VECTORS`] vectors of them.
+pub(crate) fn distinct_of_bytes(values: BytesView<'_>) -> usize {
+    estimate(values.len(), |vector, hashes| {
+        // The high half, as that of a number is what was mixed best.
+        hashes.iter_mut().zip(vector).for_each(|(hash, index)| *hash = (xxh3_64(values.get(index)) >> 32) as u32);
+    })
+}
+
+/// The estimate for so many values, where `hash` writes the hashes of a range.
+fn estimate(value_count: usize, mut hash: impl FnMut(Range<usize>, &mut [u32])) -> usize {
+    let sampled_count = value_count.min(SLOTS_MAX);
+    let mut counter = DistinctCounter::new(sampled_count);
+    let mut hashes = [0; VECTOR_LEN];
+    for (index, vector) in sampled_vectors(value_count).enumerate() {
+        let hashes = &mut hashes[..vector.len()];
+        hash(vector, hashes);
+        counter.add(hashes, HALVES[index % 2]);
+    }
+    let some = usize::from(value_count > 0);
+    let both = counter.estimate(HALVES[0] | HALVES[1]);
+    if sampled_count == value_count {
+        return (both.round() as usize).clamp(some, value_count);
+    }
+    let [first, second] = HALVES.map(|half| counter.estimate(half));
+    let caught_twice = first + second - both;
+    let most = both * value_count as f64 / sampled_count as f64;
+    let all = if caught_twice * CAUGHT_TWICE_DIVISOR > first {
+        // So many draws do not get to all.
+        let population = first * second / caught_twice;
+        let drawn = population * (1.0 - (-(value_count as f64) / population).exp());
+        drawn.clamp(both, most)
+    } else {
+        most
+    };
+    (all.round() as usize).clamp(some, value_count)
+}
 
 impl DistinctCounter {
     /// For so many values.
-    pub(crate) fn new(value_count: usize) -> DistinctCounter {
-        let slot_count = value_count.next_power_of_two().max(64);
-        let mut slots = SLOTS.take();
-        slots.clear();
-        slots.resize(slot_count, 0);
-        DistinctCounter { slots, shift: u32::BITS - slot_count.trailing_zeros().min(u32::BITS), value_count }
+    fn new(value_count: usize) -> DistinctCounter {
+        let slot_count = value_count.next_power_of_two().clamp(64, SLOTS_MAX);
+        DistinctCounter { slots: [0; SLOTS_MAX], slot_bits: slot_count.ilog2() }
     }
 
-    /// The estimate for values of fixed width, told apart by their bits.
-    pub(crate) fn of_fixed<T: Fixed>(values: &[T]) -> usize {
-        let mut counter = DistinctCounter::new(values.len());
-        counter.add_all(values);
-        counter.estimate()
-    }
-
-    /// Counts values of fixed width.
-    pub(crate) fn add_all<T: Fixed>(&mut self, values: &[T]) {
-        let mut hashes = [0; VECTOR_LEN];
-        for vector in values.chunks(VECTOR_LEN) {
-            let hashes = &mut hashes[..vector.len()];
-            hash(vector, hashes);
-            hashes.iter().for_each(|hash| self.add(*hash));
+    /// Counts values of a half by their hashes.
+    fn add(&mut self, hashes: &[u32], half: u8) {
+        // What is left of a hash is a slot.
+        let shift = u32::BITS - self.slot_bits;
+        for hash in hashes {
+            self.slots[(hash >> shift) as usize % SLOTS_MAX] |= half;
         }
     }
 
-    /// Counts a value by its hash.
-    #[inline]
-    pub(crate) fn add(&mut self, hash: u32) {
-        let slot = (hash >> self.shift) as usize;
-        self.slots[slot] = 1;
-    }
-
-    /// How many different values there were.
-    pub(crate) fn estimate(self) -> usize {
-        let slot_count = self.slots.len() as f64;
-        let zeros = self.slots.iter().filter(|slot| **slot == 0).count();
-        let value_count = self.value_count;
-        let some = zeros < self.slots.len();
-        if self.slots.len() <= SLOTS_KEPT_MAX {
-            SLOTS.set(self.slots);
-        }
-        if zeros == 0 {
-            return value_count;
-        }
-        let estimate = (slot_count * (slot_count / zeros as f64).ln()).round() as usize;
-        estimate.clamp(usize::from(some), value_count)
+    /// How many different values there were in these halves.
+    fn estimate(&self, halves: u8) -> f64 {
+        let slots = &self.slots[..1 << self.slot_bits];
+        // In sums of bytes, which compilers make of vectors.
+        let zeros_of = |slots: &[u8]| slots.iter().map(|slot| u8::from(slot & halves == 0)).sum::<u8>();
+        let zeros: usize = slots.chunks(128).map(|slots| usize::from(zeros_of(slots))).sum();
+        let slot_count = slots.len() as f64;
+        slot_count * (slot_count / zeros.max(1) as f64).ln()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::{Rng, SeedableRng, rngs::SmallRng};
+
+    fn is_near(values: &[u64], different: u64, within: f64) {
+        let estimate = distinct_of_fixed(values) as f64;
+        assert!((estimate / different as f64 - 1.0).abs() < within, "{estimate} for {different}");
+    }
 
     #[test]
     fn the_estimate_is_near_the_truth() {
-        for (count, different) in [(1, 1), (100, 7), (131_072, 40), (131_072, 5000), (131_072, 131_072)] {
+        for (count, different) in [(1, 1), (100, 7), (9000, 9000), (131_072, 40), (131_072, 5000), (131_072, 131_072)] {
             for spread in [1, 86_400, 1 << 32, 1 << 40] {
                 let values: Vec<u64> = (0..count).map(|i| i % different * spread).collect();
-                let estimate = DistinctCounter::of_fixed(&values) as f64;
-                assert!((estimate / different as f64 - 1.0).abs() < 0.03, "{estimate} for {different} times {spread}");
+                is_near(&values, different, 0.03);
             }
+        }
+    }
+
+    #[test]
+    fn values_that_come_again_at_random_or_one_after_the_other_are_told_apart() {
+        let mut random = SmallRng::seed_from_u64(3);
+        for different in [1000, 20_000, 60_000] {
+            let values: Vec<u64> = (0..131_072).map(|_| random.random_range(0..different)).collect();
+            let found = values.iter().collect::<std::collections::HashSet<_>>().len() as u64;
+            is_near(&values, found, 0.15);
+        }
+        for times in [4, 100] {
+            let values: Vec<u64> = (0..131_072).map(|i| i / times).collect();
+            is_near(&values, 131_072 / times, 0.15);
         }
     }
 }

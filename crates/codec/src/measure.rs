@@ -1,45 +1,57 @@
 //! One look at all values before they are encoded: block statistics, and the counts that the chooser needs.
 
-use crate::distinct::DistinctCounter;
+use crate::distinct::{distinct_of_bytes, distinct_of_fixed};
 use crate::fixed::{Fixed, Integer, for_fixed, for_integers};
 use crate::kernels::{FloatSummary, Summary, count_runs, summarize, summarize_floats};
+use crate::sample::sampled_vectors;
 use crate::scaled::Float;
-use crate::{Bitmap, BlockStats, Scalar, VECTOR_LEN, Values};
+use crate::values::BytesView;
+use crate::{Bitmap, BlockStats, BytesBuf, Scalar, VECTOR_LEN, Values};
 use std::borrow::Cow;
-use xxhash_rust::xxh3::xxh3_64;
+use std::ops::Range;
 
-/// What a sample cannot tell.
+/// What a sample tells only by how its vectors differ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts {
     /// About how many different values.
     pub(crate) distinct: usize,
-    /// Maximal stretches of equal values.
+    /// About how many maximal stretches of equal values.
     pub(crate) runs: usize,
 }
 
 impl Counts {
-    /// One pass over `values`.
+    /// Of `values`, of which it reads a sample.
     pub(crate) fn of(values: Values<'_>) -> Counts {
-        for_fixed!(Values, values, values => of_fixed(values), view => of_bytes(view.iter()))
+        for_fixed!(Values, values, values => of_fixed(values), view => of_bytes(view))
     }
 }
 
 fn of_fixed<T: Fixed>(values: &[T]) -> Counts {
-    Counts { distinct: DistinctCounter::of_fixed(values), runs: count_runs(values) }
+    let runs = runs_of(values.len(), |vector| count_runs(&values[vector]));
+    Counts { distinct: distinct_of_fixed(values), runs }
 }
 
-fn of_bytes<'a>(values: impl ExactSizeIterator<Item = &'a [u8]>) -> Counts {
-    let mut distinct = DistinctCounter::new(values.len());
-    let mut runs = 0;
-    let mut previous = None;
-    for value in values {
-        if previous != Some(value) {
-            previous = Some(value);
-            runs += 1;
-            distinct.add(xxh3_64(value) as u32);
-        }
+fn of_bytes(values: BytesView<'_>) -> Counts {
+    let runs = runs_of(values.len(), |vector| {
+        let values = values.slice(vector);
+        1 + values.iter().zip(values.iter().skip(1)).filter(|(value, next)| value != next).count()
+    });
+    Counts { distinct: distinct_of_bytes(values), runs }
+}
+
+/// How many runs there are in so many values, where `runs_in` says it of a range that is not empty.
+fn runs_of(value_count: usize, mut runs_in: impl FnMut(Range<usize>) -> usize) -> usize {
+    if value_count <= 1 {
+        return value_count;
     }
-    Counts { distinct: distinct.estimate(), runs }
+    // From each value to the next there is a change or there is none.
+    let (mut changes, mut pairs) = (0, 0);
+    for vector in sampled_vectors(value_count) {
+        let end = (vector.end + 1).min(value_count);
+        pairs += end - vector.start - 1;
+        changes += runs_in(vector.start..end) - 1;
+    }
+    1 + (changes as f64 * (value_count - 1) as f64 / pairs as f64).round() as usize
 }
 
 /// The statistics of a block. `values` are as they came; what stands at a NULL does not count.
@@ -61,10 +73,10 @@ pub(crate) fn measure(values: Values<'_>, validity: Option<&Bitmap>) -> BlockSta
         Values::F32(values) => measure_floats(&present(values, validity), &mut stats),
         Values::F64(values) => measure_floats(&present(values, validity), &mut stats),
         Values::Bytes(view) => match validity {
-            None => measure_bytes(view.iter(), &mut stats),
+            None => measure_bytes(view, &mut stats),
             Some(validity) => {
-                let present: Vec<&[u8]> = validity.ones().map(|index| view.get(index)).collect();
-                measure_bytes(present.into_iter(), &mut stats);
+                let present: BytesBuf = validity.ones().map(|index| view.get(index)).collect();
+                measure_bytes(present.view(), &mut stats);
             }
         },
         values => for_integers!(Values, values, values => measure_integers(&present(values, validity), &mut stats),
@@ -88,12 +100,11 @@ fn measure_integers<T: Integer>(values: &[T], stats: &mut BlockStats) {
     stats.bounds_exact = true;
     stats.sum = sum;
     stats.sorted = descents == 0;
-    stats.distinct_estimate = DistinctCounter::of_fixed(values);
+    stats.distinct_estimate = distinct_of_fixed(values);
 }
 
 fn measure_floats<F: Float>(values: &[F], stats: &mut BlockStats) {
     let mut summary = FloatSummary::NONE;
-    let mut distinct = DistinctCounter::new(values.len());
     let mut last = i64::MIN;
     let mut orders = [0; VECTOR_LEN];
     stats.sorted = true;
@@ -103,7 +114,6 @@ fn measure_floats<F: Float>(values: &[F], stats: &mut BlockStats) {
         stats.sorted &= last <= orders[0] && of_vector.descents == 0;
         last = orders[orders.len() - 1];
         summary = summary.and(of_vector);
-        distinct.add_all(orders);
     }
     stats.has_nan = summary.nans > 0;
     if let Some((min, max)) = summary.bounds() {
@@ -111,14 +121,14 @@ fn measure_floats<F: Float>(values: &[F], stats: &mut BlockStats) {
         stats.max = Scalar::Float(max);
         stats.bounds_exact = true;
     }
-    stats.distinct_estimate = distinct.estimate();
+    stats.distinct_estimate = distinct_of_fixed(values);
 }
 
-fn measure_bytes<'a>(values: impl ExactSizeIterator<Item = &'a [u8]> + Clone, stats: &mut BlockStats) {
+fn measure_bytes(values: BytesView<'_>, stats: &mut BlockStats) {
     let (mut min, mut max): (Option<&[u8]>, Option<&[u8]>) = (None, None);
     let mut previous: &[u8] = &[];
     stats.sorted = true;
-    for value in values.clone() {
+    for value in values.iter() {
         stats.sorted &= previous <= value;
         previous = value;
         if min.is_none_or(|min| value < min) {
@@ -132,7 +142,7 @@ fn measure_bytes<'a>(values: impl ExactSizeIterator<Item = &'a [u8]> + Clone, st
     stats.bounds_exact = min.len() <= BlockStats::BOUND_BYTES && max.len() <= BlockStats::BOUND_BYTES;
     stats.min = Scalar::Bytes(min[..min.len().min(BlockStats::BOUND_BYTES)].to_vec());
     stats.max = upper_bound(max);
-    stats.distinct_estimate = of_bytes(values).distinct;
+    stats.distinct_estimate = distinct_of_bytes(values);
 }
 
 /// The least string of at most [`BlockStats::BOUND_BYTES`] that is not below `value`, or `Null` when there is none.

@@ -1,14 +1,25 @@
-//! What the chooser looks at: some vectors of a column, and a few counts of all of it.
+//! What the chooser looks at: some vectors of a column, and what they say about all of it.
 //!
 //! Whole vectors, spread evenly, so that runs, deltas and the range inside a vector look as they do in the column. A
-//! scattered sample would suit a dictionary but hide all three; the counts that need the whole column come from a pass
-//! over it.
+//! scattered sample would suit a dictionary but hide all three.
 
 use crate::measure::Counts;
 use crate::{VECTOR_LEN, Values, ValuesBuf};
+use std::ops::Range;
 
 /// Vectors in a sample of a longer column.
-const SAMPLE_VECTORS: usize = 16;
+pub(crate) const SAMPLE_VECTORS: usize = 16;
+
+/// The vectors of a sample of so many values: all, the last one shorter, or [`SAMPLE_VECTORS`] whole ones, evenly spread.
+pub(crate) fn sampled_vectors(value_count: usize) -> impl Iterator<Item = Range<usize>> {
+    let whole = value_count / VECTOR_LEN;
+    let is_all = value_count <= SAMPLE_VECTORS * VECTOR_LEN;
+    let sampled = if is_all { value_count.div_ceil(VECTOR_LEN) } else { SAMPLE_VECTORS };
+    (0..sampled).map(move |index| {
+        let vector = if is_all { index } else { index * (whole - 1) / (SAMPLE_VECTORS - 1) };
+        vector * VECTOR_LEN..((vector + 1) * VECTOR_LEN).min(value_count)
+    })
+}
 
 /// Part of a column.
 #[derive(Debug)]
@@ -22,15 +33,11 @@ pub(crate) struct Sample<'a> {
 impl<'a> Sample<'a> {
     /// A sample of `values`: all of them where they are few.
     pub(crate) fn new(values: Values<'a>, counts: Counts) -> Sample<'a> {
-        let vectors = values.len() / VECTOR_LEN;
-        if vectors <= SAMPLE_VECTORS {
+        if values.len() <= SAMPLE_VECTORS * VECTOR_LEN {
             return Sample { whole: values, part: None, counts };
         }
         let mut part = ValuesBuf::new(values.physical());
-        for index in 0..SAMPLE_VECTORS {
-            let start = index * (vectors - 1) / (SAMPLE_VECTORS - 1) * VECTOR_LEN;
-            part.extend(values.slice(start..start + VECTOR_LEN));
-        }
+        sampled_vectors(values.len()).for_each(|vector| part.extend(values.slice(vector)));
         Sample { whole: values, part: Some(part), counts }
     }
 
