@@ -15,7 +15,7 @@
 
 use crate::VECTOR_LEN;
 use crate::fixed::Integer;
-use crate::isa::each_isa;
+use crate::isa::{Proof, each_isa};
 
 /// Bytes of one word of every lane.
 pub(crate) const WORD_ROW_BYTES: usize = VECTOR_LEN / 8;
@@ -30,12 +30,44 @@ pub(crate) trait Lane: Integer + Into<u64> {
     /// the lane.
     fn unpack<T: Integer>(packed: &[u8], width: usize, base: T, out: &mut [T; VECTOR_LEN]);
 
+    /// Numbers `lane..lane + N` of a row, which are in as many lanes. For kernels: it is compiled into them.
+    fn numbers<const N: usize>(packed: &[u8], width: usize, row: usize, lane: usize) -> [Self; N];
+
     /// The number at `index` alone.
     fn unpack_one(packed: &[u8], width: usize, index: usize) -> Self;
 }
 
+/// `$answer`, compiled once for each of these widths, and once for others. A width that is known when the kernel is compiled
+/// needs no branch to find a number and shifts by constants.
+macro_rules! known_width {
+    ($width:ident, [$($known:literal)*], $answer:expr) => {
+        match $width {
+            $($known => {
+                let $width = $known;
+                $answer
+            })*
+            $width => $answer,
+        }
+    };
+}
+pub(crate) use known_width;
+
+/// `$work` for each row: one after the other where they are listed, else in a loop.
+macro_rules! each_row {
+    ([], $row:ident => $work:block) => {
+        for $row in 0..BITS $work
+    };
+    ([$($listed:literal)*], $row:ident => $work:block) => {
+        $({
+            let $row: usize = $listed;
+            $work
+        })*
+    };
+}
+pub(crate) use each_row;
+
 macro_rules! lanes {
-    ($($lane:ty),*) => {$(
+    ($($lane:ty, [$($known:literal)*], $rows:tt;)*) => {$(
         impl Lane for $lane {
             fn pack<T: Integer>(values: &[T; VECTOR_LEN], base: T, width: usize, out: &mut Vec<u8>) {
                 const BITS: usize = <$lane>::BITS as usize;
@@ -85,36 +117,64 @@ macro_rules! lanes {
             fn unpack<T: Integer>(packed: &[u8], width: usize, base: T, out: &mut [T; VECTOR_LEN]) {
                 const BITS: usize = <$lane>::BITS as usize;
                 const LANES: usize = VECTOR_LEN / BITS;
-                const BYTES: usize = BITS / 8;
+                /// Lanes of one register of the widest set.
+                const PART: usize = LANES / 2;
                 #[inline(always)]
-                fn body<T: Integer>(packed: &[u8], width: usize, base: T, out: &mut [T; VECTOR_LEN]) {
-                    assert!((1..=BITS).contains(&width));
-                    let (word_rows, _) = packed[..width * WORD_ROW_BYTES].as_chunks::<WORD_ROW_BYTES>();
-                    let mask = <$lane>::MAX >> (BITS - width);
-                    let mut bit = 0;
-                    for out in out.as_chunks_mut::<LANES>().0 {
-                        let (word, shift) = (bit / BITS, bit % BITS);
-                        bit += width;
-                        let low = word_rows[word].as_chunks::<BYTES>().0;
-                        if shift + width <= BITS {
-                            for lane in 0..LANES {
-                                let number = <$lane>::from_le_bytes(low[lane]) >> shift & mask;
-                                out[lane] = base.add(T::from_delta(number.into()));
-                            }
-                        } else {
-                            let high = word_rows[word + 1].as_chunks::<BYTES>().0;
-                            for lane in 0..LANES {
-                                let low = <$lane>::from_le_bytes(low[lane]) >> shift;
-                                let number = (low | <$lane>::from_le_bytes(high[lane]) << (BITS - shift)) & mask;
-                                out[lane] = base.add(T::from_delta(number.into()));
-                            }
-                        }
+                fn rows<T: Integer>(packed: &[u8], width: usize, base: T, out: &mut [T; VECTOR_LEN]) {
+                    let (parts, _) = out.as_chunks_mut::<PART>();
+                    for part in 0..2 {
+                        each_row!($rows, row => {
+                            add(<$lane>::numbers(packed, width, row, part * PART), base, &mut parts[2 * row + part]);
+                        });
+                    }
+                }
+                #[inline(always)]
+                fn add<T: Integer>(numbers: [$lane; PART], base: T, out: &mut [T; PART]) {
+                    for (out, number) in out.iter_mut().zip(numbers) {
+                        *out = base.add(T::from_delta(number.into()));
+                    }
+                }
+                #[inline(always)]
+                fn body<P: Proof, T: Integer>(
+                    _proof: P, packed: &[u8], width: usize, base: T, out: &mut [T; VECTOR_LEN],
+                ) {
+                    assert!((1..=BITS).contains(&width) && packed.len() >= width * WORD_ROW_BYTES);
+                    if P::IS_WIDE && T::BYTES <= 8 {
+                        known_width!(width, [$($known)*], rows(packed, width, base, out));
+                    } else {
+                        rows(packed, width, base, out);
                     }
                 }
                 each_isa! {
-                    fn run<T: Integer>(packed: &[u8], width: usize, base: T, out: &mut [T; VECTOR_LEN]) = body;
+                    fn run<T: Integer>(packed: &[u8], width: usize, base: T, out: &mut [T; VECTOR_LEN]) = body, proof;
                 }
-                run(packed, width, base, out);
+                run(packed, width, base.unsigned(), T::unsigned_vector(out));
+            }
+
+            #[inline(always)]
+            fn numbers<const N: usize>(packed: &[u8], width: usize, row: usize, lane: usize) -> [Self; N] {
+                const BITS: usize = <$lane>::BITS as usize;
+                const BYTES: usize = BITS / 8;
+                let (word, shift) = (row * width / BITS, row * width % BITS);
+                let mask = <$lane>::MAX >> (BITS - width);
+                let read = |word: usize| {
+                    let words = &packed[word * WORD_ROW_BYTES + lane * BYTES..][..N * BYTES];
+                    words.as_chunks::<BYTES>().0
+                };
+                let mut numbers = [0; N];
+                let low = read(word);
+                if shift + width <= BITS {
+                    for index in 0..N {
+                        numbers[index] = <$lane>::from_le_bytes(low[index]) >> shift & mask;
+                    }
+                } else {
+                    let high = read(word + 1);
+                    for index in 0..N {
+                        let low = <$lane>::from_le_bytes(low[index]) >> shift;
+                        numbers[index] = (low | <$lane>::from_le_bytes(high[index]) << (BITS - shift)) & mask;
+                    }
+                }
+                numbers
             }
 
             #[inline]
@@ -136,7 +196,13 @@ macro_rules! lanes {
     )*};
 }
 
-lanes!(u8, u16, u32, u64);
+lanes! {
+    u8, [1 2 3 4 5 6 7 8], [0 1 2 3 4 5 6 7];
+    u16, [9 10 11 12 13 14 15 16], [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15];
+    u32, [17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32],
+        [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31];
+    u64, [], [];
+}
 
 #[cfg(test)]
 mod tests {

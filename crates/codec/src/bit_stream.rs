@@ -13,15 +13,13 @@ pub(crate) fn write_stream(numbers: impl Iterator<Item = u64>, width: usize, out
     for number in numbers {
         pending |= u128::from(number) << pending_bits;
         pending_bits += width;
-        while pending_bits >= 8 {
-            out.push(pending as u8);
-            pending >>= 8;
-            pending_bits -= 8;
+        if pending_bits >= 64 {
+            out.extend_from_slice(&(pending as u64).to_le_bytes());
+            pending >>= 64;
+            pending_bits -= 64;
         }
     }
-    if pending_bits > 0 {
-        out.push(pending as u8);
-    }
+    out.extend_from_slice(&pending.to_le_bytes()[..pending_bits.div_ceil(8)]);
 }
 
 /// The number at `index`, which must lie in `packed`; `width` is in `0..=64`.

@@ -1,5 +1,6 @@
 //! Values of fixed width, and the integers among them: what generic code needs to know of a native type.
 
+use crate::VECTOR_LEN;
 use crate::values_mut::Native;
 use std::fmt::Debug;
 
@@ -21,6 +22,9 @@ pub(crate) trait Fixed: Copy + Default + Debug + Send + Sync + 'static {
 pub(crate) trait Integer: Native + Ord {
     /// The signed type of the same width: what differences are.
     type Signed: Integer;
+    /// The unsigned type of the same width, but for `I128`, which is itself: of two types with the same bits, code that is
+    /// long is compiled for this one only.
+    type Unsigned: Integer;
     /// Least and greatest value.
     const MIN: Self;
     /// See [`Integer::MIN`].
@@ -41,6 +45,10 @@ pub(crate) trait Integer: Native + Ord {
     fn signed(self) -> Self::Signed;
     /// The same bits again.
     fn from_signed(signed: Self::Signed) -> Self;
+    /// The same bits, unsigned.
+    fn unsigned(self) -> Self::Unsigned;
+    /// A vector by its bits.
+    fn unsigned_vector(vector: &mut [Self; VECTOR_LEN]) -> &mut [Self::Unsigned; VECTOR_LEN];
 }
 
 macro_rules! fixed {
@@ -71,11 +79,12 @@ macro_rules! fixed {
 }
 
 macro_rules! integers {
-    ($($native:ty, $unsigned:ty, $signed:ty);* $(;)?) => {
+    ($($native:ty, $unsigned:ty, $signed:ty, $vector_of:ty);* $(;)?) => {
         fixed! { $($native, $unsigned, |value| value as $unsigned, |bits: $unsigned| bits as $native);* }
         $(
         impl Integer for $native {
             type Signed = $signed;
+            type Unsigned = $vector_of;
             const MIN: Self = <$native>::MIN;
             const MAX: Self = <$native>::MAX;
             #[inline]
@@ -110,13 +119,21 @@ macro_rules! integers {
             fn from_signed(signed: $signed) -> Self {
                 signed as $native
             }
+            #[inline]
+            fn unsigned(self) -> $vector_of {
+                self as $vector_of
+            }
+            #[inline]
+            fn unsigned_vector(vector: &mut [$native; VECTOR_LEN]) -> &mut [$vector_of; VECTOR_LEN] {
+                zerocopy::transmute_mut!(vector)
+            }
         }
     )*};
 }
 
 integers! {
-    i8, u8, i8; i16, u16, i16; i32, u32, i32; i64, u64, i64; i128, u128, i128;
-    u8, u8, i8; u16, u16, i16; u32, u32, i32; u64, u64, i64;
+    i8, u8, i8, u8; i16, u16, i16, u16; i32, u32, i32, u32; i64, u64, i64, u64; i128, u128, i128, i128;
+    u8, u8, i8, u8; u16, u16, i16, u16; u32, u32, i32, u32; u64, u64, i64, u64;
 }
 fixed! { f32, u32, f32::to_bits, f32::from_bits; f64, u64, f64::to_bits, f64::from_bits }
 

@@ -4,12 +4,12 @@
 //! set, and goes down the rows with it: what it gathers stays in registers until the last. (Both halves at once measured a
 //! third slower: the compiler splits rows of two registers in odd ways.)
 //!
-//! A width that is known when the kernel is compiled needs no branch to find a number and shifts by constants. That is done
+//! Widths are known when the kernel is compiled
 //! for lanes of 8 and 16 bits, where unpacking costs more than the memory it saves; wider ones would add a megabyte of code
 //! for nothing that shows beside the time of their memory.
 
 use crate::VECTOR_LEN;
-use crate::bit_packing::{Lane, WORD_ROW_BYTES};
+use crate::bit_packing::{Lane, WORD_ROW_BYTES, each_row, known_width};
 use crate::isa::{Proof, each_isa};
 
 /// Bits of one vector.
@@ -38,32 +38,6 @@ pub(crate) trait Fused: Lane {
 /// Beyond this, [`Fused::ramp`] would overflow.
 pub(crate) const RAMP_WIDTH_MAX: usize = 52;
 
-/// `$answer`, compiled once for each of these widths, and once for others.
-macro_rules! known_width {
-    ($width:ident, [$($known:literal)*], $answer:expr) => {
-        match $width {
-            $($known => {
-                let $width = $known;
-                $answer
-            })*
-            $width => $answer,
-        }
-    };
-}
-
-/// `$work` for each row: one after the other where they are listed, else in a loop.
-macro_rules! each_row {
-    ([], $row:ident => $work:block) => {
-        for $row in 0..BITS $work
-    };
-    ([$($listed:literal)*], $row:ident => $work:block) => {
-        $({
-            let $row: usize = $listed;
-            $work
-        })*
-    };
-}
-
 macro_rules! fused {
     ($($module:ident: $lane:ty, sums of $wide:ty, $across:ty, [$($known:literal)*], $rows:tt;)*) => {$(
         mod $module {
@@ -71,33 +45,13 @@ macro_rules! fused {
 
             const BITS: usize = <$lane>::BITS as usize;
             const LANES: usize = VECTOR_LEN / BITS;
-            const BYTES: usize = BITS / 8;
             /// Lanes of one register.
             const PART: usize = LANES / 2;
 
             /// Numbers `lane..lane + N` of a row.
             #[inline(always)]
             fn numbers<const N: usize>(packed: &[u8], width: usize, row: usize, lane: usize) -> [$lane; N] {
-                let (word, shift) = (row * width / BITS, row * width % BITS);
-                let mask = <$lane>::MAX >> (BITS - width);
-                let read = |word: usize| {
-                    let words = &packed[word * WORD_ROW_BYTES + lane * BYTES..][..N * BYTES];
-                    words.as_chunks::<BYTES>().0
-                };
-                let mut numbers = [0; N];
-                let low = read(word);
-                if shift + width <= BITS {
-                    for index in 0..N {
-                        numbers[index] = <$lane>::from_le_bytes(low[index]) >> shift & mask;
-                    }
-                } else {
-                    let high = read(word + 1);
-                    for index in 0..N {
-                        let low = <$lane>::from_le_bytes(low[index]) >> shift;
-                        numbers[index] = (low | <$lane>::from_le_bytes(high[index]) << (BITS - shift)) & mask;
-                    }
-                }
-                numbers
+                <$lane>::numbers(packed, width, row, lane)
             }
 
             /// As many numbers as a lane has bits fit it with so many bits more.

@@ -132,6 +132,8 @@ pub(crate) fn prefetch(bytes: &[u8]) {
 pub(crate) trait Proof: Copy {
     /// Whether `f64::mul_add` is one instruction. Else it is a call, and slow.
     const FUSED: bool;
+    /// Whether registers are wider than those of the baseline. Code that is long is compiled for these sets only.
+    const IS_WIDE: bool;
     /// One bit for each byte, the lowest for the first: it is not zero. Bytes are 0 or 1.
     fn bits(self, flags: &[u8; 64]) -> u64;
 
@@ -145,6 +147,7 @@ pub(crate) struct Portable;
 
 impl Proof for Portable {
     const FUSED: bool = false;
+    const IS_WIDE: bool = false;
 
     /// Eight bytes of 0 and 1 become eight bits by one multiplication.
     #[inline(always)]
@@ -205,6 +208,7 @@ mod proofs {
 
     impl Proof for Avx2 {
         const FUSED: bool = true;
+        const IS_WIDE: bool = true;
 
         #[inline(always)]
         fn bits(self, flags: &[u8; 64]) -> u64 {
@@ -230,6 +234,7 @@ mod proofs {
 
     impl Proof for Avx512 {
         const FUSED: bool = true;
+        const IS_WIDE: bool = true;
 
         #[inline(always)]
         fn bits(self, flags: &[u8; 64]) -> u64 {

@@ -15,7 +15,7 @@ pub(crate) use float_summary::{FloatSummary, summarize_floats};
 pub(crate) use hash::{count_runs, hash};
 pub(crate) use keep::{fill_unmarked, keep_marked};
 pub(crate) use look_up::look_up;
-pub(crate) use misses::{count_misses, farthest_below, misses};
+pub(crate) use misses::{Positions, count_misses, farthest_below, misses};
 pub(crate) use multiples::{ExactDivisor, divide, multiply};
 pub(crate) use passing::push_tests;
 pub(crate) use prefix_sum::prefix_sum;

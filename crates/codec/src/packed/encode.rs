@@ -7,7 +7,7 @@ use crate::VECTOR_LEN;
 use crate::bit_packing::Lane;
 use crate::bit_stream::write_stream;
 use crate::fixed::Integer;
-use crate::kernels::misses;
+use crate::kernels::{Positions, misses};
 
 /// Appends directory and vectors; `None` (and something appended) where `frames` cannot hold the values.
 pub(crate) fn encode<T: Integer>(values: &[T], layout: Layout, frames: Frames, out: &mut Vec<u8>) -> Option<()> {
@@ -79,7 +79,7 @@ fn encode_vector<T: Integer>(
     if !is_patched || frame.bit_width == PLAIN_WIDTH {
         return entry;
     }
-    let mut positions = [0; VECTOR_LEN];
+    let mut positions: Positions = [0; _];
     let count = misses(vector, frame.base, frame.bit_width, &mut positions);
     entry.exception_form = exceptions::write(vector, frame, &positions[..count], out);
     entry.exception_count = count as u16;

@@ -47,9 +47,19 @@ impl<T: Integer> Frame<T> {
 #[derive(Clone, Debug)]
 pub(crate) struct FrameChooser<T> {
     frames: Frames,
-    /// The last frame that was chosen by looking at all of them, what a vector took in it, in bits, and how many vectors
-    /// it has served.
-    last: Option<(Frame<T>, usize, u32)>,
+    last: Option<Chosen<T>>,
+}
+
+/// A frame that was chosen by looking at all of them.
+#[derive(Clone, Debug)]
+struct Chosen<T> {
+    frame: Frame<T>,
+    /// It left no value of its vector out. Then others serve that do, and are no wider.
+    is_whole: bool,
+    /// What the vector took in it, in bits.
+    bits: usize,
+    /// How many vectors it has served.
+    served: u32,
 }
 
 /// Vectors after which a frame is looked for again, even if the last one still serves: there may be a better one.
@@ -73,16 +83,24 @@ impl<T: Integer> FrameChooser<T> {
 
     /// The last frame, if it serves as well as when it was chosen; else another.
     fn choose_patched(&mut self, vector: &[T], whole: Frame<T>, max: T) -> Frame<T> {
-        if let Some((frame, bits, served)) = &mut self.last
-            && *served < VECTORS_PER_CHOICE
-            && frame.bit_width < whole.bit_width
-            && frame.bits_of(vector, whole.base, max) <= *bits + *bits / 64
+        if let Some(last) = &mut self.last
+            && last.served < VECTORS_PER_CHOICE
         {
-            *served += 1;
-            return *frame;
+            let frame = if last.is_whole { whole } else { last.frame };
+            let serves = match last.is_whole {
+                true => whole.bit_width <= last.frame.bit_width,
+                false => {
+                    last.frame.bit_width < whole.bit_width
+                        && frame.bits_of(vector, whole.base, max) <= last.bits + last.bits / 64
+                }
+            };
+            if serves {
+                last.served += 1;
+                return frame;
+            }
         }
         let (frame, bits) = patched(vector, whole, max);
-        self.last = Some((frame, bits, 1));
+        self.last = Some(Chosen { frame, is_whole: frame == whole, bits, served: 1 });
         frame
     }
 }

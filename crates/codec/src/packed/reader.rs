@@ -88,27 +88,19 @@ impl<'a, T: Integer> PackedReader<'a, T> {
         })
     }
 
-    fn decode_range(
+    /// Each piece of `range` with where its values go.
+    #[inline]
+    fn decode_pieces(
         &self,
         range: Range<usize>,
         out: &mut [T],
-        scratch: &mut Scratch,
-        spare: &mut Vec<T>,
+        mut decode: impl FnMut(&PackedVector<'a, T>, Range<usize>, &mut [T]),
     ) -> Result<()> {
         let mut rest = out;
         for (index, piece) in self.pieces(range) {
             let (out, after) = rest.split_at_mut(piece.len());
             rest = after;
-            let vector = self.vector(index)?;
-            if !self.layout.stepped {
-                unpack::decode(&vector, piece, out, &mut scratch.unpacked);
-            } else if piece.len() == vector.count {
-                decode_stepped(&vector, out, &mut scratch.unpacked);
-            } else {
-                spare.resize(vector.count, T::default());
-                decode_stepped(&vector, spare, &mut scratch.unpacked);
-                out.copy_from_slice(&spare[piece]);
-            }
+            decode(&self.vector(index)?, piece, out);
         }
         Ok(())
     }
@@ -165,7 +157,21 @@ impl<T: Integer> Reader for PackedReader<'_, T> {
     }
 
     fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
-        with_spare(out, scratch, |out, scratch, spare| self.decode_range(range, out, scratch, spare))
+        if !self.layout.stepped {
+            return self.decode_pieces(range, T::slice_mut(out), |vector, piece, out| {
+                unpack::decode(vector, piece, out, &mut scratch.unpacked);
+            });
+        }
+        with_spare(out, scratch, |out, scratch, spare| {
+            self.decode_pieces(range, out, |vector, piece, out| {
+                if piece.len() == vector.count {
+                    return decode_stepped(vector, out, &mut scratch.unpacked);
+                }
+                spare.resize(vector.count, T::default());
+                decode_stepped(vector, spare, &mut scratch.unpacked);
+                out.copy_from_slice(&spare[piece]);
+            })
+        })
     }
 
     fn gather(&self, rows: &[u32], out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {

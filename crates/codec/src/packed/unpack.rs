@@ -131,7 +131,7 @@ pub(crate) fn decode<T: Integer>(
             17..=32 => u32::unpack(vector.packed, vector.bit_width, vector.base, out),
             _ => u64::unpack(vector.packed, vector.bit_width, vector.base, out),
         }
-        return patch(vector, range, out);
+        return vector.exceptions.patch_vector(out);
     }
     fn add<T: Integer, L: Lane>(base: T, numbers: &[L], out: &mut [T]) {
         for (out, &number) in out.iter_mut().zip(numbers) {
