@@ -1,5 +1,6 @@
 //! How small and how fast each scheme is, on one row group of values that suit it: `cargo bench -p sinter-codec`.
-//! `cargo bench -p sinter-codec --bench schemes -- fsst` measures one scheme, `-- fsst words.txt` on the first lines of a file.
+//! `cargo bench -p sinter-codec --bench schemes -- fsst` measures one scheme, `-- fsst words.txt` on the first lines of
+//! a file.
 //!
 //! Bytes a value, then encoding and decoding in GB/s of plain values, loading and filtering in million values a second,
 //! gathering one row in 128 in nanoseconds a row. One core, data in cache: what the kernels can do at best.
@@ -73,6 +74,10 @@ fn cases() -> Vec<(&'static str, ValuesBuf)> {
     let comment = |v: &i64| (0..6).map(|i| words[(v >> (3 * i) & 7) as usize]).collect::<String>().into_bytes();
     let strings: Vec<Vec<u8>> = uniform(30).iter().map(comment).collect();
     cases.push(("fsst", ValuesBuf::Bytes(strings.iter().map(|s| &s[..]).collect())));
+    let path =
+        |row: usize| format!("/usr/share/doc/package-{:05}/file{:02}.html", row / 7 * 3, row % 7 * 5).into_bytes();
+    let strings: Vec<Vec<u8>> = (0..ROW_GROUP_LEN).map(path).collect();
+    cases.push(("front", ValuesBuf::Bytes(strings.iter().map(|s| &s[..]).collect())));
     cases.push(("alp", ValuesBuf::F64(uniform(20).iter().map(|&v| v as f64 / 100.0).collect())));
     cases.push(("alp", ValuesBuf::F32(uniform(16).iter().map(|&v| v as f32 / 10.0).collect())));
     let holed = |v: &i64| if v % 50 == 0 { f64::NAN } else { *v as f64 / 100.0 };

@@ -1,8 +1,8 @@
 //! Decoding: 16 bytes are copied per code, whatever the symbol's length; the next copy overwrites what was too much.
 //!
-//! Codes are decoded as one stream, several at a time, as if there were no strings: a loop that ends with each string is
-//! mispredicted once for each. What is noted for each code is where its symbol went; so where a string ends is looked up
-//! afterwards. The only thing that one code waits for is the sum of the lengths before it.
+//! Codes are decoded as one stream, several at a time, as if there were no strings: a loop that ends with each string
+//! is mispredicted once for each. What is noted for each code is where its symbol went; so where a string ends is
+//! looked up afterwards. The only thing that one code waits for is the sum of the lengths before it.
 
 use super::codes::{code_at, code_capacity};
 use super::{ESCAPE, SYMBOL_BYTES, SymbolTable, Width};
@@ -162,8 +162,8 @@ impl SymbolTable {
         used
     }
 
-    /// Decodes codes that may be escapes, one by one; `before` bytes of the batch stand before `room`. Returns the bytes
-    /// of their symbols.
+    /// Decodes codes that may be escapes, one by one; `before` bytes of the batch stand before `room`. Returns the
+    /// bytes of their symbols.
     fn escaped(&self, codes: &[u8], room: &mut [u8], before: usize, places: &mut [u16], state: &mut State) -> usize {
         let mut used = 0;
         for (&code, place) in codes.iter().zip(places) {
@@ -194,7 +194,8 @@ struct State {
     within_escape: bool,
 }
 
-/// Whether one of these is [`ESCAPE`]: a byte whose bits are all set is one that becomes zero when they are turned round.
+/// Whether one of these is [`ESCAPE`]: a byte whose bits are all set is one that becomes zero when they are turned
+/// round.
 #[inline]
 fn has_escape(codes: &[u8; NARROW_STEP]) -> bool {
     let turned = !u64::from_le_bytes(*codes);
@@ -209,8 +210,8 @@ struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// Zeroed room for the symbols of `count` codes, and one more, from the position on. Grows by what `left` codes will
-    /// take if they are like the `done` ones.
+    /// Zeroed room for the symbols of `count` codes, and one more, from the position on. Grows by what `left` codes
+    /// will take if they are like the `done` ones.
     #[inline]
     fn room(&mut self, count: usize, done: usize, left: usize) -> &mut [u8] {
         let need = (count + 1) * SYMBOL_BYTES;
