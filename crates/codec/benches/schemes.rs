@@ -1,4 +1,6 @@
 //! How small and how fast each scheme is, on one row group of values that suit it: `cargo bench -p sinter-codec`.
+//! `cargo bench -p sinter-codec --bench schemes -- fsst` measures one scheme, `-- fsst words.txt` on the first lines of
+//! a file.
 //!
 //! Bytes a value, then encoding and decoding in GB/s of plain values, loading and filtering in million values a second,
 //! gathering one row in 128 in nanoseconds a row. One core, data in cache: what the kernels can do at best.
@@ -14,7 +16,15 @@ fn main() {
         "{:<20} {:<6} {:<34} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8}",
         "scheme", "type", "as", "B/value", "encode", "decode", "load", "filter", "gather"
     );
-    let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
+    let only = arguments.next();
+    let paths: Vec<String> = arguments.collect();
+    for path in &paths {
+        measure(only.as_deref().unwrap_or("fsst"), &lines(path));
+    }
+    if !paths.is_empty() {
+        return;
+    }
     for (name, values) in cases() {
         if only.as_ref().is_none_or(|only| *only == name || name.starts_with(&format!("{only}("))) {
             measure(name, &values);
@@ -64,6 +74,10 @@ fn cases() -> Vec<(&'static str, ValuesBuf)> {
     let comment = |v: &i64| (0..6).map(|i| words[(v >> (3 * i) & 7) as usize]).collect::<String>().into_bytes();
     let strings: Vec<Vec<u8>> = uniform(30).iter().map(comment).collect();
     cases.push(("fsst", ValuesBuf::Bytes(strings.iter().map(|s| &s[..]).collect())));
+    let path =
+        |row: usize| format!("/usr/share/doc/package-{:05}/file{:02}.html", row / 7 * 3, row % 7 * 5).into_bytes();
+    let strings: Vec<Vec<u8>> = (0..ROW_GROUP_LEN).map(path).collect();
+    cases.push(("front", ValuesBuf::Bytes(strings.iter().map(|s| &s[..]).collect())));
     cases.push(("alp", ValuesBuf::F64(uniform(20).iter().map(|&v| v as f64 / 100.0).collect())));
     cases.push(("alp", ValuesBuf::F32(uniform(16).iter().map(|&v| v as f32 / 10.0).collect())));
     let holed = |v: &i64| if v % 50 == 0 { f64::NAN } else { *v as f64 / 100.0 };
@@ -92,6 +106,12 @@ fn cases() -> Vec<(&'static str, ValuesBuf)> {
     cases
 }
 
+/// As many lines of a text file as a row group has rows.
+fn lines(path: &str) -> ValuesBuf {
+    let text = std::fs::read(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    ValuesBuf::Bytes(text.split(|&byte| byte == b'\n').take(ROW_GROUP_LEN).collect())
+}
+
 fn measure(name: &str, values: &ValuesBuf) {
     let plain_bytes = match values {
         ValuesBuf::Bytes(buf) => buf.data.len(),
@@ -104,7 +124,7 @@ fn measure(name: &str, values: &ValuesBuf) {
         chooser.encode(values.as_values(), None, &mut bytes).expect("it suits the scheme");
     });
     let block = Block::open(&bytes).expect("it was just encoded");
-    let vectors = || (0..values.len()).step_by(VECTOR_LEN).map(|start| start..start + VECTOR_LEN);
+    let vectors = || (0..values.len()).step_by(VECTOR_LEN).map(|start| start..values.len().min(start + VECTOR_LEN));
     let mut decoded = ValuesBuf::new(values.physical());
     let decode = fastest(|| {
         for range in vectors() {
@@ -136,7 +156,9 @@ fn measure(name: &str, values: &ValuesBuf) {
     let positions: Vec<u16> = (0..8).map(|i| i * 128 + 5).collect();
     let gather = fastest(|| {
         for range in vectors() {
-            block.gather(range.start, &positions, &mut decoded).expect("it was just encoded");
+            block
+                .gather(range.start, &positions[..positions.len() * range.len() / VECTOR_LEN], &mut decoded)
+                .expect("it was just encoded");
             black_box(&decoded);
         }
     });

@@ -33,14 +33,17 @@ pub(crate) enum Role {
     Codes,
     /// Lengths, positions and the like: only schemes without parts.
     Counts,
+    /// What a scheme leaves of values (suffixes, exceptions): all but the schemes that leave such.
+    Rest,
 }
 
 impl Role {
     fn allows(self, entry: &SchemeEntry) -> bool {
         match self {
             Role::Values => true,
-            Role::Codes => !matches!(entry.name, "dict" | "delta" | "pfor_delta"),
+            Role::Codes => !matches!(entry.name, "dict" | "pdict" | "delta" | "pfor_delta"),
             Role::Counts => !entry.scheme.nests(),
+            Role::Rest => !matches!(entry.name, "front" | "pdict"),
         }
     }
 }
@@ -82,6 +85,14 @@ impl<'p> Encoder<'p> {
         let mut out = Vec::new();
         write_values(values, role, None, self.level + 1, &mut out);
         out.len()
+    }
+
+    /// The least that a scheme promises for the values of a part, all of which are there: nothing is written.
+    pub(crate) fn promise_part(&self, values: Values<'_>, role: Role) -> usize {
+        if values.is_empty() || all_equal(values) {
+            return self.estimate_part(values, role);
+        }
+        estimates(values, role, self.level + 1).iter().map(|estimate| estimate.bytes).min().unwrap_or(0)
     }
 
     /// Encodes the sample with this scheme and scales up.

@@ -28,6 +28,7 @@ mod error;
 mod fixed;
 #[cfg(test)]
 mod format_pages;
+mod front_coding;
 mod fused;
 mod isa;
 mod kernel;

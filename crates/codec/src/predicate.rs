@@ -1,6 +1,7 @@
 //! Questions that a block can answer about its values without handing them out.
 
 use crate::Scalar;
+use std::cmp::Ordering;
 
 /// Comparison of a column (left) with a constant (right).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,21 @@ pub enum CompareOp {
     Greater,
     /// `>=`
     GreaterOrEqual,
+}
+
+impl CompareOp {
+    /// Whether a value that stands so to the constant passes.
+    #[inline]
+    pub(crate) fn admits(self, order: Ordering) -> bool {
+        match self {
+            CompareOp::Equal => order.is_eq(),
+            CompareOp::NotEqual => order.is_ne(),
+            CompareOp::Less => order.is_lt(),
+            CompareOp::LessOrEqual => order.is_le(),
+            CompareOp::Greater => order.is_gt(),
+            CompareOp::GreaterOrEqual => order.is_ge(),
+        }
+    }
 }
 
 /// A test on single values. A NULL value passes none of them.

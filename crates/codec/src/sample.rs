@@ -49,6 +49,11 @@ impl<'a> Sample<'a> {
         }
     }
 
+    /// The column.
+    pub(crate) fn whole(&self) -> Values<'_> {
+        self.whole
+    }
+
     /// Values in the column.
     pub(crate) fn whole_count(&self) -> usize {
         self.whole.len()

@@ -1,4 +1,4 @@
-//! The worked examples on the format pages of `fsst`, `alp` and `alp_rd` are the bytes that those schemes write.
+//! The worked examples on the format pages of `fsst`, `front`, `alp` and `alp_rd` are the bytes that those schemes write.
 
 use sinter_codec::{BytesBuf, Choice, Values, encode};
 
@@ -21,6 +21,12 @@ fn check(page: &str, scheme: &str, values: Values<'_>) {
 fn fsst() {
     let texts: BytesBuf = (0..16).map(|row| if row % 2 == 0 { &b"yes"[..] } else { b"no" }).collect();
     check(include_str!("../../../docs/format/codecs/fsst.md"), "fsst", Values::Bytes(texts.view()));
+}
+
+#[test]
+fn front() {
+    let strings: BytesBuf = [&b"deposits"[..], b"depot", b"depots"].into_iter().collect();
+    check(include_str!("../../../docs/format/codecs/front.md"), "front", Values::Bytes(strings.view()));
 }
 
 #[test]

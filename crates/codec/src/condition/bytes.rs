@@ -29,17 +29,7 @@ impl BytesCondition {
     /// Whether this value passes.
     pub(crate) fn passes(&self, value: &[u8]) -> bool {
         match self {
-            BytesCondition::Compare(op, constant) => {
-                let order = value.cmp(constant);
-                match op {
-                    CompareOp::Equal => order.is_eq(),
-                    CompareOp::NotEqual => order.is_ne(),
-                    CompareOp::Less => order.is_lt(),
-                    CompareOp::LessOrEqual => order.is_le(),
-                    CompareOp::Greater => order.is_gt(),
-                    CompareOp::GreaterOrEqual => order.is_ge(),
-                }
-            }
+            BytesCondition::Compare(op, constant) => op.admits(value.cmp(constant)),
             BytesCondition::Between(low, high) => {
                 low.as_ref().is_none_or(|low| value >= &low[..]) && high.as_ref().is_none_or(|high| value <= &high[..])
             }

@@ -147,6 +147,11 @@ fn column(scheme: &str) -> ValuesBuf {
             let texts: Vec<String> = (0..ROW_GROUP_LEN).map(text).collect();
             ValuesBuf::Bytes(texts.iter().map(|text| text.as_bytes()).collect())
         }
+        "front" => {
+            let path = |row: usize| format!("/usr/share/doc/package-{:05}/file{:02}.html", row / 7 * 3, row % 7 * 5);
+            let paths: Vec<String> = (0..ROW_GROUP_LEN).map(path).collect();
+            ValuesBuf::Bytes(paths.iter().map(|path| path.as_bytes()).collect())
+        }
         "alp" => floats(&|row| random(row, 20) as f64 / 100.0),
         "alp_rd" => floats(&|row| 1000.0 + (random(row, 20) as f64).sqrt().sin()),
         _ => integers(&|row| random(row, 62)),

@@ -9,6 +9,7 @@ mod delta;
 mod dict;
 mod fixed_point;
 mod frame_of_reference;
+mod front;
 mod fsst;
 mod multiple;
 mod pfor;
@@ -64,6 +65,7 @@ schemes! { // tag on disk => file :: scheme, name
     14 => fixed_point::FixedPoint, "fixed_point";
     15 => quantise::Quantise, "quantise";
     16 => base_delta::BaseDelta, "base_delta";
+    17 => front::Front, "front";
 }
 
 /// The scheme that holds everything.

@@ -146,6 +146,21 @@ fn codes_that_no_encoder_writes_are_rejected() {
     assert!(wide.decode(&[0, 0], 0, &[2], &mut out).is_err(), "half a code");
 }
 
+#[test]
+fn escapes_and_strings_end_anywhere_in_a_batch() {
+    let (narrow, _) = SymbolTable::read(&[8, 1, 0, 0x10, b'a', b'b']).unwrap();
+    for plain in 500..530 {
+        let codes = [vec![0; plain], vec![255, b'c', 0]].concat();
+        let mut out = BytesBuf::default();
+        let counts = [0, plain as u32, 2, 0, 1, 0];
+        assert_eq!(narrow.decode(&codes, 0, &counts, &mut out), Ok(plain + 3));
+        let expected = [vec![], b"ab".repeat(plain), b"c".to_vec(), vec![], b"ab".to_vec(), vec![]];
+        assert!(out.view().iter().eq(slices(&expected)), "{plain} codes before the escape");
+        let counts = [plain as u32 + 1, 2];
+        assert!(narrow.decode(&codes, 0, &counts, &mut out).is_err(), "{plain} codes before half an escape");
+    }
+}
+
 proptest! {
     #[test]
     fn any_strings_come_back(
