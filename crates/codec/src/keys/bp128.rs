@@ -13,8 +13,9 @@ use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::KeyChange;
 use super::coding::{Coding, Keys};
 use super::key::{Key, Word};
-use super::lanes::{FRAME_LEN, LANES, Row, each_row};
+use super::lanes::{FRAME_LEN, LANES, each_row};
 use super::packed_frames::{self, frames};
+use super::rows::{HasRows, Row};
 use crate::Result;
 use crate::isa::each_isa;
 
@@ -51,13 +52,25 @@ impl Coding for D1 {
         let (mut key, mut left) = (block.descriptor.first, index + 1);
         for frame in frames(block) {
             let len = left.min(frame.len);
-            key = key.add(sum(frame.packed, frame.width, len, 1));
+            key = key.add(sum_d1(frame.packed, frame.width, len));
             left -= len;
             if left == 0 {
                 break;
             }
         }
         key
+    }
+
+    fn lower_bound<K: Key>(block: &KeyBlock<'_, K>, key: K) -> (usize, K) {
+        let (mut before, mut from) = (block.descriptor.first, 0);
+        for frame in frames(block) {
+            let (index, found) = find_d1(frame.packed, frame.width, frame.len, before, key);
+            if index < frame.len {
+                return (from + index, found);
+            }
+            (before, from) = (found, from + frame.len);
+        }
+        (from - 1, before)
     }
 
     fn append<K: Key>(descriptor: &mut KeyDescriptor<K>, room: &mut [u8], key: K) -> Option<KeyChange> {
@@ -97,12 +110,24 @@ impl Coding for D4 {
             left -= len;
             // Of a frame before the last, the lanes that end in the fourth key before, and so on.
             let len = if left == 0 { len } else { FRAME_LEN - 3 + index % 4 };
-            key = key.add(sum(frame.packed, frame.width, len, 4));
+            key = key.add(sum_d4(frame.packed, frame.width, len));
             if left == 0 {
                 break;
             }
         }
         key
+    }
+
+    fn lower_bound<K: Key>(block: &KeyBlock<'_, K>, key: K) -> (usize, K) {
+        let (mut before, mut from) = ([block.descriptor.first; 4], 0);
+        for frame in frames(block) {
+            let (index, found, last) = find_d4(frame.packed, frame.width, frame.len, before, key);
+            if index < frame.len {
+                return (from + index, found);
+            }
+            (before, from) = (last, from + frame.len);
+        }
+        (from - 1, before[3])
     }
 
     fn append<K: Key>(descriptor: &mut KeyDescriptor<K>, room: &mut [u8], key: K) -> Option<KeyChange> {
@@ -123,12 +148,19 @@ each_isa! {
     fn steps_d4<K: Key>(keys: &[K], before: [K; 4], out: &mut [K; FRAME_LEN]) -> u32 = steps_d4_body;
     /// Writes the keys of a frame of `len`, and unspecified ones behind them.
     pub(super) fn decode_d1<K: Key>(packed: &[u8], width: u32, len: usize, before: K, out: &mut [K; FRAME_LEN])
-        = decode_d1_body;
+        = decode_d1_body, proof;
     fn decode_d4<K: Key>(packed: &[u8], width: u32, len: usize, before: [K; 4], out: &mut [K; FRAME_LEN])
-        = decode_d4_body;
-    /// The sum of every `stride`th of the first `len` numbers, at least one, that ends in the last of them. A stride divides
-    /// the lanes.
-    pub(super) fn sum<K: Key>(packed: &[u8], width: u32, len: usize, stride: usize) -> K = sum_body;
+        = decode_d4_body, proof;
+    /// The first of the `len` keys of a frame that is not less than `key`, and its index. Without one `len`, and the last key.
+    pub(super) fn find_d1<K: Key>(packed: &[u8], width: u32, len: usize, before: K, key: K) -> (usize, K)
+        = find_d1_body, proof;
+    /// The same, and the keys before the next frame, if this one is full.
+    fn find_d4<K: Key>(packed: &[u8], width: u32, len: usize, before: [K; 4], key: K) -> (usize, K, [K; 4])
+        = find_d4_body, proof;
+    /// The sum of the first `len` numbers, at least one.
+    pub(super) fn sum_d1<K: Key>(packed: &[u8], width: u32, len: usize) -> K = sum_d1_body, proof;
+    /// The sum of every fourth number that ends in the last of the first `len`, at least one.
+    fn sum_d4<K: Key>(packed: &[u8], width: u32, len: usize) -> K = sum_d4_body, proof;
 }
 
 #[inline(always)]
@@ -146,7 +178,11 @@ fn steps_d1_body<K: Word>(keys: &[K], before: [K; 4], out: &mut [K; FRAME_LEN]) 
 #[inline(always)]
 fn steps_d4_body<K: Word>(keys: &[K], before: [K; 4], out: &mut [K; FRAME_LEN]) -> u32 {
     let mut all = K::default();
-    for ((out, key), before) in out.iter_mut().zip(keys).zip(before.iter().chain(keys)) {
+    for ((out, key), before) in out.iter_mut().zip(keys).zip(before) {
+        *out = key.sub(before);
+        all = all | *out;
+    }
+    for ((out, key), before) in out.iter_mut().zip(keys).skip(4).zip(keys) {
         *out = key.sub(*before);
         all = all | *out;
     }
@@ -154,58 +190,117 @@ fn steps_d4_body<K: Word>(keys: &[K], before: [K; 4], out: &mut [K; FRAME_LEN]) 
 }
 
 #[inline(always)]
-fn decode_d1_body<K: Word>(packed: &[u8], width: u32, len: usize, mut before: K, out: &mut [K; FRAME_LEN]) {
+fn decode_d1_body<P: HasRows, K: Word>(
+    proof: P,
+    packed: &[u8],
+    width: u32,
+    len: usize,
+    before: K,
+    out: &mut [K; FRAME_LEN],
+) {
     let (out, _) = out.as_chunks_mut::<LANES>();
-    each_row(packed, len.div_ceil(LANES), width, |row, steps: Row<K>| {
-        let mut keys = running_sums(steps);
-        for key in &mut keys {
-            *key = key.add(before);
-        }
-        before = keys[LANES - 1];
-        out[row] = keys;
+    let mut before = proof.row([before; LANES]);
+    each_row(proof, packed, len.div_ceil(LANES), width, |row, steps: P::Row<K>| {
+        let (keys, last) = steps.running_sums(before);
+        keys.store(&mut out[row]);
+        before = last;
+        true
     });
 }
 
 #[inline(always)]
-fn decode_d4_body<K: Word>(packed: &[u8], width: u32, len: usize, before: [K; 4], out: &mut [K; FRAME_LEN]) {
+fn decode_d4_body<P: HasRows, K: Word>(
+    proof: P,
+    packed: &[u8],
+    width: u32,
+    len: usize,
+    before: [K; 4],
+    out: &mut [K; FRAME_LEN],
+) {
     let (out, _) = out.as_chunks_mut::<LANES>();
-    let mut before: Row<K> = std::array::from_fn(|lane| before[lane % 4]);
-    each_row(packed, len.div_ceil(LANES), width, |row, steps: Row<K>| {
-        let mut keys = add_shifted::<K, 8>(add_shifted::<K, 4>(steps));
-        for (key, before) in keys.iter_mut().zip(before) {
-            *key = key.add(before);
-        }
-        before = std::array::from_fn(|lane| keys[LANES - 4 + lane % 4]);
-        out[row] = keys;
+    let mut before = proof.row(std::array::from_fn(|lane| before[lane % 4]));
+    each_row(proof, packed, len.div_ceil(LANES), width, |row, steps: P::Row<K>| {
+        let (keys, last) = steps.running_sums_of_fourths(before);
+        keys.store(&mut out[row]);
+        before = last;
+        true
     });
 }
 
-/// Adds to each number all before it.
 #[inline(always)]
-pub(super) fn running_sums<K: Word>(row: Row<K>) -> Row<K> {
-    add_shifted::<K, 8>(add_shifted::<K, 4>(add_shifted::<K, 2>(add_shifted::<K, 1>(row))))
+fn find_d1_body<P: HasRows, K: Word>(
+    proof: P,
+    packed: &[u8],
+    width: u32,
+    len: usize,
+    before: K,
+    key: K,
+) -> (usize, K) {
+    let (mut before, sought) = (proof.row([before; LANES]), proof.row([key; LANES]));
+    let (mut keys, mut found) = ([K::default(); LANES], None);
+    each_row(proof, packed, len.div_ceil(LANES), width, |row, steps: P::Row<K>| {
+        let (sums, last) = steps.running_sums(before);
+        before = last;
+        let lane = sums.first_not_less(sought);
+        if lane < LANES {
+            sums.store(&mut keys);
+            found = Some(((row * LANES + lane).min(len - 1), keys[lane]));
+        }
+        lane == LANES
+    });
+    found.unwrap_or_else(|| {
+        before.store(&mut keys);
+        (len, keys[0])
+    })
 }
 
-/// Adds to each number the one so many lanes before.
 #[inline(always)]
-fn add_shifted<K: Word, const LANES_BY: usize>(row: Row<K>) -> Row<K> {
-    let mut sums = row;
-    for lane in LANES_BY..LANES {
-        sums[lane] = row[lane].add(row[lane - LANES_BY]);
-    }
+fn find_d4_body<P: HasRows, K: Word>(
+    proof: P,
+    packed: &[u8],
+    width: u32,
+    len: usize,
+    before: [K; 4],
+    key: K,
+) -> (usize, K, [K; 4]) {
+    let mut before = proof.row(std::array::from_fn(|lane| before[lane % 4]));
+    let sought = proof.row([key; LANES]);
+    let (mut keys, mut found) = ([K::default(); LANES], None);
+    each_row(proof, packed, len.div_ceil(LANES), width, |row, steps: P::Row<K>| {
+        let (sums, last) = steps.running_sums_of_fourths(before);
+        before = last;
+        let lane = sums.first_not_less(sought);
+        if lane < LANES {
+            sums.store(&mut keys);
+            found = Some(((row * LANES + lane).min(len - 1), keys[lane]));
+        }
+        lane == LANES
+    });
+    let mut last = [K::default(); LANES];
+    before.store(&mut last);
+    let (index, key) = found.unwrap_or((len, last[3]));
+    (index, key, [last[0], last[1], last[2], last[3]])
+}
+
+#[inline(always)]
+fn sum_d1_body<P: HasRows, K: Word>(proof: P, packed: &[u8], width: u32, len: usize) -> K {
+    lane_sums(proof, packed, width, len).sum()
+}
+
+#[inline(always)]
+fn sum_d4_body<P: HasRows, K: Word>(proof: P, packed: &[u8], width: u32, len: usize) -> K {
+    lane_sums::<P, K>(proof, packed, width, len).keep(0x1111 << ((len - 1) % 4)).sum()
+}
+
+/// The sums along the lanes of the first `len` numbers.
+#[inline(always)]
+fn lane_sums<P: HasRows, K: Word>(proof: P, packed: &[u8], width: u32, len: usize) -> P::Row<K> {
+    let last_row = (len - 1) / LANES;
+    let of_last_row = u16::MAX >> (LANES - 1 - (len - 1) % LANES);
+    let mut sums = proof.row([K::default(); LANES]);
+    each_row(proof, packed, last_row + 1, width, |row, steps| {
+        sums = sums.add(steps.keep(if row == last_row { of_last_row } else { u16::MAX }));
+        true
+    });
     sums
-}
-
-#[inline(always)]
-fn sum_body<K: Word>(packed: &[u8], width: u32, len: usize, stride: usize) -> K {
-    let (last_row, last_lane) = ((len - 1) / LANES, (len - 1) % LANES);
-    let mut sums = [K::default(); LANES];
-    each_row(packed, last_row + 1, width, |row, steps: Row<K>| {
-        let end = if row == last_row { last_lane + 1 } else { LANES };
-        for lane in 0..LANES {
-            sums[lane] = sums[lane].add(if lane < end { steps[lane] } else { K::default() });
-        }
-    });
-    let wanted = |lane: usize| if lane % stride == last_lane % stride { sums[lane] } else { K::default() };
-    (0..LANES).fold(K::default(), |sum, lane| sum.add(wanted(lane)))
 }

@@ -13,6 +13,7 @@
 //! has four lanes of 32 bits, for registers of 128 bits; 16 fill one of 512, or two where a key has 64 bits.
 
 use super::key::{Key, Word};
+use super::rows::{HasRows, Row};
 
 /// Lanes: the numbers of a row.
 pub(super) const LANES: usize = 16;
@@ -22,9 +23,6 @@ pub(super) const FRAME_LEN: usize = 128;
 
 /// Rows of a full frame.
 pub(super) const ROWS: usize = FRAME_LEN / LANES;
-
-/// One number for each lane.
-pub(super) type Row<K> = [K; LANES];
 
 /// Bytes that `count` numbers of `width` bits take.
 #[inline]
@@ -66,37 +64,37 @@ pub(super) fn pack<K: Word>(numbers: &[K; FRAME_LEN], width: u32, mut out: &mut 
     write_tail(&word, out);
 }
 
-/// Gives each of the first `rows` rows of numbers to `take`. There are no more rows than were packed.
+/// Gives each of the first `rows` rows of numbers to `take`, until it returns false. There are no more than were packed.
 #[inline(always)]
-pub(super) fn each_row<K: Word>(packed: &[u8], rows: usize, width: u32, mut take: impl FnMut(usize, Row<K>)) {
+pub(super) fn each_row<K: Word, P: HasRows>(
+    proof: P,
+    packed: &[u8],
+    rows: usize,
+    width: u32,
+    mut take: impl FnMut(usize, P::Row<K>) -> bool,
+) {
     if width == 0 {
-        (0..rows).for_each(|row| take(row, [K::default(); LANES]));
+        let _ = (0..rows).all(|row| take(row, proof.row([K::default(); LANES])));
         return;
     }
-    let mask = K::MAX >> (K::BITS - width);
+    let mask = proof.row([K::MAX >> (K::BITS - width); LANES]);
     let mut words = packed.chunks_exact(LANES * K::BYTES);
-    let tail = read_tail::<K>(words.remainder());
-    let mut next = || words.next().map_or(tail, read_row);
+    let tail = proof.row(read_tail::<K>(words.remainder()));
+    let mut next = || words.next().map_or(tail, |words| proof.read(words));
     let (mut word, mut shift) = (next(), 0);
     for row in 0..rows {
-        let mut numbers = [K::default(); LANES];
-        for lane in 0..LANES {
-            numbers[lane] = word[lane] >> shift;
-        }
+        let mut numbers = word.shr(shift);
         shift += width;
         if shift >= K::BITS {
             shift -= K::BITS;
             word = next();
             if shift > 0 {
-                for lane in 0..LANES {
-                    numbers[lane] = numbers[lane] | word[lane] << (width - shift);
-                }
+                numbers = numbers.or(word.shl(width - shift));
             }
         }
-        for number in &mut numbers {
-            *number = *number & mask;
+        if !take(row, numbers.and(mask)) {
+            break;
         }
-        take(row, numbers);
     }
 }
 
@@ -156,13 +154,7 @@ pub(super) fn push<K: Key>(out: &mut [u8], width: u32, count: usize, number: K) 
 }
 
 #[inline(always)]
-fn read_row<K: Word>(bytes: &[u8]) -> Row<K> {
-    let bytes = &bytes[..LANES * K::BYTES];
-    std::array::from_fn(|lane| K::read_word(&bytes[lane * K::BYTES..]))
-}
-
-#[inline(always)]
-fn write_row<K: Word>(row: &Row<K>, out: &mut [u8]) {
+fn write_row<K: Word>(row: &[K; LANES], out: &mut [u8]) {
     for (out, word) in out.chunks_exact_mut(K::BYTES).zip(row) {
         word.write_word(out);
     }
@@ -170,7 +162,7 @@ fn write_row<K: Word>(row: &Row<K>, out: &mut [u8]) {
 
 /// The words of which planes have the lowest bytes.
 #[inline(always)]
-fn read_tail<K: Word>(planes: &[u8]) -> Row<K> {
+fn read_tail<K: Word>(planes: &[u8]) -> [K; LANES] {
     let mut row = [K::default(); LANES];
     for (plane, shift) in planes.as_chunks::<LANES>().0.iter().zip((0..K::BITS).step_by(8)) {
         for lane in 0..LANES {
@@ -182,7 +174,7 @@ fn read_tail<K: Word>(planes: &[u8]) -> Row<K> {
 
 /// Writes what is left of the lanes: a row of words if just that fits, else planes.
 #[inline(always)]
-fn write_tail<K: Word>(row: &Row<K>, out: &mut [u8]) {
+fn write_tail<K: Word>(row: &[K; LANES], out: &mut [u8]) {
     if out.len() == LANES * K::BYTES {
         return write_row(row, out);
     }
@@ -194,7 +186,7 @@ fn write_tail<K: Word>(row: &Row<K>, out: &mut [u8]) {
 }
 
 /// Writes a row of words, if there is space for one, and planes of zeros behind it; else the planes of the row.
-fn write_over<K: Word>(row: &Row<K>, out: &mut [u8]) {
+fn write_over<K: Word>(row: &[K; LANES], out: &mut [u8]) {
     match out.split_at_mut_checked(LANES * K::BYTES) {
         Some((words, rest)) => {
             write_row(row, words);

@@ -26,6 +26,7 @@ mod lanes;
 mod masked_vbyte;
 mod none;
 mod packed_frames;
+mod rows;
 mod simd_for;
 #[cfg(test)]
 mod tests;

@@ -7,8 +7,9 @@ use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::KeyChange;
 use super::coding::{Coding, Keys, check_len};
 use super::key::{Key, Word};
-use super::lanes::{FRAME_LEN, LANES, Row, each_row, number_at, packed_bytes, push};
+use super::lanes::{FRAME_LEN, LANES, each_row, number_at, packed_bytes, push};
 use super::packed_frames::{Frame, pack_frame};
+use super::rows::{HasRows, Row};
 use crate::Result;
 use crate::isa::each_isa;
 
@@ -58,7 +59,7 @@ impl Coding for SimdFor {
         if count > FRAME_LEN && number_at::<K>(this.packed, this.width, FRAME_LEN - 1) < distance {
             (this, from) = (frame(block, 1), FRAME_LEN);
         }
-        let within = less(this.packed, this.width, this.len, distance).min(this.len - 1);
+        let within = find(this.packed, this.width, this.len, distance).min(this.len - 1);
         (from + within, first.add(number_at(this.packed, this.width, within)))
     }
 
@@ -103,29 +104,38 @@ fn size(count: usize, width: u32) -> usize {
 
 each_isa! {
     /// Writes the keys of a frame of `len`, and unspecified ones behind them.
-    fn add_to_first<K: Key>(packed: &[u8], width: u32, len: usize, first: K, out: &mut [K; FRAME_LEN]) = decode_body;
-    /// How many of the first `len` numbers are less than `distance`, which is not zero.
-    fn less<K: Key>(packed: &[u8], width: u32, len: usize, distance: K) -> usize = less_body;
+    fn add_to_first<K: Key>(packed: &[u8], width: u32, len: usize, first: K, out: &mut [K; FRAME_LEN])
+        = decode_body, proof;
+    /// The first of the `len` numbers of a frame that is not less than `distance`, or `len`.
+    fn find<K: Key>(packed: &[u8], width: u32, len: usize, distance: K) -> usize = find_body, proof;
 }
 
 #[inline(always)]
-fn decode_body<K: Word>(packed: &[u8], width: u32, len: usize, first: K, out: &mut [K; FRAME_LEN]) {
+fn decode_body<P: HasRows, K: Word>(
+    proof: P,
+    packed: &[u8],
+    width: u32,
+    len: usize,
+    first: K,
+    out: &mut [K; FRAME_LEN],
+) {
     let (out, _) = out.as_chunks_mut::<LANES>();
-    each_row(packed, len.div_ceil(LANES), width, |row, numbers: Row<K>| {
-        out[row] = numbers.map(|number| first.add(number))
+    let first = proof.row([first; LANES]);
+    each_row(proof, packed, len.div_ceil(LANES), width, |row, numbers: P::Row<K>| {
+        numbers.add(first).store(&mut out[row]);
+        true
     });
 }
 
 #[inline(always)]
-fn less_body<K: Word>(packed: &[u8], width: u32, len: usize, distance: K) -> usize {
-    let rows = len.div_ceil(LANES);
-    let (mut less, one) = ([K::default(); LANES], K::from_delta(1));
-    each_row(packed, rows, width, |_, numbers: Row<K>| {
-        for lane in 0..LANES {
-            less[lane] = less[lane].add(if numbers[lane] < distance { one } else { K::default() });
+fn find_body<P: HasRows, K: Word>(proof: P, packed: &[u8], width: u32, len: usize, distance: K) -> usize {
+    let (sought, mut found) = (proof.row([distance; LANES]), len);
+    each_row(proof, packed, len.div_ceil(LANES), width, |row, numbers: P::Row<K>| {
+        let lane = numbers.first_not_less(sought);
+        if lane < LANES {
+            found = row * LANES + lane;
         }
+        lane == LANES
     });
-    let less = less.iter().map(|less| less.to_delta() as usize).sum::<usize>();
-    // Behind the last, zeros are packed.
-    less.saturating_sub(rows * LANES - len)
+    found
 }

@@ -11,11 +11,13 @@
 
 use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::KeyChange;
-use super::bp128::{decode_d1, running_sums, steps_d1, sum};
+use super::bp128::{decode_d1, find_d1, steps_d1, sum_d1};
+use super::count_less::count_less;
 use super::coding::{Coding, Keys};
 use super::key::{Key, Word};
-use super::lanes::{FRAME_LEN, LANES, ROWS, Row, each_row};
+use super::lanes::{FRAME_LEN, LANES, ROWS, each_row};
 use super::packed_frames::{self, frames, pack_frame};
+use super::rows::{HasRows, Row};
 use crate::Result;
 use crate::isa::each_isa;
 
@@ -60,7 +62,7 @@ impl Coding for Transposed {
             let len = left.min(frame.len);
             key = key.add(match frame.len {
                 FRAME_LEN => sum_turned(frame.packed, frame.width, len),
-                _ => sum(frame.packed, frame.width, len, 1),
+                _ => sum_d1(frame.packed, frame.width, len),
             });
             left -= len;
             if left == 0 {
@@ -68,6 +70,21 @@ impl Coding for Transposed {
             }
         }
         key
+    }
+
+    fn lower_bound<K: Key>(block: &KeyBlock<'_, K>, key: K) -> (usize, K) {
+        let (mut before, mut from) = (block.descriptor.first, 0);
+        for frame in frames(block) {
+            let (index, found) = match frame.len {
+                FRAME_LEN => find_turned(frame.packed, frame.width, before, key),
+                len => find_d1(frame.packed, frame.width, len, before, key),
+            };
+            if index < frame.len {
+                return (from + index, found);
+            }
+            (before, from) = (found, from + frame.len);
+        }
+        (from - 1, before)
     }
 
     fn append<K: Key>(descriptor: &mut KeyDescriptor<K>, room: &mut [u8], key: K) -> Option<KeyChange> {
@@ -84,7 +101,7 @@ impl Coding for Transposed {
 }
 
 /// The lane of a run, and the run of a lane.
-const fn lane_of(run: usize) -> usize {
+pub(super) const fn lane_of(run: usize) -> usize {
     4 * (run % 4) + run / 4
 }
 
@@ -93,51 +110,62 @@ fn turn<K: Word>(numbers: &[K; FRAME_LEN]) -> [K; FRAME_LEN] {
     std::array::from_fn(|place| numbers[lane_of(place % LANES) * ROWS + place / LANES])
 }
 
+/// The lanes of the runs before each.
+static LANES_BEFORE: [u16; LANES + 1] = {
+    let (mut before, mut run) = ([0; LANES + 1], 0);
+    while run < LANES {
+        before[run + 1] = before[run] | 1 << lane_of(run);
+        run += 1;
+    }
+    before
+};
+
 each_isa! {
-    fn unpack_frame<K: Key>(packed: &[u8], width: u32, out: &mut [K; FRAME_LEN]) = unpack_body;
+    fn unpack_frame<K: Key>(packed: &[u8], width: u32, out: &mut [K; FRAME_LEN]) = unpack_body, proof;
     /// Writes the keys of a full frame.
-    fn decode_turned<K: Key>(packed: &[u8], width: u32, before: K, out: &mut [K; FRAME_LEN]) = decode_body;
+    fn decode_turned<K: Key>(packed: &[u8], width: u32, before: K, out: &mut [K; FRAME_LEN]) = decode_body, proof;
     /// The sum of the differences of the first `len` keys of a full frame, at least one.
-    fn sum_turned<K: Key>(packed: &[u8], width: u32, len: usize) -> K = sum_body;
+    fn sum_turned<K: Key>(packed: &[u8], width: u32, len: usize) -> K = sum_body, proof;
 }
 
 #[inline(always)]
-fn unpack_body<K: Word>(packed: &[u8], width: u32, out: &mut [K; FRAME_LEN]) {
+fn unpack_body<P: HasRows, K: Word>(proof: P, packed: &[u8], width: u32, out: &mut [K; FRAME_LEN]) {
     let (out, _) = out.as_chunks_mut::<LANES>();
-    each_row(packed, ROWS, width, |row, numbers| out[row] = numbers);
+    each_row(proof, packed, ROWS, width, |row, numbers: P::Row<K>| {
+        numbers.store(&mut out[row]);
+        true
+    });
 }
 
 #[inline(always)]
-fn decode_body<K: Word>(packed: &[u8], width: u32, before: K, out: &mut [K; FRAME_LEN]) {
-    let (mut sums, mut rows) = ([K::default(); LANES], [[K::default(); LANES]; ROWS]);
-    each_row(packed, ROWS, width, |row, steps: Row<K>| {
-        for lane in 0..LANES {
-            sums[lane] = sums[lane].add(steps[lane]);
-        }
+fn decode_body<P: HasRows, K: Word>(proof: P, packed: &[u8], width: u32, before: K, out: &mut [K; FRAME_LEN]) {
+    let mut sums = proof.row([K::default(); LANES]);
+    let mut rows = [sums; ROWS];
+    each_row(proof, packed, ROWS, width, |row, steps| {
+        sums = sums.add(steps);
         rows[row] = sums;
+        true
     });
-    let ends = running_sums(std::array::from_fn(|run| sums[lane_of(run)]));
-    let starts: Row<K> = std::array::from_fn(|lane| before.add(ends[lane_of(lane)].sub(sums[lane])));
-    for row in &mut rows {
-        for lane in 0..LANES {
-            row[lane] = row[lane].add(starts[lane]);
-        }
-    }
-    for (run, out) in out.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
-        *out = std::array::from_fn(|row| rows[row][lane_of(run)]);
-    }
+    Row::join_runs(&rows, before, out);
 }
 
 #[inline(always)]
-fn sum_body<K: Word>(packed: &[u8], width: u32, len: usize) -> K {
+fn sum_body<P: HasRows, K: Word>(proof: P, packed: &[u8], width: u32, len: usize) -> K {
     let (last_run, last_row) = ((len - 1) / ROWS, (len - 1) % ROWS);
-    let mut sums = [K::default(); LANES];
-    each_row(packed, ROWS, width, |row, steps: Row<K>| {
+    let mut sums = proof.row([K::default(); LANES]);
+    each_row(proof, packed, ROWS, width, |row, steps: P::Row<K>| {
         // Of runs before the last all rows count, of the last those to the last.
-        let end = if row <= last_row { last_run + 1 } else { last_run };
-        for lane in 0..LANES {
-            sums[lane] = sums[lane].add(if lane_of(lane) < end { steps[lane] } else { K::default() });
-        }
+        let runs = if row <= last_row { last_run + 1 } else { last_run };
+        sums = sums.add(steps.keep(LANES_BEFORE[runs]));
+        true
     });
-    sums.into_iter().fold(K::default(), |sum, lane| sum.add(lane))
+    sums.sum()
+}
+
+/// The first key of a full frame that is not less than `key`, and its index; without one, [`FRAME_LEN`] and the last key.
+fn find_turned<K: Key>(packed: &[u8], width: u32, before: K, key: K) -> (usize, K) {
+    let mut keys = [K::default(); FRAME_LEN];
+    decode_turned(packed, width, before, &mut keys);
+    let index = count_less(&keys, key);
+    (index, keys[index.min(FRAME_LEN - 1)])
 }
