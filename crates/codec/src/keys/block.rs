@@ -37,23 +37,17 @@ impl<'a, K: Key> KeyBlock<'a, K> {
     #[inline]
     pub fn open(codec: KeyCodec, descriptor: KeyDescriptor<K>, bytes: &'a [u8]) -> Result<KeyBlock<'a, K>> {
         let KeyDescriptor { first, last, count, byte_len } = descriptor;
-        let damaged = |what: String| Err(Error::damaged(codec.name(), what));
-        if count > KEYS_MAX {
-            return damaged(format!("it claims {count} keys, at most {KEYS_MAX} are possible"));
+        if let Some(bytes) = bytes.get(..byte_len) {
+            let fits = match count {
+                0 => byte_len == 0 && first == last,
+                1..=KEYS_MAX => first <= last && (count > 1 || first == last) && codec.fits(&descriptor, bytes),
+                _ => false,
+            };
+            if fits {
+                return Ok(KeyBlock { codec, descriptor, bytes });
+            }
         }
-        if first > last || (count < 2 && first != last) {
-            return damaged(format!("it claims {count} keys from {first} to {last}"));
-        }
-        let Some(bytes) = bytes.get(..byte_len) else {
-            return damaged(format!("it claims {byte_len} bytes, {} are there", bytes.len()));
-        };
-        let block = KeyBlock { codec, descriptor, bytes };
-        if count > 0 {
-            codec.check(&block)?;
-        } else if byte_len > 0 {
-            return damaged(format!("it claims {byte_len} bytes for no key"));
-        }
-        Ok(block)
+        Err(contradiction(codec, &descriptor, bytes))
     }
 
     /// What was given to [`KeyBlock::open`].
@@ -96,6 +90,20 @@ impl<'a, K: Key> KeyBlock<'a, K> {
             _ => Some(self.codec.lower_bound(self, key)),
         }
     }
+}
+
+/// What [`KeyBlock::open`] says of a block that cannot be.
+#[cold]
+#[inline(never)]
+fn contradiction<K: Key>(codec: KeyCodec, descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> Error {
+    let KeyDescriptor { first, last, count, byte_len } = *descriptor;
+    let claim = format!("it claims {count} keys from {first} to {last} in {byte_len} bytes");
+    let contradicted = match bytes.get(..byte_len) {
+        _ if count > KEYS_MAX => format!("{KEYS_MAX} keys are possible at most"),
+        None => format!("{} bytes are there", bytes.len()),
+        Some(bytes) => format!("bytes that begin {:02x?} are of another length or width", &bytes[..byte_len.min(4)]),
+    };
+    Error::damaged(codec.name(), format!("{claim}; {contradicted}"))
 }
 
 /// All keys of a block of at least one, in an array of this call.

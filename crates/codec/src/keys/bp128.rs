@@ -16,7 +16,6 @@ use super::key::{Key, Word};
 use super::lanes::{FRAME_LEN, LANES, each_row};
 use super::packed_frames::{self, frames};
 use super::rows::{HasRows, Row};
-use crate::Result;
 use crate::isa::each_isa;
 
 /// Differences from the key before.
@@ -36,8 +35,9 @@ impl Coding for D1 {
         packed_frames::write(keys, out, steps_d1);
     }
 
-    fn check<K: Key>(block: &KeyBlock<'_, K>) -> Result<()> {
-        packed_frames::check(block)
+    #[inline]
+    fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool {
+        packed_frames::fits(descriptor, bytes)
     }
 
     fn decode<K: Key>(block: &KeyBlock<'_, K>, out: &mut Keys<K>) {
@@ -89,8 +89,9 @@ impl Coding for D4 {
         packed_frames::write(keys, out, steps_d4);
     }
 
-    fn check<K: Key>(block: &KeyBlock<'_, K>) -> Result<()> {
-        packed_frames::check(block)
+    #[inline]
+    fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool {
+        packed_frames::fits(descriptor, bytes)
     }
 
     fn decode<K: Key>(block: &KeyBlock<'_, K>, out: &mut Keys<K>) {
@@ -228,14 +229,7 @@ fn decode_d4_body<P: HasRows, K: Word>(
 }
 
 #[inline(always)]
-fn find_d1_body<P: HasRows, K: Word>(
-    proof: P,
-    packed: &[u8],
-    width: u32,
-    len: usize,
-    before: K,
-    key: K,
-) -> (usize, K) {
+fn find_d1_body<P: HasRows, K: Word>(proof: P, packed: &[u8], width: u32, len: usize, before: K, key: K) -> (usize, K) {
     let (mut before, sought) = (proof.row([before; LANES]), proof.row([key; LANES]));
     let (mut keys, mut found) = ([K::default(); LANES], None);
     each_row(proof, packed, len.div_ceil(LANES), width, |row, steps: P::Row<K>| {

@@ -50,9 +50,9 @@ macro_rules! key_codecs {
             }
 
             #[inline]
-            pub(super) fn check<K: Key>(self, block: &KeyBlock<'_, K>) -> Result<()> {
+            pub(super) fn fits<K: Key>(self, descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool {
                 match self {
-                    $(KeyCodec::$variant => <$coding>::check(block)),*
+                    $(KeyCodec::$variant => <$coding>::fits(descriptor, bytes)),*
                 }
             }
 

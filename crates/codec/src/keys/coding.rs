@@ -4,7 +4,6 @@ use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::KeyChange;
 use super::count_less::count_less;
 use super::key::Key;
-use crate::{Error, Result};
 
 /// The most keys of a block. 256, as in the paper (section 3.2): a block is decoded into 1 or 2 KiB, well within the L1
 /// cache, and its descriptor costs a fraction of a bit a key; smaller ones are quicker to change.
@@ -16,7 +15,7 @@ pub(super) type Keys<K> = [K; KEYS_MAX];
 /// A way to write keys that never decrease, from 1 to [`KEYS_MAX`] of them. The empty block has no bytes in every codec, and
 /// none of these calls is made for it.
 ///
-/// A block that is read may be damaged in whatever [`Coding::check`] did not look at: calls then give wrong answers, but do
+/// A block that is read may be damaged in whatever [`Coding::fits`] did not look at: calls then give wrong answers, but do
 /// not panic, read elsewhere or run on.
 pub(super) trait Coding {
     /// Whether no block grows by a key that is taken away (section 2, *delete stability*).
@@ -28,8 +27,9 @@ pub(super) trait Coding {
     /// Writes the keys to `out`, which has just [`Coding::size`] bytes.
     fn write<K: Key>(keys: &[K], out: &mut [u8]);
 
-    /// Checks what is said of the block, in a time that does not grow with the count: lengths, widths.
-    fn check<K: Key>(block: &KeyBlock<'_, K>) -> Result<()>;
+    /// Whether so many keys may take just these bytes, with the widths that they name; found in a time that does not grow with
+    /// the count.
+    fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool;
 
     /// Writes all keys to the front of `out`; what lies behind them there is unspecified.
     fn decode<K: Key>(block: &KeyBlock<'_, K>, out: &mut Keys<K>);
@@ -60,36 +60,5 @@ pub(super) trait Coding {
     /// Takes away the key at `index`, which is less than the count, of two keys or more; `None` as for [`Coding::insert`].
     fn delete<K: Key>(_descriptor: &mut KeyDescriptor<K>, _room: &mut [u8], _index: usize) -> Option<KeyChange> {
         None
-    }
-}
-
-/// An error of [`Coding::check`] unless there are `expected` bytes.
-pub(super) fn check_len<K: Key>(block: &KeyBlock<'_, K>, expected: usize) -> Result<()> {
-    if block.bytes.len() == expected {
-        return Ok(());
-    }
-    let what = format!("{} keys take {expected} bytes here, {} are given", block.descriptor.count, block.bytes.len());
-    Err(Error::damaged(block.codec.name(), what))
-}
-
-/// An error of [`Coding::check`] unless there are between `least` and `most` bytes.
-pub(super) fn check_len_within<K: Key>(block: &KeyBlock<'_, K>, least: usize, most: usize) -> Result<()> {
-    if (least..=most).contains(&block.bytes.len()) {
-        return Ok(());
-    }
-    let (count, found) = (block.descriptor.count, block.bytes.len());
-    let what = format!("{count} keys take {least} to {most} bytes here, {found} are given");
-    Err(Error::damaged(block.codec.name(), what))
-}
-
-/// The width in `bytes`, at `at`.
-pub(super) fn check_width<K: Key>(block: &KeyBlock<'_, K>, at: usize) -> Result<u32> {
-    match block.bytes.get(at) {
-        Some(&width) if u32::from(width) <= K::BITS => Ok(width.into()),
-        Some(width) => {
-            let what = format!("bit width {width} exceeds {}", K::BITS);
-            Err(Error::damaged(block.codec.name(), what))
-        }
-        None => Err(Error::damaged(block.codec.name(), format!("it ends before the bit width at byte {at}"))),
     }
 }

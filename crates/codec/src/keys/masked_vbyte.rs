@@ -5,7 +5,6 @@ use super::block_mut::KeyChange;
 use super::coding::{Coding, Keys};
 use super::key::Key;
 use super::vbyte::Vbyte;
-use crate::Result;
 
 /// See the module.
 pub(super) struct MaskedVbyte;
@@ -21,8 +20,9 @@ impl Coding for MaskedVbyte {
         Vbyte::write(keys, out);
     }
 
-    fn check<K: Key>(block: &KeyBlock<'_, K>) -> Result<()> {
-        Vbyte::check(block)
+    #[inline]
+    fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool {
+        Vbyte::fits(descriptor, bytes)
     }
 
     fn decode<K: Key>(block: &KeyBlock<'_, K>, out: &mut Keys<K>) {

@@ -2,9 +2,10 @@
 
 use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::{KeyChange, move_tail};
-use super::coding::{Coding, Keys, check_len};
+use super::coding::{Coding, Keys};
 use super::key::{Key, Word};
-use crate::Result;
+use super::lanes::LANES;
+use super::rows::{HasRows, Row};
 use crate::isa::each_isa;
 
 /// See the module.
@@ -23,8 +24,9 @@ impl Coding for Uncompressed {
         }
     }
 
-    fn check<K: Key>(block: &KeyBlock<'_, K>) -> Result<()> {
-        check_len(block, block.descriptor.count * K::BYTES)
+    #[inline]
+    fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool {
+        bytes.len() == descriptor.count * K::BYTES
     }
 
     fn decode<K: Key>(block: &KeyBlock<'_, K>, out: &mut Keys<K>) {
@@ -80,24 +82,30 @@ fn put<K: Key>(descriptor: &mut KeyDescriptor<K>, room: &mut [u8], index: usize,
     KeyChange::Done(index)
 }
 
-/// Keys that are looked at first, evenly spread.
-const STRIDE: usize = 16;
+/// Rows of keys that are compared together.
+const ROWS: usize = 4;
 
 each_isa! {
-    /// How many of the keys in `bytes` are less than `key`: first of every [`STRIDE`]th, then of those after the last that is.
-    fn count_less_bytes<K: Key>(bytes: &[u8], key: K) -> usize = body;
+    /// How many of the keys in `bytes` are less than `key`. Compares whole rows instead of searching: what a binary search waits
+    /// for, one comparison after the other, takes longer for so few.
+    fn count_less_bytes<K: Key>(bytes: &[u8], key: K) -> usize = body, proof;
 }
 
 #[inline(always)]
-fn body<K: Word>(bytes: &[u8], key: K) -> usize {
-    let less = |keys: std::slice::ChunksExact<'_, u8>| -> u32 {
-        keys.map(|bytes| u32::from(K::read_word(&bytes[..K::BYTES]) < key)).sum()
+fn body<P: HasRows, K: Word>(proof: P, bytes: &[u8], key: K) -> usize {
+    let row_bytes = LANES * K::BYTES;
+    let chunks = bytes.chunks_exact(ROWS * row_bytes);
+    let rest = chunks.remainder();
+    let before = chunks.clone().filter(|chunk| K::read_word(&chunk[chunk.len() - K::BYTES..]) < key).count();
+    let sought = proof.row([key; LANES]);
+    let less_in =
+        |rows: &[u8]| -> usize { rows.chunks_exact(row_bytes).map(|row| proof.read(row).first_not_less(sought)).sum() };
+    let within = match bytes.get(before * ROWS * row_bytes..).unwrap_or_default().split_at_checked(ROWS * row_bytes) {
+        Some((chunk, _)) => less_in(chunk),
+        None => {
+            let keys = rest[rest.len() / row_bytes * row_bytes..].chunks_exact(K::BYTES);
+            less_in(rest) + keys.filter(|bytes| K::read_word(bytes) < key).count()
+        }
     };
-    let strides = less(bytes.chunks_exact(STRIDE * K::BYTES)) as usize;
-    let Some(before) = strides.checked_sub(1) else {
-        return less(bytes[..bytes.len().min(STRIDE * K::BYTES)].chunks_exact(K::BYTES)) as usize;
-    };
-    let rest = &bytes[before * STRIDE * K::BYTES..];
-    // The keys after the last whole stride may belong to it.
-    before * STRIDE + less(rest[..rest.len().min(2 * STRIDE * K::BYTES)].chunks_exact(K::BYTES)) as usize
+    before * ROWS * LANES + within
 }

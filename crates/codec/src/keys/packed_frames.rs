@@ -6,10 +6,9 @@
 
 use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::KeyChange;
-use super::coding::{KEYS_MAX, check_len, check_width};
+use super::coding::KEYS_MAX;
 use super::key::Key;
 use super::lanes::{FRAME_LEN, pack, packed_bytes, push};
-use crate::Result;
 use crate::isa::each_isa;
 
 /// Frames of a full block.
@@ -47,15 +46,19 @@ pub(super) fn frames<'a, K: Key>(block: &KeyBlock<'a, K>) -> impl Iterator<Item 
     })
 }
 
-/// [`super::coding::Coding::check`]: widths and lengths.
-pub(super) fn check<K: Key>(block: &KeyBlock<'_, K>) -> Result<()> {
-    let (mut left, mut end) = (block.descriptor.count, 0);
+/// [`super::coding::Coding::fits`].
+#[inline]
+pub(super) fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool {
+    let (mut left, mut end) = (descriptor.count, 0);
     while left > 0 {
         let len = left.min(FRAME_LEN);
-        end += 1 + packed_bytes(len, check_width(block, end)?);
+        match bytes.get(end) {
+            Some(&width) if u32::from(width) <= K::BITS => end += 1 + packed_bytes(len, width.into()),
+            _ => return false,
+        }
         left -= len;
     }
-    check_len(block, end)
+    bytes.len() == end
 }
 
 /// The bytes that the frames of these keys take; `numbers` turns those of a frame, and the four keys before it, into what is

@@ -5,12 +5,11 @@
 
 use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::KeyChange;
-use super::coding::{Coding, Keys, check_len};
+use super::coding::{Coding, Keys};
 use super::key::{Key, Word};
 use super::lanes::{FRAME_LEN, LANES, each_row, number_at, packed_bytes, push};
 use super::packed_frames::{Frame, pack_frame};
 use super::rows::{HasRows, Row};
-use crate::Result;
 use crate::isa::each_isa;
 
 /// See the module.
@@ -36,8 +35,9 @@ impl Coding for SimdFor {
         }
     }
 
-    fn check<K: Key>(block: &KeyBlock<'_, K>) -> Result<()> {
-        check_len(block, size(block.descriptor.count, width(&block.descriptor)))
+    #[inline]
+    fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool {
+        bytes.len() == size(descriptor.count, width(descriptor))
     }
 
     fn decode<K: Key>(block: &KeyBlock<'_, K>, out: &mut Keys<K>) {

@@ -12,13 +12,12 @@
 use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::KeyChange;
 use super::bp128::{decode_d1, find_d1, steps_d1, sum_d1};
-use super::count_less::count_less;
 use super::coding::{Coding, Keys};
+use super::count_less::count_less;
 use super::key::{Key, Word};
 use super::lanes::{FRAME_LEN, LANES, ROWS, each_row};
 use super::packed_frames::{self, frames, pack_frame};
 use super::rows::{HasRows, Row};
-use crate::Result;
 use crate::isa::each_isa;
 
 /// See the module.
@@ -41,8 +40,9 @@ impl Coding for Transposed {
         });
     }
 
-    fn check<K: Key>(block: &KeyBlock<'_, K>) -> Result<()> {
-        packed_frames::check(block)
+    #[inline]
+    fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool {
+        packed_frames::fits(descriptor, bytes)
     }
 
     fn decode<K: Key>(block: &KeyBlock<'_, K>, out: &mut Keys<K>) {

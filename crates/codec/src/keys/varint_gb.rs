@@ -16,9 +16,8 @@
 
 use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::KeyChange;
-use super::coding::{Coding, KEYS_MAX, Keys, check_len_within};
+use super::coding::{Coding, KEYS_MAX, Keys};
 use super::key::{Key, Word};
-use crate::Result;
 
 /// Where the groups begin, behind the length of the last.
 const GROUPS_AT: usize = 1;
@@ -42,10 +41,11 @@ impl Coding for VarintGb {
         }
     }
 
-    fn check<K: Key>(block: &KeyBlock<'_, K>) -> Result<()> {
-        let steps = block.descriptor.count - 1;
+    #[inline]
+    fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool {
+        let steps = descriptor.count - 1;
         let head = steps.min(GROUPS_AT) + steps.div_ceil(GROUP_LEN) * control_bytes::<K>();
-        check_len_within(block, head + steps, head + steps * K::BYTES)
+        (head + steps..=head + steps * K::BYTES).contains(&bytes.len())
     }
 
     fn decode<K: Key>(block: &KeyBlock<'_, K>, out: &mut Keys<K>) {

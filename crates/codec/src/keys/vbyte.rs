@@ -8,9 +8,8 @@
 
 use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::{KeyChange, move_tail};
-use super::coding::{Coding, Keys, check_len_within};
+use super::coding::{Coding, Keys};
 use super::key::{Key, Word};
-use crate::Result;
 
 /// See the module.
 pub(super) struct Vbyte;
@@ -29,9 +28,10 @@ impl Coding for Vbyte {
         }
     }
 
-    fn check<K: Key>(block: &KeyBlock<'_, K>) -> Result<()> {
-        let steps = block.descriptor.count - 1;
-        check_len_within(block, steps, steps * step_len(K::MAX))
+    #[inline]
+    fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool {
+        let steps = descriptor.count - 1;
+        (steps..=steps * step_len(K::MAX)).contains(&bytes.len())
     }
 
     fn decode<K: Key>(block: &KeyBlock<'_, K>, out: &mut Keys<K>) {
