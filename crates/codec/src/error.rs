@@ -54,6 +54,12 @@ pub enum Error {
         /// The most there can be.
         limit: usize,
     },
+    /// Keys of a block must come in order. Remedy: sort them.
+    #[error("key {index} is less than the one before it; the keys of a block never decrease")]
+    Unsorted {
+        /// The first that is out of order, counted from 0.
+        index: usize,
+    },
 }
 
 impl Error {

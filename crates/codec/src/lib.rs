@@ -33,6 +33,7 @@ mod fused;
 mod isa;
 mod kernel;
 mod kernels;
+mod keys;
 mod loss;
 mod measure;
 mod node;
@@ -64,6 +65,10 @@ pub use error::{Error, Result};
 pub use isa::{Isa, isa};
 pub use kernel::{
     Answer, Histogram, KERNELS, KernelEntry, KernelRow, Moments, Selection, Span, Sum, WideSum, kernel_table,
+};
+pub use keys::{
+    KEY_CODECS, KEYS_MAX, Key, KeyBlock, KeyBlockMut, KeyChange, KeyCodec, KeyDescriptor, key_codec_by_name,
+    key_codec_by_tag,
 };
 pub use loss::Request;
 pub use node::VALUE_COUNT_MAX;

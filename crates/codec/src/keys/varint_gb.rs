@@ -1,0 +1,300 @@
+//! `varint_gb`: the difference of each key but the first from the one before, in groups of four: a control of four lengths,
+//! then the differences in as few whole bytes (section 2.2; Dean, WSDM 2009). The last group may have fewer.
+//!
+//! A block of one key has no bytes. Others begin with a byte that says how many bytes the last group has, so that a key is
+//! appended without a walk; then come the groups:
+//!
+//! ```text
+//!         | control          | difference | difference | difference | difference |
+//!   u32   | u8,  2 bits each | 1..=4 bytes, the lowest first, as the control says |
+//!   u64   | u16, 4 bits each | 1..=8 bytes                                         |
+//! ```
+//!
+//! Each length is kept less one, the first in the lowest bits. Delete-stable: the sum of two differences needs at most a
+//! byte more than the greater, and so never more than both. We differ from the paper in that keys may be 64-bit, and
+//! in that deletes too work in place: as an insert does, they write the groups from the changed one on.
+
+use super::block::{KeyBlock, KeyDescriptor};
+use super::block_mut::KeyChange;
+use super::coding::{Coding, KEYS_MAX, Keys};
+use super::key::{Key, Word};
+
+/// Where the groups begin, behind the length of the last.
+const GROUPS_AT: usize = 1;
+
+/// Differences in a group.
+const GROUP_LEN: usize = 4;
+
+/// See the module.
+pub(super) struct VarintGb;
+
+impl Coding for VarintGb {
+    const IS_DELETE_STABLE: bool = true;
+
+    fn size<K: Key>(keys: &[K]) -> usize {
+        if keys.len() < 2 { 0 } else { GROUPS_AT + groups_size(keys) }
+    }
+
+    fn write<K: Key>(keys: &[K], out: &mut [u8]) {
+        if let Some((last_len, groups)) = out.split_first_mut() {
+            *last_len = put_groups(keys, groups) as u8;
+        }
+    }
+
+    #[inline]
+    fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool {
+        let steps = descriptor.count - 1;
+        let head = steps.min(GROUPS_AT) + steps.div_ceil(GROUP_LEN) * control_bytes::<K>();
+        (head + steps..=head + steps * K::BYTES).contains(&bytes.len())
+    }
+
+    fn decode<K: Key>(block: &KeyBlock<'_, K>, out: &mut Keys<K>) {
+        let mut key = block.descriptor.first;
+        out[0] = key;
+        let mut at = GROUPS_AT;
+        for out in out[1..block.descriptor.count].chunks_mut(GROUP_LEN) {
+            let (steps, end) = group::<K>(block.bytes, at);
+            for (out, step) in out.iter_mut().zip(steps) {
+                key = key.add(step);
+                *out = key;
+            }
+            at = end;
+        }
+    }
+
+    fn select<K: Key>(block: &KeyBlock<'_, K>, index: usize) -> K {
+        let group = walk_to_index(block.bytes, &block.descriptor, index);
+        group.steps.iter().take(index - group.from).fold(group.before, |key, step| key.add(*step))
+    }
+
+    fn lower_bound<K: Key>(block: &KeyBlock<'_, K>, key: K) -> (usize, K) {
+        let Group { mut before, from, steps, .. } = walk(block.bytes, &block.descriptor, |_, last| last >= key);
+        let last = block.descriptor.count - 1;
+        for (index, step) in (from + 1..=last).zip(steps) {
+            before = before.add(step);
+            if before >= key {
+                return (index, before);
+            }
+        }
+        (last, before)
+    }
+
+    fn append<K: Key>(descriptor: &mut KeyDescriptor<K>, room: &mut [u8], key: K) -> Option<KeyChange> {
+        let step = key.sub(descriptor.last);
+        let place = (descriptor.count - 1) % GROUP_LEN;
+        let end = descriptor.byte_len.max(GROUPS_AT);
+        let at = if place == 0 { end + control_bytes::<K>() } else { end };
+        let needed = at + step_len(step);
+        if needed > room.len() {
+            return Some(KeyChange::NoRoom(needed));
+        }
+        if place == 0 {
+            room[0] = 0;
+            room[end..at].fill(0);
+        }
+        // A damaged block may say anything of its last group: then it is written anew.
+        let control_at = end.checked_sub(room[0].into())?.max(GROUPS_AT);
+        let bit = place * control_bits::<K>();
+        room[control_at + bit / 8] |= (step_len(step) as u8 - 1) << (bit % 8);
+        put(step, &mut room[at..needed]);
+        room[0] = (needed - control_at).min(u8::MAX.into()) as u8;
+        (descriptor.last, descriptor.byte_len) = (key, needed);
+        descriptor.count += 1;
+        Some(KeyChange::Done(descriptor.count - 1))
+    }
+
+    fn insert<K: Key>(descriptor: &mut KeyDescriptor<K>, room: &mut [u8], key: K) -> Option<KeyChange> {
+        let group = walk(&room[..descriptor.byte_len], descriptor, |_, last| last >= key);
+        let mut tail = Tail::read(&room[..descriptor.byte_len], descriptor, group);
+        let within = tail.as_slice().iter().take_while(|one| **one < key).count();
+        if tail.as_slice().get(within) == Some(&key) {
+            return Some(KeyChange::Present(tail.group.from + within));
+        }
+        tail.insert(within, key);
+        Some(tail.write(descriptor, room, within))
+    }
+
+    fn delete<K: Key>(descriptor: &mut KeyDescriptor<K>, room: &mut [u8], index: usize) -> Option<KeyChange> {
+        let group = walk_to_index(&room[..descriptor.byte_len], descriptor, index);
+        let mut tail = Tail::read(&room[..descriptor.byte_len], descriptor, group);
+        tail.remove(index - group.from);
+        Some(tail.write(descriptor, room, index - group.from))
+    }
+}
+
+/// A group that was walked to.
+#[derive(Clone, Copy)]
+struct Group<K> {
+    /// The index of the key before it.
+    from: usize,
+    before: K,
+    steps: [K; GROUP_LEN],
+    /// Where it begins, and where the one before does.
+    at: usize,
+    previous_at: usize,
+}
+
+/// The first group of which `is_found` holds, given the index of its last key and that key; or else the last.
+#[inline]
+fn walk<K: Key>(bytes: &[u8], descriptor: &KeyDescriptor<K>, is_found: impl Fn(usize, K) -> bool) -> Group<K> {
+    let (mut before, mut at, mut previous_at, mut from) = (descriptor.first, GROUPS_AT, GROUPS_AT, 0);
+    loop {
+        let (steps, end) = group::<K>(bytes, at);
+        let last = before.add(steps[0].add(steps[1]).add(steps[2].add(steps[3])));
+        let index = from + GROUP_LEN;
+        if index + 1 >= descriptor.count || is_found(index, last) {
+            return Group { from, before, steps, at, previous_at };
+        }
+        (before, at, previous_at, from) = (last, end, at, index);
+    }
+}
+
+/// The group of the key at `index`, which for the first key is the first.
+fn walk_to_index<K: Key>(bytes: &[u8], descriptor: &KeyDescriptor<K>, index: usize) -> Group<K> {
+    walk(bytes, descriptor, |last, _| last >= index)
+}
+
+/// The keys from the one before a group on, whose differences are written again.
+struct Tail<K> {
+    group: Group<K>,
+    keys: [K; KEYS_MAX + 1],
+    count: usize,
+}
+
+impl<K: Key> Tail<K> {
+    fn read(bytes: &[u8], descriptor: &KeyDescriptor<K>, start: Group<K>) -> Self {
+        let mut keys = [start.before; KEYS_MAX + 1];
+        let count = descriptor.count - start.from;
+        let (mut key, mut at) = (start.before, start.at);
+        for out in keys[1..count].chunks_mut(GROUP_LEN) {
+            let (steps, end) = group::<K>(bytes, at);
+            for (out, step) in out.iter_mut().zip(steps) {
+                key = key.add(step);
+                *out = key;
+            }
+            at = end;
+        }
+        Tail { group: start, keys, count }
+    }
+
+    fn as_slice(&self) -> &[K] {
+        &self.keys[..self.count]
+    }
+
+    fn insert(&mut self, within: usize, key: K) {
+        self.keys.copy_within(within..self.count, within + 1);
+        self.keys[within] = key;
+        self.count += 1;
+    }
+
+    fn remove(&mut self, within: usize) {
+        self.keys.copy_within(within + 1..self.count, within);
+        self.count -= 1;
+    }
+
+    /// Writes these keys in the place of those that were read, if there is room. The change was made at `within`.
+    fn write(&self, descriptor: &mut KeyDescriptor<K>, room: &mut [u8], within: usize) -> KeyChange {
+        let (keys, Group { from, at, previous_at, .. }) = (self.as_slice(), self.group);
+        let end = if keys.len() > 1 { at + groups_size(keys) } else { at };
+        if end > room.len() {
+            return KeyChange::NoRoom(end);
+        }
+        let last_len = if keys.len() > 1 { put_groups(keys, &mut room[at..end]) } else { at - previous_at };
+        room[0] = last_len.min(u8::MAX.into()) as u8;
+        descriptor.count = from + keys.len();
+        descriptor.byte_len = if descriptor.count > 1 { end } else { 0 };
+        if from == 0 {
+            descriptor.first = keys[0];
+        }
+        descriptor.last = keys[keys.len() - 1];
+        KeyChange::Done(from + within)
+    }
+}
+
+const fn control_bytes<K: Word>() -> usize {
+    if K::BYTES == 4 { 1 } else { 2 }
+}
+
+/// Bits of a length in the control.
+const fn control_bits<K: Word>() -> usize {
+    8 * control_bytes::<K>() / GROUP_LEN
+}
+
+/// Bytes of a difference.
+#[inline]
+fn step_len<K: Word>(step: K) -> usize {
+    (step.width().max(1) as usize).div_ceil(8)
+}
+
+/// The control at `at`; zero behind the end.
+#[inline]
+fn control<K: Word>(bytes: &[u8], at: usize) -> u32 {
+    let byte = |at: usize| u32::from(bytes.get(at).copied().unwrap_or(0));
+    if control_bytes::<K>() == 1 { byte(at) } else { byte(at) | byte(at + 1) << 8 }
+}
+
+/// The length that the control has for the difference at `place`.
+#[inline]
+fn len_at<K: Word>(control: u32, place: usize) -> usize {
+    (control >> (place * control_bits::<K>())) as usize % K::BYTES + 1
+}
+
+/// The differences of the group at `at`, and where it ends if it has four. What lies behind the end of the bytes is zero.
+#[inline]
+fn group<K: Word>(bytes: &[u8], at: usize) -> ([K; GROUP_LEN], usize) {
+    let control = control::<K>(bytes, at);
+    let mut at = at + control_bytes::<K>();
+    let mut steps = [K::default(); GROUP_LEN];
+    let is_whole = bytes.len() >= at + GROUP_LEN * K::BYTES;
+    for (place, step) in steps.iter_mut().enumerate() {
+        let len = len_at::<K>(control, place);
+        let word = if is_whole { K::read_word(&bytes[at..]) } else { word_within(bytes, at) };
+        *step = word & K::MAX >> (8 * (K::BYTES - len) as u32);
+        at += len;
+    }
+    (steps, at)
+}
+
+/// The bytes at `at` as a number, with zeros for those behind the end.
+#[inline]
+fn word_within<K: Word>(bytes: &[u8], at: usize) -> K {
+    let mut word = [0; 8];
+    let rest = bytes.get(at..).unwrap_or_default();
+    let len = rest.len().min(K::BYTES);
+    word[..len].copy_from_slice(&rest[..len]);
+    K::read_word(&word)
+}
+
+/// Writes the lowest bytes of a difference over all of `out`.
+#[inline]
+fn put<K: Word>(step: K, out: &mut [u8]) {
+    let mut rest = step.to_delta();
+    for out in out {
+        *out = rest as u8;
+        rest >>= 8;
+    }
+}
+
+/// Bytes of the groups of the differences of these keys, two at least.
+fn groups_size<K: Key>(keys: &[K]) -> usize {
+    let controls = (keys.len() - 1).div_ceil(GROUP_LEN) * control_bytes::<K>();
+    controls + keys.windows(2).map(|pair| step_len(pair[1].sub(pair[0]))).sum::<usize>()
+}
+
+/// Writes the groups of the differences of these keys over all of `out`; returns the bytes of the last group.
+fn put_groups<K: Key>(keys: &[K], out: &mut [u8]) -> usize {
+    let (mut at, mut control_at) = (0, 0);
+    for (index, pair) in keys.windows(2).enumerate() {
+        let place = index % GROUP_LEN;
+        if place == 0 {
+            (control_at, at) = (at, at + control_bytes::<K>());
+            out[control_at..at].fill(0);
+        }
+        let step = pair[1].sub(pair[0]);
+        let (len, bit) = (step_len(step), place * control_bits::<K>());
+        out[control_at + bit / 8] |= (len as u8 - 1) << (bit % 8);
+        put(step, &mut out[at..at + len]);
+        at += len;
+    }
+    at - control_at
+}
