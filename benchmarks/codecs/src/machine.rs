@@ -48,8 +48,18 @@ fn commit() -> String {
 
 /// The versions of peers that this build was locked to.
 fn versions() -> Value {
-    const PEERS: [&str; 9] =
-        ["bitpacking", "fastlanes", "fsst-rs", "lz4_flex", "pco", "streamvbyte64", "tpchgen", "zstd", "zstd-sys"];
+    const PEERS: [&str; 10] = [
+        "bitpacking",
+        "fastlanes",
+        "fsst-rs",
+        "lz4_flex",
+        "lzokay",
+        "pco",
+        "streamvbyte64",
+        "tpchgen",
+        "zstd",
+        "zstd-sys",
+    ];
     let lock = include_str!("../Cargo.lock");
     let version = |peer: &str| {
         let entry = lock.split("[[package]]").find(|entry| entry.contains(&format!("name = \"{peer}\"\n")))?;

@@ -3,12 +3,15 @@
 mod bits;
 mod codec;
 mod kernels;
+mod lists;
 mod machine;
 mod peers;
 mod race;
 mod random;
+mod reference;
 mod schemes;
 mod sinter;
+mod x100;
 
 use clap::{Parser, ValueEnum};
 use race::Effort;
@@ -31,6 +34,12 @@ struct Arguments {
     /// Only these schemes of `schemes`.
     #[arg(long, value_name = "SCHEME", value_delimiter = ',')]
     only: Vec<String>,
+    /// The folder with roaring_lists/ and imdb_reviews/, for table 4 of `x100`.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Runs one form at a share of exceptions: what `misses` has callgrind look at.
+    #[arg(long, hide = true, num_args = 2, value_names = ["FORM", "PERCENT"])]
+    probe: Option<Vec<String>>,
     /// Also writes a record as JSON.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -42,6 +51,10 @@ enum Table {
     Schemes,
     /// Sum and filter on pressed values in memory, beside the best loops over plain ones.
     Kernels,
+    /// The figures and tables of the X100 paper, ours beside theirs.
+    X100,
+    /// Branches and cache lines missed by the forms of figures 4 and 5, counted by callgrind. Only where it is named.
+    Misses,
 }
 
 impl Table {
@@ -53,6 +66,8 @@ impl Table {
         match self {
             Table::Schemes => schemes::run(&arguments.only, effort),
             Table::Kernels => kernels::run(effort),
+            Table::X100 => x100::run(arguments.data.as_deref(), effort),
+            Table::Misses => x100::run_misses(effort),
         }
     }
 }
@@ -69,11 +84,15 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some([form, percent]) = arguments.probe.as_deref() {
+        return x100::probe(form, percent.parse()?);
+    }
     let effort = if arguments.quick { Effort::QUICK } else { Effort::FULL };
     let mut record = json!({ "machine": machine::describe(), "is_quick": effort.is_quick });
     let mut tables = Map::new();
     for &table in Table::value_variants() {
-        if arguments.tables.is_empty() || arguments.tables.contains(&table) {
+        let is_of_all = arguments.tables.is_empty() && table != Table::Misses;
+        if is_of_all || arguments.tables.contains(&table) {
             let begun = Instant::now();
             tables.insert(table.name(), table.run(arguments, effort)?);
             println!("\n{}: {:.0} s\n", table.name(), begun.elapsed().as_secs_f64());

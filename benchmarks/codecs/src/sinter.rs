@@ -15,6 +15,11 @@ impl Sinter {
     pub fn new(scheme: &str) -> Sinter {
         Sinter { scheme: scheme.to_owned(), chooser: Chooser::new(Choice::Forced(scheme.to_owned())) }
     }
+
+    /// With the scheme left to the chooser.
+    pub fn auto() -> Sinter {
+        Sinter { scheme: "auto".to_owned(), chooser: Chooser::new(Choice::Auto) }
+    }
 }
 
 impl Codec for Sinter {

@@ -19,8 +19,9 @@ use std::thread;
 /// How many times smaller than plain.
 const RATIOS: [u32; 3] = [2, 4, 8];
 
-/// Percent of the rows that pass.
+/// Percent of the rows that pass: those below 1, 2, 3 and 4.
 const SELECTIVITIES: [f64; 4] = [0.1, 1.0, 10.0, 50.0];
+const CONSTANTS: [u64; 4] = [1, 2, 3, 4];
 
 /// What ours should reach of k times the plain loop's speed.
 const SHARE_OF_K: f64 = 0.6;
@@ -151,11 +152,11 @@ fn measure<T: Plain + TryFrom<u64>>(
 ) -> Result<Vec<Measured>, Failure> {
     let mut random = Random::new(bit_width.into());
     let number = |value: u64| T::try_from(value).ok().expect("it has so few bits");
-    let groups: Vec<T> = (0..GROUPS * ROW_GROUP_LEN).map(|_| number(random.of_width(bit_width))).collect();
+    let groups = (0..GROUPS * ROW_GROUP_LEN).map(|_| number(skewed(&mut random, bit_width)));
+    let groups: Vec<T> = groups.collect();
     let memory = Memory::new(&groups, as_values, effort)?;
     let blocks = memory.blocks()?;
-    let constants = SELECTIVITIES.map(|percent| ((1u64 << bit_width) as f64 * percent / 100.0) as u64);
-    check(&groups, &blocks, &constants.map(number))?;
+    check(&groups, &blocks, &CONSTANTS.map(number))?;
     let plain_bytes = size_of_val(&memory.plain[..]) as f64;
     let bytes = (blocks.len() * ROW_GROUP_LEN * size_of::<T>()) as f64;
     let mut measured = Vec::new();
@@ -165,9 +166,9 @@ fn measure<T: Plain + TryFrom<u64>>(
         let mut runs: Vec<Run<'_>> = vec![
             Box::new(|| in_parallel(&memory.plain, plain_part, |part| sum_plain(part))),
             Box::new(|| in_parallel(&blocks, part, |part| sum(part))),
-            Box::new(|| in_parallel(&memory.plain, plain_part, |part| filter_plain(part, number(constants[1])))),
+            Box::new(|| in_parallel(&memory.plain, plain_part, |part| filter_plain(part, number(CONSTANTS[1])))),
         ];
-        for constant in &constants {
+        for constant in &CONSTANTS {
             runs.push(Box::new(|| in_parallel(&blocks, part, |part| filter(part, *constant))));
         }
         let times: Vec<f64> = race(&mut runs, effort).iter().map(|times| times.min.as_secs_f64() * 1e9).collect();
@@ -180,6 +181,13 @@ fn measure<T: Plain + TryFrom<u64>>(
     }
     measured.iter().for_each(Measured::print);
     Ok(measured)
+}
+
+/// A number of at most so many bits, which has at least four: small ones as often as selectivities want, the rest uniform.
+fn skewed(random: &mut Random, bit_width: u32) -> u64 {
+    let percent = random.below(1_000_000) as f64 / 10_000.0;
+    let small = SELECTIVITIES.iter().position(|&selectivity| percent < selectivity);
+    small.map_or_else(|| 4 + random.below((1 << bit_width) - 4), |small| small as u64)
 }
 
 /// Runs `work` on stretches of so many items, each in a thread of its own.

@@ -1,8 +1,9 @@
-//! Codecs of bytes: LZ4, Zstandard, and copying.
+//! Codecs of bytes: LZ4, Zstandard, LZRW1, LZO, and copying.
 
 use crate::Failure;
 use crate::bits::{plain_bytes, plain_room};
 use crate::codec::{Codec, Opened};
+use crate::reference::lzrw1;
 use sinter_codec::{Physical, VECTOR_LEN, Values, ValuesBuf};
 
 /// Presses bytes.
@@ -54,6 +55,47 @@ impl ByteCodec for Zstd {
 
     fn restore(&self, pressed: &[u8], bytes: &mut [u8]) -> Result<(), Failure> {
         zstd::bulk::decompress_to_buffer(pressed, bytes)?;
+        Ok(())
+    }
+}
+
+/// Williams' LZRW1 of 1991.
+#[derive(Clone)]
+pub(crate) struct Lzrw1;
+
+impl ByteCodec for Lzrw1 {
+    fn name(&self) -> &'static str {
+        "lzrw1"
+    }
+
+    fn press(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Failure> {
+        lzrw1::press(bytes, out);
+        Ok(())
+    }
+
+    fn restore(&self, pressed: &[u8], bytes: &mut [u8]) -> Result<(), Failure> {
+        lzrw1::restore(pressed, bytes);
+        Ok(())
+    }
+}
+
+/// Crate lzokay: LZO1X.
+#[derive(Clone)]
+pub(crate) struct Lzo;
+
+impl ByteCodec for Lzo {
+    fn name(&self) -> &'static str {
+        "lzo1x"
+    }
+
+    fn press(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Failure> {
+        let pressed = lzokay::compress::compress(bytes).map_err(|error| format!("{error:?}"))?;
+        out.extend_from_slice(&pressed);
+        Ok(())
+    }
+
+    fn restore(&self, pressed: &[u8], bytes: &mut [u8]) -> Result<(), Failure> {
+        lzokay::decompress::decompress(pressed, bytes).map_err(|error| format!("{error:?}"))?;
         Ok(())
     }
 }

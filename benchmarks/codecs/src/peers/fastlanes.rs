@@ -3,12 +3,13 @@
 //! The crate has kernels; which width and base suit a vector is found here as its users do. With patches, as Vortex has
 //! them, the width is the cheapest by the histogram of widths; positions and values of the others stand apart.
 
-use super::lane::{Lane, Vector};
 use super::packed_vectors::{Reader, Writer};
 use crate::Failure;
+use crate::bits::Bits;
 use crate::codec::{Codec, Opened};
 use bytemuck::{cast_slice, cast_slice_mut, pod_read_unaligned};
 use sinter_codec::{VECTOR_LEN, Values, ValuesBuf};
+use sinter_codec_benchmark_lanes::{Lane, Vector};
 
 /// What is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ struct Patches<B> {
     values: Vec<B>,
 }
 
-impl<B: Lane> FastLanes<B> {
+impl<B: Lane + Bits> FastLanes<B> {
     /// In this form.
     pub fn new(form: Form, is_signed: bool) -> FastLanes<B> {
         let patches = Patches { counts: Vec::new(), positions: Vec::new(), values: Vec::new() };
@@ -97,7 +98,7 @@ impl<B: Lane> FastLanes<B> {
 }
 
 /// The width with the fewest bits for packed numbers and patches together.
-fn cheapest_width<B: Lane>(vector: &Vector<B>, least: B) -> usize {
+fn cheapest_width<B: Lane + Bits>(vector: &Vector<B>, least: B) -> usize {
     let mut counts = [0; 65];
     vector.iter().for_each(|value| counts[value.less(least).bit_width()] += 1);
     let patch_bits = 16 + 8 * size_of::<B>();
@@ -109,7 +110,7 @@ fn cheapest_width<B: Lane>(vector: &Vector<B>, least: B) -> usize {
     counts[..=8 * size_of::<B>()].iter().enumerate().map(cost).min().map_or(0, |(_, bit_width)| bit_width)
 }
 
-impl<B: Lane> Codec for FastLanes<B> {
+impl<B: Lane + Bits> Codec for FastLanes<B> {
     fn name(&self) -> String {
         let form = match self.form {
             Form::Packed => "",
@@ -167,7 +168,7 @@ struct Vectors<'b, B> {
     values: &'b [u8],
 }
 
-impl<B: Lane> Vectors<'_, B> {
+impl<B: Lane + Bits> Vectors<'_, B> {
     fn decode(&self, index: usize, out: &mut Vector<B>) {
         let bit_width = usize::from(self.reader.widths[index]);
         let packed = cast_slice(self.reader.packed(index));
@@ -195,7 +196,7 @@ impl<B: Lane> Vectors<'_, B> {
     }
 }
 
-impl<B: Lane> Opened for Vectors<'_, B> {
+impl<B: Lane + Bits> Opened for Vectors<'_, B> {
     fn vector(&self, index: usize, out: &mut ValuesBuf) -> bool {
         let (vectors, _) = B::room(out, VECTOR_LEN).as_chunks_mut();
         self.decode(index, &mut vectors[0]);

@@ -3,7 +3,6 @@
 mod bitpacking;
 mod byte_codecs;
 mod fastlanes;
-mod lane;
 mod packed_vectors;
 mod pco;
 mod stream_vbyte;
@@ -11,7 +10,7 @@ mod texts;
 
 use crate::codec::{Entrant, Kin};
 use ::bitpacking::{BitPacker4x, BitPacker8x};
-use byte_codecs::{Bytes, Copy, Lz4, Zstd};
+use byte_codecs::{ByteCodec, Bytes, Copy, Lz4, Lzo, Lzrw1, Zstd};
 use fastlanes::FastLanes;
 use pco::Pco;
 use sinter_codec::Physical;
@@ -86,4 +85,15 @@ pub fn fastlanes(form: FastLanesForm, physical: Physical) -> Entrant {
         Some(4) => Entrant::family(FastLanes::<u32>::new(form, is_signed)),
         _ => Entrant::family(FastLanes::<u64>::new(form, is_signed)),
     }
+}
+
+/// The LZ codecs of the X100 paper's time, then today's.
+pub fn lempel_ziv(physical: Physical) -> Vec<Entrant> {
+    fn of<C: ByteCodec>(codec: C, physical: Physical) -> Entrant {
+        match physical {
+            Physical::Bytes => Entrant::other(Joined::new(codec)),
+            _ => Entrant::other(Bytes::new(codec)),
+        }
+    }
+    vec![of(Lzrw1, physical), of(Lzo, physical), of(Lz4, physical), of(Zstd, physical)]
 }

@@ -1,5 +1,6 @@
 //! Each scheme beside its peers: bytes for each value, encoding and decoding.
 
+mod keys;
 mod marks;
 mod measure;
 mod memory;
@@ -10,10 +11,10 @@ use crate::codec::{Entrant, Kin};
 use crate::peers;
 use crate::race::Effort;
 use crate::sinter::Sinter;
-use measure::Measured;
+use measure::{Measured, measure};
 use serde_json::{Value, json};
 
-pub use measure::measure;
+pub use measure::{check, plain_bytes};
 
 /// Schemes in the order of the table. The others are measured by `cargo bench -p sinter-codec`.
 const SCHEMES: [&str; 14] = [
@@ -96,12 +97,15 @@ pub fn run(only: &[String], effort: Effort) -> Result<Value, Failure> {
         }
     }
     let memory = memory::run(only, effort)?;
+    let (keys, marks_of_keys) = keys::run(only, effort)?;
     println!("\nMarks (figures of peers are theirs divided by ours, by time or size)");
-    let marks = marks::judge(&outcomes);
+    let mut marks = marks::judge(&outcomes);
+    marks.extend(marks_of_keys);
     marks.iter().for_each(|mark| println!("{}", mark.line()));
     Ok(json!({
         "cache": outcomes.iter().map(Outcome::record).collect::<Vec<_>>(),
         "memory": memory,
+        "keys": keys,
         "marks": marks.iter().map(marks::Mark::record).collect::<Vec<_>>(),
     }))
 }

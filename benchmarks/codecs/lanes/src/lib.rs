@@ -1,26 +1,32 @@
 //! The kernels of crate fastlanes, by a width that is known at run time only.
 
-use crate::bits::Bits;
+use bytemuck::Pod;
 use fastlanes::{BitPacking, Delta, FastLanes, FoR, Transpose};
 use seq_macro::seq;
 
 /// A vector, as fastlanes takes it.
-pub(crate) type Vector<B> = [B; 1024];
+pub type Vector<B> = [B; 1024];
 
 /// A number that fastlanes packs. Packed slices are as long as 1024 numbers of the bit width.
-pub(crate) trait Lane: Bits + FastLanes + Transpose {
+pub trait Lane: Pod + FastLanes + Transpose {
     /// How many running totals the deltas of a vector begin with.
     const TOTALS: usize;
 
+    /// Packs the numbers.
     fn pack_in(bit_width: usize, vector: &Vector<Self>, packed: &mut [Self]);
+    /// Unpacks them.
     fn unpack_from(bit_width: usize, packed: &[Self], vector: &mut Vector<Self>);
+    /// Packs distances from a base.
     fn pack_above(bit_width: usize, vector: &Vector<Self>, base: Self, packed: &mut [Self]);
+    /// Unpacks them.
     fn unpack_above(bit_width: usize, packed: &[Self], base: Self, vector: &mut Vector<Self>);
-    /// Of a vector in fastlanes' transposed order.
+    /// Differences of a vector in fastlanes' transposed order.
     fn deltas(vector: &Vector<Self>, totals: &[Self], deltas: &mut Vector<Self>);
-    /// To a vector in fastlanes' transposed order.
+    /// Unpacks differences to a vector in fastlanes' transposed order.
     fn unpack_deltas(bit_width: usize, packed: &[Self], totals: &[Self], vector: &mut Vector<Self>);
+    /// Bits of the number.
     fn bit_width(self) -> usize;
+    /// The distance from another, wrapped.
     fn less(self, other: Self) -> Self;
 }
 
