@@ -1,0 +1,128 @@
+//! Each scheme beside its peers: bytes for each value, encoding and decoding.
+
+mod keys;
+mod marks;
+mod measure;
+mod memory;
+mod points;
+
+use crate::Failure;
+use crate::codec::{Entrant, Kin};
+use crate::peers;
+use crate::race::Effort;
+use crate::sinter::Sinter;
+use measure::{Measured, measure};
+use serde_json::{Value, json};
+
+pub use measure::{check, plain_bytes};
+
+/// Schemes in the order of the table. The others are measured by `cargo bench -p sinter-codec`.
+const SCHEMES: [&str; 14] = [
+    "bitpack",
+    "for",
+    "pfor",
+    "delta",
+    "pfor_delta",
+    "dict",
+    "rle",
+    "base_delta",
+    "alp",
+    "alp_rd",
+    "fixed_point",
+    "single",
+    "fsst",
+    "raw",
+];
+
+/// What all contenders made of one point.
+pub struct Outcome {
+    /// The scheme.
+    pub scheme: &'static str,
+    /// The type of the values.
+    pub type_name: &'static str,
+    /// What is in the values.
+    pub kind: String,
+    /// Bits of a packed number, as a rule.
+    pub width: u32,
+    /// Ours first.
+    pub measured: Vec<Measured>,
+}
+
+impl Outcome {
+    /// What ours made of it.
+    pub fn ours(&self) -> &Measured {
+        &self.measured[0]
+    }
+
+    /// Which point it is.
+    pub fn place(&self) -> String {
+        format!("{} {}, {}", self.type_name, self.width, self.kind)
+    }
+
+    fn record(&self) -> Value {
+        json!({
+            "scheme": self.scheme, "type": self.type_name, "kind": self.kind, "width": self.width,
+            "contenders": self.measured.iter().map(Measured::record).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Measures, prints, and returns the record. With names, only those schemes.
+///
+/// # Errors
+/// Where a contender does not give back what it got.
+pub fn run(only: &[String], effort: Effort) -> Result<Value, Failure> {
+    println!("Schemes in the L2 cache: B/value, encode / decode in GB/s of plain values, the best of all samples;");
+    println!("* is a block that is decoded as a whole only, others vector by vector or as a whole, whatever is faster");
+    let mut outcomes = Vec::new();
+    for scheme in SCHEMES.into_iter().filter(|scheme| only.is_empty() || only.iter().any(|name| name == scheme)) {
+        let mut heading = None;
+        for point in points::of_scheme(scheme, effort.is_quick) {
+            eprintln!("{scheme}: {}, {} {}", point.physical().name(), point.kind, point.width);
+            let mut entrants = vec![Entrant::ours(Sinter::new(scheme))];
+            entrants.extend(peers::beside(scheme, point.physical()));
+            let measured = measure(entrants, &point.values, effort)?;
+            if measured.first().is_none_or(|first| first.kin != Kin::Ours) {
+                return Err(format!("{scheme} cannot hold {}", point.kind).into());
+            }
+            let type_name = point.physical().name();
+            let outcome = Outcome { scheme, type_name, kind: point.kind, width: point.width, measured };
+            let this = (type_name, outcome.kind.clone());
+            if heading.as_ref() != Some(&this) {
+                print_heading(&outcome);
+                heading = Some(this);
+            }
+            print_line(&outcome);
+            outcomes.push(outcome);
+        }
+    }
+    let memory = memory::run(only, effort)?;
+    let (keys, marks_of_keys) = keys::run(only, effort)?;
+    println!("\nMarks (figures of peers are theirs divided by ours, by time or size)");
+    let mut marks = marks::judge(&outcomes);
+    marks.extend(marks_of_keys);
+    marks.iter().for_each(|mark| println!("{}", mark.line()));
+    Ok(json!({
+        "cache": outcomes.iter().map(Outcome::record).collect::<Vec<_>>(),
+        "memory": memory,
+        "keys": keys,
+        "marks": marks.iter().map(marks::Mark::record).collect::<Vec<_>>(),
+    }))
+}
+
+fn print_heading(outcome: &Outcome) {
+    println!("\n{} of {}, {}", outcome.scheme, outcome.type_name, outcome.kind);
+    print!("{:>5}", "width");
+    outcome.measured.iter().for_each(|measured| print!("  {:>19}", measured.name));
+    println!();
+}
+
+fn print_line(outcome: &Outcome) {
+    print!("{:>5}", outcome.width);
+    for measured in &outcome.measured {
+        let (encode, decode) = (measured.gigabytes(measured.encode), measured.gigabytes(measured.decode()));
+        let star = if measured.vectors.is_none() { '*' } else { ' ' };
+        print!("  {:>6.3}{encode:>6.2}/{decode:>5.1}{star}", measured.bytes_per_value);
+    }
+    println!();
+}
