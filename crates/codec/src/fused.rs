@@ -4,9 +4,8 @@
 //! set, and goes down the rows with it: what it gathers stays in registers until the last. (Both halves at once measured a
 //! third slower: the compiler splits rows of two registers in odd ways.)
 //!
-//! Widths are known when the kernel is compiled
-//! for lanes of 8 and 16 bits, where unpacking costs more than the memory it saves; wider ones would add a megabyte of code
-//! for nothing that shows beside the time of their memory.
+//! Widths are known when the kernel is compiled for lanes of 8 and 16 bits, where unpacking costs more than the memory it
+//! saves; wider ones would add a megabyte of code for nothing that shows beside the time of their memory.
 
 use crate::VECTOR_LEN;
 use crate::bit_packing::{Lane, WORD_ROW_BYTES, each_row, known_width};
