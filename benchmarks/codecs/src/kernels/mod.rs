@@ -1,7 +1,7 @@
 //! Sum and filter on pressed values beside the best loops over plain ones, all from memory.
 //!
-//! Numbers of 32 / k or 64 / k bits are packed by `bitpack`, so they are k times as many in as many bytes. Memory holds a
-//! few row groups again and again: making gigabytes of values costs more than reading them.
+//! Numbers of 32 / k or 64 / k bits are packed by `bitpack`, so they are k times as many in as many bytes. Memory holds
+//! a few row groups again and again: making gigabytes of values costs more than reading them.
 
 mod plain;
 
@@ -183,7 +183,8 @@ fn measure<T: Plain + TryFrom<u64>>(
     Ok(measured)
 }
 
-/// A number of at most so many bits, which has at least four: small ones as often as selectivities want, the rest uniform.
+/// A number of at most so many bits, which has at least four: small ones as often as selectivities want, the rest
+/// uniform.
 fn skewed(random: &mut Random, bit_width: u32) -> u64 {
     let percent = random.below(1_000_000) as f64 / 10_000.0;
     let small = SELECTIVITIES.iter().position(|&selectivity| percent < selectivity);

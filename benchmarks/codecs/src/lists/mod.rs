@@ -1,7 +1,7 @@
 //! Table 4 of the X100 paper: inverted files by PFOR-DELTA, carryover-12 and Huffman codes.
 //!
-//! All lists of a collection stand in one column, one after the other. Ours has it in blocks of a row group, and what lies
-//! between two lists is a difference like others. The reference forms are given where lists end.
+//! All lists of a collection stand in one column, one after the other. Ours has it in blocks of a row group, and what
+//! lies between two lists is a difference like others. The reference forms are given where lists end.
 
 mod postings;
 

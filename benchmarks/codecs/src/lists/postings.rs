@@ -63,7 +63,8 @@ pub(super) fn of_file(name: &str, path: &Path) -> Result<Lists, Failure> {
     Ok(lists)
 }
 
-/// The postings of a collection, one document a line with its words under `text`: for each word the documents that have it.
+/// The postings of a collection, one document a line with its words under `text`: for each word the documents that have
+/// it.
 pub(super) fn of_documents(name: &str, path: &Path, document_count: usize) -> Result<Lists, Failure> {
     let mut postings: HashMap<String, Vec<u32>> = HashMap::new();
     for (document, line) in (0..).zip(lines(path)?.take(document_count)) {

@@ -9,10 +9,10 @@
 //! +----------+----------+-------+- - - - - - - +------------+
 //! ```
 //!
-//! There are twelve widths. A selector of two bits tells the width of a word beside that of the word before: one less, the
-//! same, one more, or the greatest. Where two bits were left over in the word before, they carry the selector, and the
-//! word has 32 bits for numbers; else it has 30. After the greatest and the least width the steps are others, which were
-//! chosen here by the sizes that real lists come to; the paper has tables of its own for all widths.
+//! There are twelve widths. A selector of two bits tells the width of a word beside that of the word before: one less,
+//! the same, one more, or the greatest. Where two bits were left over in the word before, they carry the selector, and
+//! the word has 32 bits for numbers; else it has 30. After the greatest and the least width the steps are others. They
+//! were chosen here, by the sizes that real lists come to, and are not the paper's.
 
 /// Numbers are less than 2 to the power of the last.
 const WIDTHS: [u32; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 10, 15, 16, 28];

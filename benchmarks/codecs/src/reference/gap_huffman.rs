@@ -25,7 +25,8 @@ fn bit_length(number: u32) -> u32 {
     32 - number.leading_zeros()
 }
 
-/// Replaces the content of `out` by `numbers`: a length for each symbol, then codes, the first bit the greatest of a byte.
+/// Replaces the content of `out` by `numbers`: a length for each symbol, then codes, the first bit the greatest of a
+/// byte.
 pub fn encode(numbers: &[u32], out: &mut Vec<u8>) {
     let mut counts = [0u64; SYMBOLS];
     numbers.iter().for_each(|&number| counts[symbol(number)] += 1);

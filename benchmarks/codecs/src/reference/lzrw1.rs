@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A table without collision lists says where the same three bytes were seen last. A copy is of 3 to 16 bytes, from a
-//! distance of 1 to 4095. The first byte of all says whether what follows is pressed or, where that would be no smaller, plain.
+//! distance of 1 to 4095. The first byte of all says whether what follows is pressed or, where that would be no
+//! smaller, plain.
 
 const TABLE_LEN: usize = 4096;
 const DISTANCE_MAX: usize = 4095;

@@ -1,9 +1,9 @@
 //! PFOR and PDICT with a linked patch list, as Zukowski, Héman, Nes and Boncz have them (ICDE 2006, section 3).
 //!
-//! A value that has no code of `bit_width` bits is an exception, kept apart as it is. Its code says how far it is to the
-//! next exception, less one; where that is too far for a code, a value in between is made an exception, too, a compulsory
-//! one. Each 128 values begin a new list, whose start is their entry point. NAIVE has no list: the greatest code says that
-//! a value is an exception, and each code is compared with it.
+//! A value that has no code of `bit_width` bits is an exception, kept apart as it is. Its code says how far it is to
+//! the next exception, less one; where that is too far for a code, a value in between is made an exception, too, a
+//! compulsory one. Each 128 values begin a new list, whose start is their entry point. NAIVE has no list: the greatest
+//! code says that a value is an exception, and each code is compared with it.
 //!
 //! We differ from the paper in the entry point: it has 8 bits for the start of the list, so that 128 says that there is
 //! none, and 24 for the number of exceptions before. Codes are packed by crate bitpacking, 128 at once.

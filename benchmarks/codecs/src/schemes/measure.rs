@@ -145,7 +145,7 @@ fn decode_times(opened: &[OpenedEntrant<'_>], values: &ValuesBuf, effort: Effort
 }
 
 /// A buffer for a vector, at the start of a cache line where one can be had.
-fn room_for_vector(values: &ValuesBuf) -> ValuesBuf {
+pub fn room_for_vector(values: &ValuesBuf) -> ValuesBuf {
     const LINE_BYTES: usize = 64;
     let mut others = Vec::new();
     loop {

@@ -14,7 +14,7 @@ use crate::sinter::Sinter;
 use measure::{Measured, measure};
 use serde_json::{Value, json};
 
-pub use measure::{check, plain_bytes};
+pub use measure::{check, plain_bytes, room_for_vector};
 
 /// Schemes in the order of the table. The others are measured by `cargo bench -p sinter-codec`.
 const SCHEMES: [&str; 14] = [
@@ -98,7 +98,7 @@ pub fn run(only: &[String], effort: Effort) -> Result<Value, Failure> {
     }
     let memory = memory::run(only, effort)?;
     let (keys, marks_of_keys) = keys::run(only, effort)?;
-    println!("\nMarks (figures of peers are theirs divided by ours, by time or size)");
+    println!("\nMarks (beside a peer: its time or size divided by ours, so that more than 1 is ahead)");
     let mut marks = marks::judge(&outcomes);
     marks.extend(marks_of_keys);
     marks.iter().for_each(|mark| println!("{}", mark.line()));

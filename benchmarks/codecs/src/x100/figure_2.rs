@@ -1,4 +1,5 @@
-//! Figure 2: ratio and both bandwidths on columns of TPC-H, beside LZRW1 and LZO, and beside LZ4 and Zstandard of today.
+//! Figure 2: ratio and both bandwidths on columns of TPC-H, beside LZRW1 and LZO, and beside LZ4 and Zstandard of
+//! today.
 
 use super::columns::{self, Column};
 use crate::Failure;

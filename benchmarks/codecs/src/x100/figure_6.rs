@@ -1,7 +1,7 @@
 //! Figure 6: how compulsory exceptions raise the share of exceptions where codes have few bits.
 //!
-//! The paper's model of the share that results is max(E, (128 E - 1) / (128 E) / 2^b); beside it stands what the linked list
-//! of the reference form comes to. What SinterDB ships links no exceptions, so it has none of these.
+//! The paper's model of the share that results is max(E, (128 E - 1) / (128 E) / 2^b); beside it stands what the linked
+//! list of the reference form comes to. What SinterDB ships links no exceptions, so it has none of these.
 
 use super::skewed;
 use crate::Failure;

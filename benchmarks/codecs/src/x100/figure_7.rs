@@ -1,7 +1,7 @@
 //! Figure 7: decoding pages into memory, to be read from there, beside decoding vectors into the cache.
 //!
-//! The work on decoded values is their sum. Pages go to as much memory as no cache holds, as in a buffer pool that keeps
-//! them decoded; vectors all go to one buffer.
+//! The work on decoded values is their sum. Pages go to as much memory as no cache holds, as in a buffer pool that
+//! keeps them decoded; vectors all go to one buffer.
 
 use super::skewed::{self, BIT_WIDTH};
 use crate::Failure;

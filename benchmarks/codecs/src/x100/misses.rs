@@ -1,6 +1,8 @@
-//! Branches and cache lines that are missed by the forms of figures 4 and 5, as callgrind's model of a processor counts them.
+//! Branches and cache lines that are missed by the forms of figures 4 and 5, as callgrind's model of a processor counts
+//! them.
 //!
-//! The program runs itself under valgrind, which knows no AVX-512: `scripts/benchmark-codecs misses` builds one without.
+//! The program runs itself under valgrind, which knows no AVX-512: `scripts/benchmark-codecs misses` builds one
+//! without.
 
 use super::skewed::{self, BIT_WIDTH};
 use crate::Failure;
@@ -52,9 +54,8 @@ pub fn run(effort: Effort) -> Result<Value, Failure> {
             let instructions = each(&["Ir"]);
             let (branches, mispredicted) = (each(&["Bc", "Bi"]), each(&["Bcm", "Bim"]));
             let (d1, last) = (each(&["D1mr", "D1mw"]), each(&["DLmr", "DLmw"]));
-            println!(
-                "{form:<14} {percent:>4} {instructions:>13.2} {branches:>9.3} {mispredicted:>14.4} {d1:>12.4} {last:>12.4}"
-            );
+            print!("{form:<14} {percent:>4} {instructions:>13.2} {branches:>9.3} ");
+            println!("{mispredicted:>14.4} {d1:>12.4} {last:>12.4}");
             records.push(json!({
                 "form": form, "exceptions_percent": percent, "instructions": instructions, "branches": branches,
                 "mispredicted": mispredicted, "d1_misses": d1, "last_level_misses": last,

@@ -1,7 +1,7 @@
 //! The figures of "Super-Scalar RAM-CPU Cache Compression" (Zukowski, Héman, Nes and Boncz, ICDE 2006) on this machine.
 //!
-//! Theirs stand beside ours where the paper's text or tables give numbers; those of 2005 are of a Pentium 4 with 3 GHz, an
-//! Opteron with 2 GHz and an Itanium 2. Reference forms that SinterDB does not ship are in `reference/`.
+//! Theirs stand beside ours where the paper's text or tables give numbers; those of 2005 are of a Pentium 4 with 3 GHz,
+//! an Opteron with 2 GHz and an Itanium 2. Reference forms that SinterDB does not ship are in `reference/`.
 
 mod columns;
 mod figure_2;

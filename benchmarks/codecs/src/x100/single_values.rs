@@ -15,6 +15,9 @@ use std::time::Duration;
 /// Values of a block.
 const VALUE_COUNT: usize = 64 * 1024;
 
+/// Blocks at most: what they decode and keep needs memory, too.
+const BLOCKS_MAX: usize = 8192;
+
 /// Accesses in a turn.
 const ACCESSES: usize = 1024;
 
@@ -82,7 +85,7 @@ fn cases() -> Vec<(&'static str, &'static str, ValuesBuf)> {
 fn measure(scheme: &str, values: &ValuesBuf, effort: Effort) -> Result<(Duration, Option<Duration>), Failure> {
     let (mut codec, mut bytes) = (Sinter::new(scheme), Vec::new());
     codec.encode(values.as_values(), &mut bytes)?;
-    let copies = (effort.memory_bytes / bytes.len()).max(1);
+    let copies = (effort.memory_bytes / bytes.len()).clamp(1, BLOCKS_MAX);
     let memory: Vec<Vec<u8>> = (0..copies).map(|_| bytes.clone()).collect();
     let blocks: Vec<Block<'_>> = memory.iter().map(|bytes| Block::open(bytes)).collect::<Result<_, _>>()?;
     let mut random = Random::new(21);
