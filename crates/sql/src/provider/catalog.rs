@@ -192,6 +192,8 @@ impl Tables {
                 None => Ok(None),
             };
         };
+        // The optimizer may find that no row of it is needed, by how it is defined.
+        self.reads().definition(table.id());
         let on_damage = self.of.databases.on_damage.clone();
         Ok(Some(Arc::new(ColumnTableProvider::new(Arc::clone(table), with_row_id, self.reads(), on_damage)?)))
     }

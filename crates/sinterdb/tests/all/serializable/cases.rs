@@ -177,6 +177,23 @@ fn rows_that_are_gone_again_have_read_the_definition() {
     }
 }
 
+/// No row can pass, so the optimizer drops the scan. (History 7988 of the simulation.)
+#[test]
+fn a_scan_that_is_optimised_away_has_read_the_definition() {
+    for filter in ["k IS NULL", "false"] {
+        for other in ["ALTER TABLE t DROP COLUMN v", "ALTER TABLE t ALTER COLUMN k DROP NOT NULL"] {
+            let database = Database::memory().unwrap();
+            let conn = database.connect();
+            conn.execute("CREATE TABLE t (k INT NOT NULL, v INT)", &[]).unwrap();
+            let transaction = database.begin().unwrap();
+            transaction.execute(&format!("CREATE TABLE x AS SELECT v FROM t WHERE {filter}"), &[]).unwrap();
+            conn.execute(other, &[]).unwrap();
+            let committed = transaction.commit();
+            assert!(matches!(committed, Err(Error::Conflict(_))), "{filter} | {other}: {committed:?}");
+        }
+    }
+}
+
 #[test]
 fn a_name_that_was_not_found_is_read() {
     let database = Database::memory().unwrap();
