@@ -116,25 +116,29 @@ fn choose<K: Ord + Copy>(mut keys: Vec<K>, row_count: usize, value_bits: f64) ->
     (values, Frequent { values: none, covered, bits, value_bits })
 }
 
-/// Codes of values, and the rows of those that have none. Positions are written for every row, and kept by moving on or
-/// not, so that there is nothing to predict.
+/// Codes of values, and the rows of those that have none.
 fn look_up<T: Integer>(values: &[T], table: &ValueTable<T>) -> (Vec<u32>, Vec<u32>) {
     let mut codes = vec![0; values.len()];
     let mut positions = Vec::new();
     let (mut hashes, mut missing) = ([0; VECTOR_LEN], [0; VECTOR_LEN]);
     let mut last = 0;
-    for (start, (vector, codes)) in values.chunks(VECTOR_LEN).zip(codes.chunks_mut(VECTOR_LEN)).enumerate() {
+    for (index, (vector, codes)) in values.chunks(VECTOR_LEN).zip(codes.chunks_mut(VECTOR_LEN)).enumerate() {
         let hashes = &mut hashes[..vector.len()];
         hash(vector, hashes);
-        let mut missing_count = 0;
-        for (row, ((&value, &hash), code)) in vector.iter().zip(&*hashes).zip(codes).enumerate() {
-            let (found, is_there) = table.find_code(value, hash);
-            last = if is_there { found } else { last };
-            *code = last;
-            missing[missing_count % VECTOR_LEN] = (start * VECTOR_LEN + row) as u32;
-            missing_count += usize::from(!is_there);
+        let missing_count = table.find_all(vector, hashes, codes, &mut missing);
+        for &row in &missing[..missing_count] {
+            let row = usize::from(row);
+            let (code, is_there) = table.find_code(vector[row], hashes[row]);
+            codes[row] = match row {
+                _ if is_there => code,
+                0 => last,
+                row => codes[row - 1],
+            };
+            if !is_there {
+                positions.push((index * VECTOR_LEN + row) as u32);
+            }
         }
-        positions.extend_from_slice(&missing[..missing_count]);
+        last = codes[codes.len() - 1];
     }
     (codes, positions)
 }

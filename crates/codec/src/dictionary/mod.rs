@@ -76,39 +76,38 @@ fn of_integers<T: Integer>(values: &[T]) -> Dictionary {
 fn hashed<T: Native>(values: &[T], order: impl Fn(&T, &T) -> Ordering) -> Dictionary {
     let mut table = ValueTable::new(values[0]);
     let mut codes = vec![0; values.len()];
-    let mut hashes = [0; VECTOR_LEN];
+    let (mut hashes, mut missing) = ([0; VECTOR_LEN], [0; VECTOR_LEN]);
     for (vector, codes) in values.chunks(VECTOR_LEN).zip(codes.chunks_mut(VECTOR_LEN)) {
         let hashes = &mut hashes[..vector.len()];
         hash(vector, hashes);
-        for ((&value, &hash), code) in vector.iter().zip(&*hashes).zip(codes) {
-            *code = table.code(value, hash);
+        let missing_count = table.find_all(vector, hashes, codes, &mut missing);
+        for &row in &missing[..missing_count] {
+            let row = usize::from(row);
+            codes[row] = table.code(vector[row], hashes[row]);
         }
     }
-    let firsts = table.values();
-    let (sorted, places) = in_order(firsts.len(), |a, b| order(&firsts[a], &firsts[b]));
+    let (sorted, places) = in_order(table.values(), order);
     renumber(&mut codes, &places);
-    let sorted: Vec<T> = sorted.iter().map(|&code| firsts[code as usize]).collect();
     Dictionary { values: T::values(&sorted).to_buf(), codes }
 }
 
 fn of_bytes(view: BytesView<'_>) -> Dictionary {
     let mut table = BytesTable::default();
     let mut codes: Vec<u32> = view.iter().map(|value| table.code(value)).collect();
-    let firsts = table.values();
-    let (sorted, places) = in_order(firsts.len(), |a, b| firsts[a].cmp(firsts[b]));
+    let (sorted, places) = in_order(table.values(), |a, b| a.cmp(b));
     renumber(&mut codes, &places);
-    Dictionary { values: ValuesBuf::Bytes(sorted.iter().map(|&code| firsts[code as usize]).collect()), codes }
+    Dictionary { values: ValuesBuf::Bytes(sorted.into_iter().collect()), codes }
 }
 
-/// The codes `0..count` in order, and the place of each code in it, with zeros after them up to a power of two.
-fn in_order(count: usize, order: impl Fn(usize, usize) -> Ordering) -> (Vec<u32>, Vec<u32>) {
-    let mut sorted: Vec<u32> = (0..count as u32).collect();
-    sorted.sort_unstable_by(|a, b| order(*a as usize, *b as usize));
-    let mut places = vec![0; count.next_power_of_two()];
-    for (place, &code) in sorted.iter().enumerate() {
-        places[code as usize] = place as u32;
+/// The values in order, and by code the place of each among them, with zeros after that up to a power of two.
+fn in_order<K: Copy>(values: &[K], order: impl Fn(&K, &K) -> Ordering) -> (Vec<K>, Vec<u32>) {
+    let mut sorted: Vec<(K, u32)> = values.iter().copied().zip(0..).collect();
+    sorted.sort_unstable_by(|a, b| order(&a.0, &b.0));
+    let mut places = vec![0; values.len().next_power_of_two()];
+    for (place, (_, code)) in sorted.iter().enumerate() {
+        places[*code as usize] = place as u32;
     }
-    (sorted, places)
+    (sorted.into_iter().map(|(value, _)| value).collect(), places)
 }
 
 /// Puts the place of each code where the code was; there is a power of two of places.

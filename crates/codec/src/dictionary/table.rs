@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Slots a value has while the table has less than [`ROOMY_BYTES_MAX`]: few values are then not where they belong, and
 /// those that are not are what the CPU predicts wrongly.
-const ROOMY_SLOTS_PER_VALUE: usize = 16;
+const ROOMY_SLOTS_PER_VALUE: usize = 8;
 
 /// What a table may take with so many slots: a part of the L2 cache.
 const ROOMY_BYTES_MAX: usize = 256 << 10;
@@ -66,6 +66,30 @@ impl<T: Fixed> ValueTable<T> {
         if found.0.bits() == value.bits() { found.1 } else { self.insert(slot, value) }
     }
 
+    /// Writes the codes of values, a vector at most, with these hashes, and the rows of those that are not where they are
+    /// looked for first to the front of `missing`; returns how many those are. Two slots are read for each value, and the
+    /// row is written for each and kept by moving on or not, so that there is nothing to predict.
+    pub(super) fn find_all(
+        &self,
+        values: &[T],
+        hashes: &[u32],
+        codes: &mut [u32],
+        missing: &mut [u16; VECTOR_LEN],
+    ) -> usize {
+        let (slots, shift) = (&self.slots[..], self.shift);
+        let mask = slots.len() - 1;
+        let mut missing_count = 0;
+        for (row, ((value, hash), code)) in values.iter().zip(hashes).zip(codes).enumerate() {
+            let slot = (hash >> shift) as usize;
+            let (first, second) = (slots[slot & mask], slots[(slot + 1) & mask]);
+            let (is_first, is_second) = (first.0.bits() == value.bits(), second.0.bits() == value.bits());
+            *code = if is_first { first.1 } else { second.1 };
+            missing[missing_count % VECTOR_LEN] = row as u16;
+            missing_count += usize::from(!(is_first | is_second));
+        }
+        missing_count
+    }
+
     /// The code of a value with this [`hash`], and whether it is there; 0 where it is not.
     #[inline]
     pub(super) fn find_code(&self, value: T, hash: u32) -> (u32, bool) {
@@ -94,7 +118,7 @@ impl<T: Fixed> ValueTable<T> {
         self.values.push(value);
         self.slots[slot] = (value, code);
         if self.values.len() > self.value_count_max {
-            self.resize(4 * self.slots.len());
+            self.resize(2 * self.slots.len());
         }
         code
     }
@@ -104,7 +128,7 @@ impl<T: Fixed> ValueTable<T> {
         self.slots.clear();
         self.slots.resize(slot_count, (self.values[0], 0));
         self.shift = u32::BITS - slot_count.trailing_zeros();
-        let is_roomy = 4 * slot_count * size_of::<(T, u32)>() <= ROOMY_BYTES_MAX;
+        let is_roomy = 2 * slot_count * size_of::<(T, u32)>() <= ROOMY_BYTES_MAX;
         self.value_count_max = slot_count / if is_roomy { ROOMY_SLOTS_PER_VALUE } else { SLOTS_PER_VALUE_MIN };
         let mut hashes = [0; VECTOR_LEN];
         let mut code = 0;
@@ -212,6 +236,10 @@ mod tests {
             let expected = [7, 9, 11, 13].iter().position(|first| *first == value).unwrap();
             assert_eq!(table.code(value, u32::MAX), expected as u32);
         }
+        // Two of them are where they are looked for first: in the last slot and the one after it.
+        let (mut codes, mut missing) = ([0; 5], [0; VECTOR_LEN]);
+        assert_eq!(table.find_all(&[9, 7, 11, 13, 14], &[u32::MAX; 5], &mut codes, &mut missing), 3);
+        assert_eq!((&codes[..1], codes[2], &missing[..3]), (&[1][..], 2, &[1, 3, 4][..]));
         assert_eq!(table.find_code(13, u32::MAX), (3, true));
         assert_eq!(table.find_code(14, u32::MAX), (0, false));
         assert_eq!(table.find_code(7, 5), (0, true));
