@@ -264,7 +264,7 @@ impl Reader for PdictReader<'_> {
         match on_codes.condition {
             Condition::Never if !passing.any() => Ok(Prepared::plain(Condition::Never)),
             Condition::Always if passing.all() => Ok(Prepared::plain(Condition::Always)),
-            _ => Ok(Prepared { condition: condition.clone(), part: Some(Box::new(on_codes)), passing }),
+            _ => Ok(Prepared { part: Some(Box::new(on_codes)), passing, ..Prepared::plain(condition.clone()) }),
         }
     }
 
