@@ -82,6 +82,7 @@ fn floats_with_stand_ins() {
 #[test]
 fn dict() {
     check("dict", Values::I32(&[500, -3, 500, 500]));
+    check("pdict", Values::I32(&[500, -3, 500, 500, 70000, 500, -3, -3]));
 }
 
 #[test]

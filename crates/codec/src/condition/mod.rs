@@ -10,8 +10,10 @@ pub(crate) use float_order::{float_of_order, float_order};
 pub(crate) use integers::IntegerCondition;
 
 use crate::fixed::{Integer, for_integers};
+use crate::symbol_table::Search;
 use crate::{Bitmap, CompareOp, Physical, Predicate, Scalar, Values};
 use float_order::{FLOAT_MAX, FLOAT_MIN};
+use std::sync::Arc;
 
 /// A test of values of one physical type.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,12 +39,14 @@ pub(crate) struct Prepared {
     pub(crate) part: Option<Box<Prepared>>,
     /// Which distinct entries of the node (runs) pass, where they were all tested beforehand.
     pub(crate) passing: Bitmap,
+    /// What finds a needle in codes of a symbol table.
+    pub(crate) search: Option<Arc<Search>>,
 }
 
 impl Prepared {
     /// Without parts.
     pub(crate) fn plain(condition: Condition) -> Prepared {
-        Prepared { condition, part: None, passing: Bitmap::default() }
+        Prepared { condition, part: None, passing: Bitmap::default(), search: None }
     }
 }
 

@@ -140,6 +140,7 @@ fn column(scheme: &str) -> ValuesBuf {
         "delta" => ascending(&|row| random(row, 6)),
         "pfor_delta" => ascending(&|row| outlier(row, random(row, 6))),
         "dict" => integers(&|row| random(row, 7) * 1_000_000_007),
+        "pdict" => integers(&|row| if row % 20 == 7 { random(row, 40) } else { random(row, 5) * 1_000_000_007 }),
         "fsst" => {
             let words =
                 ["furiously ", "special ", "requests ", "sleep ", "above the ", "packages ", "quickly ", "final "];

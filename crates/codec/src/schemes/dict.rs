@@ -13,7 +13,7 @@ use crate::encoder::{Encoder, Role};
 use crate::fixed::{Integer, for_fixed, for_integers};
 use crate::kernel::{Bounds, Rows, SquareSum, Tally, WideSum, squares_decoded, sum_decoded};
 use crate::kernels::{greatest, look_up};
-use crate::node::{Node, Opened, PAYLOAD_AT};
+use crate::node::{Cursor, Node, Opened, PAYLOAD_AT};
 use crate::picking::pick;
 use crate::sample::Sample;
 use crate::scheme::{Reader, Scheme};
@@ -54,7 +54,7 @@ impl Scheme for Dict {
         if counts.distinct * ROWS_PER_VALUE_MIN > sample.whole_count() {
             return None;
         }
-        let sampled = Dictionary::of(sample.values(), counts.distinct);
+        let sampled = Dictionary::of(sample.values());
         let values_bytes = encoder.estimate_part(sampled.values.as_values(), Role::Values);
         let values_bytes = values_bytes as f64 * counts.distinct as f64 / sampled.values.len() as f64;
         let code_bits = (usize::BITS - (counts.distinct - 1).leading_zeros()) as usize;
@@ -64,7 +64,7 @@ impl Scheme for Dict {
     }
 
     fn encode(&self, values: Values<'_>, encoder: &mut Encoder<'_>, out: &mut Vec<u8>) -> Result<()> {
-        let dictionary = Dictionary::of(values, values.len() / 16);
+        let dictionary = Dictionary::of(values);
         encoder.part(Values::U32(&dictionary.codes), Role::Codes, out);
         encoder.part(dictionary.values.as_values(), Role::Values, out);
         Ok(())
@@ -72,6 +72,29 @@ impl Scheme for Dict {
 
     fn open<'a>(&self, node: Node<'a>) -> Result<Box<dyn Reader + 'a>> {
         let mut cursor = node.cursor();
+        let reader = DictReader::open(&mut cursor, &node)?;
+        cursor.finish()?;
+        Ok(Box::new(reader))
+    }
+}
+
+/// What the length of a run takes about, for judging runs of codes.
+const RUN_LENGTH_BITS: usize = 8;
+
+/// Codes and values: all of a dictionary's payload, the front of a patched one's.
+#[derive(Debug)]
+pub(super) struct DictReader<'a> {
+    codes: Opened<'a>,
+    values: Opened<'a>,
+    table: OnceLock<ValuesBuf>,
+}
+
+/// Values per row asked for from which a few values are picked out rather than all unpacked.
+const PICK_FROM: usize = 16;
+
+impl<'a> DictReader<'a> {
+    /// Reads codes and values for a node.
+    pub(super) fn open(cursor: &mut Cursor<'a>, node: &Node<'a>) -> Result<DictReader<'a>> {
         let (codes, values) = (cursor.part()?, cursor.part()?);
         if codes.physical != Physical::U32 || values.physical != node.physical {
             let what = format!("{} values with {} codes", values.physical.name(), codes.physical.name());
@@ -81,25 +104,14 @@ impl Scheme for Dict {
             let (codes, values) = (codes.value_count, values.value_count);
             return Err(cursor.damaged(format!("{codes} codes and {values} values for {} rows", node.value_count)));
         }
-        cursor.finish()?;
-        Ok(Box::new(DictReader { codes, values, table: OnceLock::new() }))
+        Ok(DictReader { codes, values, table: OnceLock::new() })
     }
-}
 
-/// What the length of a run takes about, for judging runs of codes.
-const RUN_LENGTH_BITS: usize = 8;
+    /// The schemes of codes and values as text.
+    pub(super) fn describe_parts(&self) -> String {
+        format!("{}, {}", self.codes.reader.describe(), self.values.reader.describe())
+    }
 
-#[derive(Debug)]
-struct DictReader<'a> {
-    codes: Opened<'a>,
-    values: Opened<'a>,
-    table: OnceLock<ValuesBuf>,
-}
-
-/// Values per row asked for from which a few values are picked out rather than all unpacked.
-const PICK_FROM: usize = 16;
-
-impl DictReader<'_> {
     /// The values in order.
     fn decoded(&self, scratch: &mut Scratch) -> Result<Values<'_>> {
         Ok(self.table(scratch)?.as_values().slice(0..self.values.value_count))
@@ -159,7 +171,7 @@ impl DictReader<'_> {
 
 impl Reader for DictReader<'_> {
     fn describe(&self) -> String {
-        format!("dict({}, {})", self.codes.reader.describe(), self.values.reader.describe())
+        format!("dict({})", self.describe_parts())
     }
 
     fn decode(&self, range: Range<usize>, mut out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {

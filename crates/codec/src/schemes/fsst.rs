@@ -1,7 +1,8 @@
 //! FSST: strings as codes of a table of frequent symbols, each string readable alone.
 //!
 //! The table and its training are in [`crate::symbol_table`]. Equality is tested on the codes: a constant is encoded
-//! once with the block's table and then compared. A prefix is tested by decoding no further than it reaches.
+//! once with the block's table and then compared. A prefix is tested by decoding no further than it reaches, and a needle
+//! is searched by an automaton that reads symbols.
 //!
 //! Input: bytes. Output: docs/format/codecs/fsst.md. Cost: encoding trains a table on up to 256 KB, then matches at
 //! 100 MB/s and more; decoding copies 16 bytes per code. Reading one string unpacks the lengths of its vector.
@@ -16,6 +17,7 @@ use crate::symbol_table::{SymbolTable, code_capacity, pack, packed_bytes, sample
 use crate::values_mut::ValuesMut;
 use crate::{Bitmap, BytesBuf, BytesView, CompareOp, Error, Physical, Result, VECTOR_LEN, Values, ValuesBuf};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The scheme.
 #[derive(Debug)]
@@ -244,7 +246,7 @@ impl Reader for FsstReader<'_> {
         gathered
     }
 
-    /// Encodes the constants of equalities once.
+    /// Encodes the constants of equalities once, and makes tables of needles.
     fn prepare(&self, condition: &Condition, _scratch: &mut Scratch) -> Result<Prepared> {
         let on_codes = match condition {
             Condition::Bytes(BytesCondition::Compare(op @ (CompareOp::Equal | CompareOp::NotEqual), value)) => {
@@ -252,6 +254,10 @@ impl Reader for FsstReader<'_> {
             }
             Condition::Bytes(BytesCondition::OneOf(values)) => {
                 BytesCondition::OneOf(values.iter().map(|value| self.table.needle(value)).collect())
+            }
+            Condition::Bytes(BytesCondition::Contains(needle)) => {
+                let search = self.table.search(needle).map(Arc::new);
+                return Ok(Prepared { search, ..Prepared::plain(condition.clone()) });
             }
             _ => return Ok(Prepared::plain(condition.clone())),
         };
@@ -271,6 +277,9 @@ impl Reader for FsstReader<'_> {
         if let Condition::Bytes(BytesCondition::Prefix(prefix)) = &prepared.condition {
             return self
                 .filter_codes(range, out, scratch, |first, count| table.begins_with(packed, first, count, prefix));
+        }
+        if let Some(search) = prepared.search.as_deref() {
+            return self.filter_codes(range, out, scratch, |first, count| search.is_in(packed, first, count));
         }
         match prepared.part.as_deref().map(|part| &part.condition) {
             Some(Condition::Bytes(BytesCondition::Compare(op, needle))) => {
@@ -354,6 +363,8 @@ mod tests {
                     value == text || value == texts[8]
                 }),
                 (Predicate::Prefix(text.into()), true, &|value| value.starts_with(text)),
+                (Predicate::Contains(text.into()), true, &|value| value.contains(text)),
+                (Predicate::Contains("sleep".repeat(7).into()), false, &|_| false),
                 (Predicate::Compare(CompareOp::Less, constant(text)), false, &|value| value < text),
             ] {
                 let mut passes = Bitmap::default();

@@ -12,6 +12,7 @@ mod frame_of_reference;
 mod front;
 mod fsst;
 mod multiple;
+mod pdict;
 mod pfor;
 mod pfor_delta;
 mod quantise;
@@ -66,6 +67,7 @@ schemes! { // tag on disk => file :: scheme, name
     15 => quantise::Quantise, "quantise";
     16 => base_delta::BaseDelta, "base_delta";
     17 => front::Front, "front";
+    18 => pdict::Pdict, "pdict";
 }
 
 /// The scheme that holds everything.

@@ -260,7 +260,7 @@ impl Reader for RleReader<'_> {
             count if count == passing.len() => Condition::Always,
             _ => condition.clone(),
         };
-        Ok(Prepared { condition, passing, part: None })
+        Ok(Prepared { passing, ..Prepared::plain(condition) })
     }
 
     fn filter(

@@ -21,6 +21,7 @@ mod decode;
 mod encoder;
 mod matcher;
 mod sample;
+mod search;
 mod symbol;
 mod train;
 mod wire;
@@ -28,6 +29,7 @@ mod wire;
 pub(crate) use codes::{code_capacity, pack, packed_bytes};
 pub(crate) use encoder::StringEncoder;
 pub(crate) use sample::sample;
+pub(crate) use search::Search;
 
 use codes::code_at;
 use matcher::Matcher;

@@ -193,6 +193,26 @@ proptest! {
     }
 
     #[test]
+    fn needles_are_found_in_codes_alone(
+        values in prop::collection::vec(prop::collection::vec(0u8..3, 0..30), 2..60),
+        needle in prop::collection::vec(0u8..4, 1..6),
+    ) {
+        let values = slices(&values);
+        for width in WIDTHS {
+            // Half of the values are strange to the table, so that there are escapes.
+            let table = SymbolTable::train_width(width, &values[..values.len() / 2], 100.0);
+            let search = table.search(&needle).unwrap();
+            let (packed, counts) = encode(&table, &values);
+            let mut first_code = 0;
+            for (value, count) in values.iter().zip(counts) {
+                let expected = value.windows(needle.len()).any(|window| window == needle);
+                prop_assert_eq!(search.is_in(&packed, first_code, count as usize), expected, "{:?} in {:?}", &needle, value);
+                first_code += count as usize;
+            }
+        }
+    }
+
+    #[test]
     fn any_bytes_are_a_table_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..400), codes in prop::collection::vec(any::<u8>(), 0..200)) {
         for bits in [8, 12] {
             let mut bytes = bytes.clone();
