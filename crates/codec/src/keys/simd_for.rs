@@ -93,7 +93,7 @@ fn frame<'a, K: Key>(block: &KeyBlock<'a, K>, number: usize) -> Frame<'a> {
     let bytes = packed_bytes(FRAME_LEN, width);
     let packed = &block.bytes[number * bytes..];
     let len = (block.descriptor.count - number * FRAME_LEN).min(FRAME_LEN);
-    Frame { width, len, packed: &packed[..bytes.min(packed.len())] }
+    Frame { from: number * FRAME_LEN, width, len, packed: &packed[..bytes.min(packed.len())] }
 }
 
 /// Bytes of so many keys.
