@@ -302,7 +302,7 @@ macro_rules! each_isa {
                         #[expect(unsafe_code, reason = "the one way to call a form that was compiled for more")]
                         return unsafe {
                             $(let $proof = $crate::isa::Avx2::new();)?
-                            avx2($($proof,)? $($arg),*)
+                            avx2$(::<$($generic),+>)?($($proof,)? $($arg),*)
                         };
                     }
                     $crate::isa::Isa::Avx512 => {
@@ -310,7 +310,7 @@ macro_rules! each_isa {
                         #[expect(unsafe_code, reason = "the one way to call a form that was compiled for more")]
                         return unsafe {
                             $(let $proof = $crate::isa::Avx512::new();)?
-                            avx512($($proof,)? $($arg),*)
+                            avx512$(::<$($generic),+>)?($($proof,)? $($arg),*)
                         };
                     }
                 }

@@ -13,6 +13,7 @@ use super::block_mut::KeyChange;
 use super::coding::{Coding, KEYS_MAX, Keys};
 use super::key::{Key, Word};
 use super::simd_for::width;
+use crate::isa::each_isa;
 
 /// See the module.
 pub(super) struct For;
@@ -66,15 +67,8 @@ impl Coding for For {
 
     fn lower_bound<K: Key>(block: &KeyBlock<'_, K>, key: K) -> (usize, K) {
         let KeyDescriptor { first, count, .. } = block.descriptor;
-        let (string, distance) = (BitString::new(block.bytes, width(&block.descriptor)), key.sub(first));
-        // The last is not less, so that what is sought behind it is not either.
-        let last = count - 1;
-        let before = match string.as_words() {
-            Some(words) => last_less(|index| words.number::<K>(index.min(last)) < distance),
-            None => last_less(|index| string.number::<K>(index.min(last)) < distance),
-        };
-        let index = (before + 1).min(last);
-        (index, first.add(string.number(index)))
+        let (index, distance) = find(block.bytes, width(&block.descriptor), count, key.sub(first));
+        (index, first.add(distance))
     }
 
     fn append<K: Key>(descriptor: &mut KeyDescriptor<K>, room: &mut [u8], key: K) -> Option<KeyChange> {
@@ -100,6 +94,28 @@ impl Coding for For {
 #[inline]
 fn string_bytes(count: usize, width: u32) -> usize {
     (count * width as usize).div_ceil(8)
+}
+
+each_isa! {
+    /// The first of `count` numbers that is not less than `sought`, and its index; the first is, and the last is not.
+    fn find<K: Key>(bytes: &[u8], width: u32, count: usize, sought: K) -> (usize, K) = find_body;
+}
+
+#[inline(always)]
+fn find_body<K: Word>(bytes: &[u8], width: u32, count: usize, sought: K) -> (usize, K) {
+    let string = BitString::new(bytes, width);
+    // Where the last is not less, neither is what is sought behind it.
+    let last = count - 1;
+    let Some(words) = string.as_words() else {
+        let index = (last_less(|index| string.number::<K>(index.min(last)) < sought) + 1).min(last);
+        return (index, string.number(index));
+    };
+    let before = match count {
+        KEYS_MAX => last_less(|index| words.number::<K>(index) < sought),
+        _ => last_less(|index| words.number::<K>(index.min(last)) < sought),
+    };
+    let index = (before + 1).min(last);
+    (index, words.number(index))
 }
 
 /// The last index of which `is_less` holds, as it does for the first, below [`KEYS_MAX`]. Asks for each 32nd, then for each 4th

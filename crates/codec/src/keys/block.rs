@@ -34,7 +34,7 @@ impl<'a, K: Key> KeyBlock<'a, K> {
     ///
     /// # Errors
     /// [`Error::Damaged`] where the descriptor contradicts itself or the bytes.
-    #[inline]
+    #[inline(always)]
     pub fn open(codec: KeyCodec, descriptor: KeyDescriptor<K>, bytes: &'a [u8]) -> Result<KeyBlock<'a, K>> {
         let KeyDescriptor { first, last, count, byte_len } = descriptor;
         if let Some(bytes) = bytes.get(..byte_len) {

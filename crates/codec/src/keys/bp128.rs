@@ -14,9 +14,24 @@ use super::block_mut::KeyChange;
 use super::coding::{Coding, Keys};
 use super::key::{Key, Word};
 use super::lanes::{FRAME_LEN, LANES, each_row};
-use super::packed_frames::{self, frames};
+use super::packed_frames::{self, each_frame};
 use super::rows::{HasRows, Row};
 use crate::isa::each_isa;
+
+/// From which key before a difference is taken.
+pub(super) trait Stride {
+    /// The differences of the keys of a frame from those before, zero behind them, and the width of the greatest.
+    fn steps<K: Key>(keys: &[K], before: [K; 4], out: &mut [K; FRAME_LEN]) -> u32;
+
+    /// The keys of a row of differences, and what is before the next, in the lanes where it is needed.
+    fn keys<K: Word, R: Row<K>>(steps: R, before: R) -> (R, R);
+
+    /// The lanes whose differences add up to the key in this one.
+    fn lanes_before(lane: usize) -> u16;
+
+    /// What the difference of a key behind the last is taken from.
+    fn before_next<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> K;
+}
 
 /// Differences from the key before.
 pub(super) struct D1;
@@ -24,69 +39,60 @@ pub(super) struct D1;
 /// Differences from the fourth key before.
 pub(super) struct D4;
 
-impl Coding for D1 {
-    const IS_DELETE_STABLE: bool = false;
-
-    fn size<K: Key>(keys: &[K]) -> usize {
-        packed_frames::size(keys, steps_d1)
+impl Stride for D1 {
+    fn steps<K: Key>(keys: &[K], before: [K; 4], out: &mut [K; FRAME_LEN]) -> u32 {
+        steps_d1(keys, before, out)
     }
 
-    fn write<K: Key>(keys: &[K], out: &mut [u8]) {
-        packed_frames::write(keys, out, steps_d1);
+    #[inline(always)]
+    fn keys<K: Word, R: Row<K>>(steps: R, before: R) -> (R, R) {
+        steps.running_sums(before)
+    }
+
+    #[inline(always)]
+    fn lanes_before(_: usize) -> u16 {
+        u16::MAX
     }
 
     #[inline]
-    fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool {
-        packed_frames::fits(descriptor, bytes)
-    }
-
-    fn decode<K: Key>(block: &KeyBlock<'_, K>, out: &mut Keys<K>) {
-        let mut before = block.descriptor.first;
-        for (frame, out) in frames(block).zip(out.as_chunks_mut::<FRAME_LEN>().0) {
-            decode_d1(frame.packed, frame.width, frame.len, before, out);
-            before = out[frame.len - 1];
-        }
-    }
-
-    fn select<K: Key>(block: &KeyBlock<'_, K>, index: usize) -> K {
-        let (mut key, mut left) = (block.descriptor.first, index + 1);
-        for frame in frames(block) {
-            let len = left.min(frame.len);
-            key = key.add(sum_d1(frame.packed, frame.width, len));
-            left -= len;
-            if left == 0 {
-                break;
-            }
-        }
-        key
-    }
-
-    fn lower_bound<K: Key>(block: &KeyBlock<'_, K>, key: K) -> (usize, K) {
-        let (mut before, mut from) = (block.descriptor.first, 0);
-        for frame in frames(block) {
-            let (index, found) = find_d1(frame.packed, frame.width, frame.len, before, key);
-            if index < frame.len {
-                return (from + index, found);
-            }
-            (before, from) = (found, from + frame.len);
-        }
-        (from - 1, before)
-    }
-
-    fn append<K: Key>(descriptor: &mut KeyDescriptor<K>, room: &mut [u8], key: K) -> Option<KeyChange> {
-        packed_frames::append(descriptor, room, key, key.sub(descriptor.last))
+    fn before_next<K: Key>(descriptor: &KeyDescriptor<K>, _: &[u8]) -> K {
+        descriptor.last
     }
 }
 
-impl Coding for D4 {
+impl Stride for D4 {
+    fn steps<K: Key>(keys: &[K], before: [K; 4], out: &mut [K; FRAME_LEN]) -> u32 {
+        steps_d4(keys, before, out)
+    }
+
+    #[inline(always)]
+    fn keys<K: Word, R: Row<K>>(steps: R, before: R) -> (R, R) {
+        steps.running_sums_of_fourths(before)
+    }
+
+    #[inline(always)]
+    fn lanes_before(lane: usize) -> u16 {
+        0x1111 << (lane % 4)
+    }
+
+    #[inline]
+    fn before_next<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> K {
+        match descriptor.count.checked_sub(4) {
+            Some(index) => descriptor.first.add(sum_to::<K, D4>(bytes, descriptor.count, index)),
+            None => descriptor.first,
+        }
+    }
+}
+
+impl<S: Stride> Coding for S {
     const IS_DELETE_STABLE: bool = false;
 
     fn size<K: Key>(keys: &[K]) -> usize {
-        packed_frames::size(keys, steps_d4)
+        packed_frames::size(keys, S::steps)
     }
 
     fn write<K: Key>(keys: &[K], out: &mut [u8]) {
-        packed_frames::write(keys, out, steps_d4);
+        packed_frames::write(keys, out, S::steps);
     }
 
     #[inline]
@@ -95,73 +101,36 @@ impl Coding for D4 {
     }
 
     fn decode<K: Key>(block: &KeyBlock<'_, K>, out: &mut Keys<K>) {
-        let mut before = [block.descriptor.first; 4];
-        for (frame, out) in frames(block).zip(out.as_chunks_mut::<FRAME_LEN>().0) {
-            decode_d4(frame.packed, frame.width, frame.len, before, out);
-            if let Some(last) = out.last_chunk() {
-                before = *last;
-            }
-        }
+        decode::<K, S>(block.bytes, block.descriptor.count, block.descriptor.first, out);
     }
 
     fn select<K: Key>(block: &KeyBlock<'_, K>, index: usize) -> K {
-        let (mut key, mut left) = (block.descriptor.first, index + 1);
-        for frame in frames(block) {
-            let len = left.min(frame.len);
-            left -= len;
-            // Of a frame before the last, the lanes that end in the fourth key before, and so on.
-            let len = if left == 0 { len } else { FRAME_LEN - 3 + index % 4 };
-            key = key.add(sum_d4(frame.packed, frame.width, len));
-            if left == 0 {
-                break;
-            }
-        }
-        key
+        block.descriptor.first.add(sum_to::<K, S>(block.bytes, block.descriptor.count, index))
     }
 
     fn lower_bound<K: Key>(block: &KeyBlock<'_, K>, key: K) -> (usize, K) {
-        let (mut before, mut from) = ([block.descriptor.first; 4], 0);
-        for frame in frames(block) {
-            let (index, found, last) = find_d4(frame.packed, frame.width, frame.len, before, key);
-            if index < frame.len {
-                return (from + index, found);
-            }
-            (before, from) = (last, from + frame.len);
-        }
-        (from - 1, before[3])
+        let KeyDescriptor { first, last, count, .. } = block.descriptor;
+        find::<K, S>(block.bytes, count, first, key).unwrap_or((count - 1, last))
     }
 
     fn append<K: Key>(descriptor: &mut KeyDescriptor<K>, room: &mut [u8], key: K) -> Option<KeyChange> {
-        let bytes = &room[..descriptor.byte_len];
-        let block = KeyBlock { codec: super::KeyCodec::Bp128D4, descriptor: *descriptor, bytes };
-        let fourth_before = match descriptor.count.checked_sub(4) {
-            Some(index) => D4::select(&block, index),
-            None => descriptor.first,
-        };
-        packed_frames::append(descriptor, room, key, key.sub(fourth_before))
+        let before = S::before_next(descriptor, &room[..descriptor.byte_len]);
+        packed_frames::append(descriptor, room, key, key.sub(before))
     }
 }
 
 each_isa! {
-    /// The differences of the keys of a frame, zero behind them, and the width of the greatest.
+    /// [`Stride::steps`].
     pub(super) fn steps_d1<K: Key>(keys: &[K], before: [K; 4], out: &mut [K; FRAME_LEN]) -> u32 = steps_d1_body;
-    /// The same from the fourth key before.
+    /// [`Stride::steps`].
     fn steps_d4<K: Key>(keys: &[K], before: [K; 4], out: &mut [K; FRAME_LEN]) -> u32 = steps_d4_body;
-    /// Writes the keys of a frame of `len`, and unspecified ones behind them.
-    pub(super) fn decode_d1<K: Key>(packed: &[u8], width: u32, len: usize, before: K, out: &mut [K; FRAME_LEN])
-        = decode_d1_body, proof;
-    fn decode_d4<K: Key>(packed: &[u8], width: u32, len: usize, before: [K; 4], out: &mut [K; FRAME_LEN])
-        = decode_d4_body, proof;
-    /// The first of the `len` keys of a frame that is not less than `key`, and its index. Without one `len`, and the last key.
-    pub(super) fn find_d1<K: Key>(packed: &[u8], width: u32, len: usize, before: K, key: K) -> (usize, K)
-        = find_d1_body, proof;
-    /// The same, and the keys before the next frame, if this one is full.
-    fn find_d4<K: Key>(packed: &[u8], width: u32, len: usize, before: [K; 4], key: K) -> (usize, K, [K; 4])
-        = find_d4_body, proof;
-    /// The sum of the first `len` numbers, at least one.
-    pub(super) fn sum_d1<K: Key>(packed: &[u8], width: u32, len: usize) -> K = sum_d1_body, proof;
-    /// The sum of every fourth number that ends in the last of the first `len`, at least one.
-    fn sum_d4<K: Key>(packed: &[u8], width: u32, len: usize) -> K = sum_d4_body, proof;
+    /// Writes the keys of a block, and unspecified ones behind them.
+    fn decode<K: Key, S: Stride>(bytes: &[u8], count: usize, first: K, out: &mut Keys<K>) = decode_body::<_, K, S>, proof;
+    /// The first key that is not less than `key`, and its index.
+    fn find<K: Key, S: Stride>(bytes: &[u8], count: usize, first: K, key: K) -> Option<(usize, K)>
+        = find_body::<_, K, S>, proof;
+    /// The sum of the differences that lead from the first key to that at `index`.
+    fn sum_to<K: Key, S: Stride>(bytes: &[u8], count: usize, index: usize) -> K = sum_to_body::<_, K, S>, proof;
 }
 
 #[inline(always)]
@@ -191,110 +160,74 @@ fn steps_d4_body<K: Word>(keys: &[K], before: [K; 4], out: &mut [K; FRAME_LEN]) 
 }
 
 #[inline(always)]
-fn decode_d1_body<P: HasRows, K: Word>(
-    proof: P,
-    packed: &[u8],
-    width: u32,
-    len: usize,
-    before: K,
-    out: &mut [K; FRAME_LEN],
-) {
+fn decode_body<P: HasRows, K: Key, S: Stride>(proof: P, bytes: &[u8], count: usize, first: K, out: &mut Keys<K>) {
     let (out, _) = out.as_chunks_mut::<LANES>();
-    let mut before = proof.row([before; LANES]);
-    each_row(proof, packed, len.div_ceil(LANES), width, |row, steps: P::Row<K>| {
-        let (keys, last) = steps.running_sums(before);
-        keys.store(&mut out[row]);
-        before = last;
+    let mut before = proof.row([first; LANES]);
+    each_frame(bytes, count, |frame| {
+        let out = &mut out[frame.from / LANES..];
+        each_row(proof, frame.packed, frame.rows(), frame.width, |row, steps| {
+            let (keys, last) = S::keys(steps, before);
+            keys.store(&mut out[row]);
+            before = last;
+            true
+        });
         true
     });
 }
 
+/// The first key of a frame that is not less than `sought`, and its index in the frame; `before` becomes what is before the
+/// next frame.
 #[inline(always)]
-fn decode_d4_body<P: HasRows, K: Word>(
+pub(super) fn find_in_frame<P: HasRows, K: Key, S: Stride>(
     proof: P,
-    packed: &[u8],
-    width: u32,
-    len: usize,
-    before: [K; 4],
-    out: &mut [K; FRAME_LEN],
-) {
-    let (out, _) = out.as_chunks_mut::<LANES>();
-    let mut before = proof.row(std::array::from_fn(|lane| before[lane % 4]));
-    each_row(proof, packed, len.div_ceil(LANES), width, |row, steps: P::Row<K>| {
-        let (keys, last) = steps.running_sums_of_fourths(before);
-        keys.store(&mut out[row]);
-        before = last;
-        true
-    });
-}
-
-#[inline(always)]
-fn find_d1_body<P: HasRows, K: Word>(proof: P, packed: &[u8], width: u32, len: usize, before: K, key: K) -> (usize, K) {
-    let (mut before, sought) = (proof.row([before; LANES]), proof.row([key; LANES]));
-    let (mut keys, mut found) = ([K::default(); LANES], None);
-    each_row(proof, packed, len.div_ceil(LANES), width, |row, steps: P::Row<K>| {
-        let (sums, last) = steps.running_sums(before);
-        before = last;
-        let lane = sums.first_not_less(sought);
+    frame: &packed_frames::Frame<'_>,
+    before: &mut P::Row<K>,
+    sought: P::Row<K>,
+) -> Option<(usize, K)> {
+    let mut found = None;
+    each_row(proof, frame.packed, frame.rows(), frame.width, |row, steps| {
+        let (keys, last) = S::keys(steps, *before);
+        *before = last;
+        let lane = keys.first_not_less(sought);
         if lane < LANES {
-            sums.store(&mut keys);
-            found = Some(((row * LANES + lane).min(len - 1), keys[lane]));
+            let mut lanes = [K::default(); LANES];
+            keys.store(&mut lanes);
+            found = Some(((row * LANES + lane).min(frame.len - 1), lanes[lane]));
         }
         lane == LANES
     });
-    found.unwrap_or_else(|| {
-        before.store(&mut keys);
-        (len, keys[0])
-    })
+    found
 }
 
 #[inline(always)]
-fn find_d4_body<P: HasRows, K: Word>(
+fn find_body<P: HasRows, K: Key, S: Stride>(
     proof: P,
-    packed: &[u8],
-    width: u32,
-    len: usize,
-    before: [K; 4],
+    bytes: &[u8],
+    count: usize,
+    first: K,
     key: K,
-) -> (usize, K, [K; 4]) {
-    let mut before = proof.row(std::array::from_fn(|lane| before[lane % 4]));
-    let sought = proof.row([key; LANES]);
-    let (mut keys, mut found) = ([K::default(); LANES], None);
-    each_row(proof, packed, len.div_ceil(LANES), width, |row, steps: P::Row<K>| {
-        let (sums, last) = steps.running_sums_of_fourths(before);
-        before = last;
-        let lane = sums.first_not_less(sought);
-        if lane < LANES {
-            sums.store(&mut keys);
-            found = Some(((row * LANES + lane).min(len - 1), keys[lane]));
-        }
-        lane == LANES
+) -> Option<(usize, K)> {
+    let (mut before, sought) = (proof.row([first; LANES]), proof.row([key; LANES]));
+    let mut found = None;
+    each_frame(bytes, count, |frame| {
+        let within = find_in_frame::<P, K, S>(proof, &frame, &mut before, sought);
+        found = within.map(|(index, key)| (frame.from + index, key));
+        found.is_none()
     });
-    let mut last = [K::default(); LANES];
-    before.store(&mut last);
-    let (index, key) = found.unwrap_or((len, last[3]));
-    (index, key, [last[0], last[1], last[2], last[3]])
+    found
 }
 
 #[inline(always)]
-fn sum_d1_body<P: HasRows, K: Word>(proof: P, packed: &[u8], width: u32, len: usize) -> K {
-    lane_sums(proof, packed, width, len).sum()
-}
-
-#[inline(always)]
-fn sum_d4_body<P: HasRows, K: Word>(proof: P, packed: &[u8], width: u32, len: usize) -> K {
-    lane_sums::<P, K>(proof, packed, width, len).keep(0x1111 << ((len - 1) % 4)).sum()
-}
-
-/// The sums along the lanes of the first `len` numbers.
-#[inline(always)]
-fn lane_sums<P: HasRows, K: Word>(proof: P, packed: &[u8], width: u32, len: usize) -> P::Row<K> {
-    let last_row = (len - 1) / LANES;
-    let of_last_row = u16::MAX >> (LANES - 1 - (len - 1) % LANES);
+fn sum_to_body<P: HasRows, K: Key, S: Stride>(proof: P, bytes: &[u8], count: usize, index: usize) -> K {
     let mut sums = proof.row([K::default(); LANES]);
-    each_row(proof, packed, last_row + 1, width, |row, steps| {
-        sums = sums.add(steps.keep(if row == last_row { of_last_row } else { u16::MAX }));
-        true
+    each_frame(bytes, count, |frame| {
+        let (last_row, last_lane) = ((index - frame.from) / LANES, index % LANES);
+        let of_last_row = u16::MAX >> (LANES - 1 - last_lane);
+        each_row(proof, frame.packed, frame.rows().min(last_row + 1), frame.width, |row, steps: P::Row<K>| {
+            sums = sums.add(if row == last_row { steps.keep(of_last_row) } else { steps });
+            true
+        });
+        index >= frame.from + FRAME_LEN
     });
-    sums
+    sums.keep(S::lanes_before(index % LANES)).sum()
 }

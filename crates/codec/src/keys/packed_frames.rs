@@ -4,11 +4,11 @@
 //! | width u8 | packed numbers of the first 128 keys | width u8 | packed numbers of the next 128 keys |
 //! ```
 
-use super::block::{KeyBlock, KeyDescriptor};
+use super::block::KeyDescriptor;
 use super::block_mut::KeyChange;
 use super::coding::KEYS_MAX;
 use super::key::Key;
-use super::lanes::{FRAME_LEN, pack, packed_bytes, push};
+use super::lanes::{FRAME_LEN, LANES, pack, packed_bytes, push};
 use crate::isa::each_isa;
 
 /// Frames of a full block.
@@ -17,33 +17,36 @@ const FRAMES: usize = KEYS_MAX / FRAME_LEN;
 /// A frame of a block that was checked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame<'a> {
+    /// The index of its first key.
+    pub(super) from: usize,
     pub(super) width: u32,
     /// Keys in it.
     pub(super) len: usize,
     pub(super) packed: &'a [u8],
 }
 
-/// The frame that begins `bytes` with `len` keys, and what follows. In a block that was checked it is whole.
-#[inline]
-pub(super) fn split_frame(bytes: &[u8], len: usize) -> (Frame<'_>, &[u8]) {
-    let (&width, bytes) = bytes.split_first().unwrap_or((&0, &[]));
-    let (packed, rest) = bytes.split_at(packed_bytes(len, width.into()).min(bytes.len()));
-    (Frame { width: width.into(), len, packed }, rest)
+impl Frame<'_> {
+    /// Rows that have keys.
+    #[inline(always)]
+    pub(super) fn rows(&self) -> usize {
+        self.len.div_ceil(LANES)
+    }
 }
 
-/// The frames of a block.
-#[inline]
-pub(super) fn frames<'a, K: Key>(block: &KeyBlock<'a, K>) -> impl Iterator<Item = Frame<'a>> {
-    let (mut left, mut bytes) = (block.descriptor.count, block.bytes);
-    std::iter::from_fn(move || {
-        let len = left.min(FRAME_LEN);
-        left -= len;
-        (len > 0).then(|| {
-            let (frame, rest) = split_frame(bytes, len);
-            bytes = rest;
-            frame
-        })
-    })
+/// Gives the frames of `count` keys to `take`, until it returns false.
+#[inline(always)]
+pub(super) fn each_frame<'a>(bytes: &'a [u8], count: usize, mut take: impl FnMut(Frame<'a>) -> bool) {
+    let (mut from, mut rest) = (0, bytes);
+    while from < count
+        && let Some((&width, bytes)) = rest.split_first()
+    {
+        let len = (count - from).min(FRAME_LEN);
+        let (packed, behind) = bytes.split_at(packed_bytes(len, width.into()).min(bytes.len()));
+        if !take(Frame { from, width: width.into(), len, packed }) {
+            break;
+        }
+        (from, rest) = (from + len, behind);
+    }
 }
 
 /// [`super::coding::Coding::fits`].

@@ -42,25 +42,18 @@ impl Coding for SimdFor {
 
     fn decode<K: Key>(block: &KeyBlock<'_, K>, out: &mut Keys<K>) {
         let KeyDescriptor { first, count, .. } = block.descriptor;
-        for (number, out) in out.as_chunks_mut::<FRAME_LEN>().0[..count.div_ceil(FRAME_LEN)].iter_mut().enumerate() {
-            let frame = frame(block, number);
-            add_to_first(frame.packed, frame.width, frame.len, first, out);
-        }
+        decode(block.bytes, width(&block.descriptor), count, first, out);
     }
 
     fn select<K: Key>(block: &KeyBlock<'_, K>, index: usize) -> K {
-        let frame = frame(block, index / FRAME_LEN);
+        let frame = frame(block.bytes, width(&block.descriptor), block.descriptor.count, index / FRAME_LEN);
         block.descriptor.first.add(number_at(frame.packed, frame.width, index % FRAME_LEN))
     }
 
     fn lower_bound<K: Key>(block: &KeyBlock<'_, K>, key: K) -> (usize, K) {
         let KeyDescriptor { first, count, .. } = block.descriptor;
-        let (mut this, mut from, distance) = (frame(block, 0), 0, key.sub(first));
-        if count > FRAME_LEN && number_at::<K>(this.packed, this.width, FRAME_LEN - 1) < distance {
-            (this, from) = (frame(block, 1), FRAME_LEN);
-        }
-        let within = find(this.packed, this.width, this.len, distance).min(this.len - 1);
-        (from + within, first.add(number_at(this.packed, this.width, within)))
+        let (index, distance) = find(block.bytes, width(&block.descriptor), count, key.sub(first));
+        (index, first.add(distance))
     }
 
     fn append<K: Key>(descriptor: &mut KeyDescriptor<K>, room: &mut [u8], key: K) -> Option<KeyChange> {
@@ -86,14 +79,12 @@ pub(super) fn width<K: Key>(descriptor: &KeyDescriptor<K>) -> u32 {
     descriptor.last.sub(descriptor.first).width()
 }
 
-/// A frame that has keys.
-#[inline]
-fn frame<'a, K: Key>(block: &KeyBlock<'a, K>, number: usize) -> Frame<'a> {
-    let width = width(&block.descriptor);
-    let bytes = packed_bytes(FRAME_LEN, width);
-    let packed = &block.bytes[number * bytes..];
-    let len = (block.descriptor.count - number * FRAME_LEN).min(FRAME_LEN);
-    Frame { width, len, packed: &packed[..bytes.min(packed.len())] }
+/// The frame of this number, which has keys, of `count` in all.
+#[inline(always)]
+fn frame(bytes: &[u8], width: u32, count: usize, number: usize) -> Frame<'_> {
+    let (from, frame_bytes) = (number * FRAME_LEN, packed_bytes(FRAME_LEN, width));
+    let packed = &bytes[number * frame_bytes..];
+    Frame { from, width, len: (count - from).min(FRAME_LEN), packed: &packed[..frame_bytes.min(packed.len())] }
 }
 
 /// Bytes of so many keys.
@@ -103,39 +94,40 @@ fn size(count: usize, width: u32) -> usize {
 }
 
 each_isa! {
-    /// Writes the keys of a frame of `len`, and unspecified ones behind them.
-    fn add_to_first<K: Key>(packed: &[u8], width: u32, len: usize, first: K, out: &mut [K; FRAME_LEN])
-        = decode_body, proof;
-    /// The first of the `len` numbers of a frame that is not less than `distance`, or `len`.
-    fn find<K: Key>(packed: &[u8], width: u32, len: usize, distance: K) -> usize = find_body, proof;
+    /// Writes the keys of a block, and unspecified ones behind them.
+    fn decode<K: Key>(bytes: &[u8], width: u32, count: usize, first: K, out: &mut Keys<K>) = decode_body, proof;
+    /// The first of the numbers of a block that is not less than `sought`, and its index; the first is, and the last is not.
+    fn find<K: Key>(bytes: &[u8], width: u32, count: usize, sought: K) -> (usize, K) = find_body, proof;
 }
 
 #[inline(always)]
-fn decode_body<P: HasRows, K: Word>(
-    proof: P,
-    packed: &[u8],
-    width: u32,
-    len: usize,
-    first: K,
-    out: &mut [K; FRAME_LEN],
-) {
+fn decode_body<P: HasRows, K: Key>(proof: P, bytes: &[u8], width: u32, count: usize, first: K, out: &mut Keys<K>) {
     let (out, _) = out.as_chunks_mut::<LANES>();
     let first = proof.row([first; LANES]);
-    each_row(proof, packed, len.div_ceil(LANES), width, |row, numbers: P::Row<K>| {
-        numbers.add(first).store(&mut out[row]);
-        true
-    });
+    for number in 0..count.div_ceil(FRAME_LEN) {
+        let frame = frame(bytes, width, count, number);
+        let out = &mut out[frame.from / LANES..];
+        each_row(proof, frame.packed, frame.rows(), width, |row, numbers: P::Row<K>| {
+            numbers.add(first).store(&mut out[row]);
+            true
+        });
+    }
 }
 
+/// Looks at all rows of the frame: whether one is the last is hard to foresee, and so costs more than the rest.
 #[inline(always)]
-fn find_body<P: HasRows, K: Word>(proof: P, packed: &[u8], width: u32, len: usize, distance: K) -> usize {
-    let (sought, mut found) = (proof.row([distance; LANES]), len);
-    each_row(proof, packed, len.div_ceil(LANES), width, |row, numbers: P::Row<K>| {
-        let lane = numbers.first_not_less(sought);
-        if lane < LANES {
-            found = row * LANES + lane;
-        }
-        lane == LANES
+fn find_body<P: HasRows, K: Key>(proof: P, bytes: &[u8], width: u32, count: usize, sought: K) -> (usize, K) {
+    let mut number = 0;
+    if count > FRAME_LEN {
+        let last_of_first = number_at::<K>(frame(bytes, width, count, 0).packed, width, FRAME_LEN - 1);
+        number = usize::from(last_of_first < sought);
+    }
+    let frame = frame(bytes, width, count, number);
+    let (in_lanes, mut less) = (proof.row([sought; LANES]), 0);
+    each_row(proof, frame.packed, frame.rows(), width, |_, numbers: P::Row<K>| {
+        less += numbers.first_not_less(in_lanes);
+        true
     });
-    found
+    let within = less.min(frame.len - 1);
+    (frame.from + within, number_at(frame.packed, width, within))
 }

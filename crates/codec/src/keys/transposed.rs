@@ -11,12 +11,11 @@
 
 use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::KeyChange;
-use super::bp128::{decode_d1, find_d1, steps_d1, sum_d1};
+use super::bp128::{D1, Stride, find_in_frame, steps_d1};
 use super::coding::{Coding, Keys};
-use super::count_less::count_less;
 use super::key::{Key, Word};
 use super::lanes::{FRAME_LEN, LANES, ROWS, each_row};
-use super::packed_frames::{self, frames, pack_frame};
+use super::packed_frames::{self, Frame, each_frame, pack_frame};
 use super::rows::{HasRows, Row};
 use crate::isa::each_isa;
 
@@ -46,45 +45,16 @@ impl Coding for Transposed {
     }
 
     fn decode<K: Key>(block: &KeyBlock<'_, K>, out: &mut Keys<K>) {
-        let mut before = block.descriptor.first;
-        for (frame, out) in frames(block).zip(out.as_chunks_mut::<FRAME_LEN>().0) {
-            match frame.len {
-                FRAME_LEN => decode_turned(frame.packed, frame.width, before, out),
-                len => decode_d1(frame.packed, frame.width, len, before, out),
-            }
-            before = out[frame.len - 1];
-        }
+        decode(block.bytes, block.descriptor.count, block.descriptor.first, out);
     }
 
     fn select<K: Key>(block: &KeyBlock<'_, K>, index: usize) -> K {
-        let (mut key, mut left) = (block.descriptor.first, index + 1);
-        for frame in frames(block) {
-            let len = left.min(frame.len);
-            key = key.add(match frame.len {
-                FRAME_LEN => sum_turned(frame.packed, frame.width, len),
-                _ => sum_d1(frame.packed, frame.width, len),
-            });
-            left -= len;
-            if left == 0 {
-                break;
-            }
-        }
-        key
+        block.descriptor.first.add(sum_to(block.bytes, block.descriptor.count, index))
     }
 
     fn lower_bound<K: Key>(block: &KeyBlock<'_, K>, key: K) -> (usize, K) {
-        let (mut before, mut from) = (block.descriptor.first, 0);
-        for frame in frames(block) {
-            let (index, found) = match frame.len {
-                FRAME_LEN => find_turned(frame.packed, frame.width, before, key),
-                len => find_d1(frame.packed, frame.width, len, before, key),
-            };
-            if index < frame.len {
-                return (from + index, found);
-            }
-            (before, from) = (found, from + frame.len);
-        }
-        (from - 1, before)
+        let KeyDescriptor { first, last, count, .. } = block.descriptor;
+        find(block.bytes, count, first, key).unwrap_or((count - 1, last))
     }
 
     fn append<K: Key>(descriptor: &mut KeyDescriptor<K>, room: &mut [u8], key: K) -> Option<KeyChange> {
@@ -122,10 +92,12 @@ static LANES_BEFORE: [u16; LANES + 1] = {
 
 each_isa! {
     fn unpack_frame<K: Key>(packed: &[u8], width: u32, out: &mut [K; FRAME_LEN]) = unpack_body, proof;
-    /// Writes the keys of a full frame.
-    fn decode_turned<K: Key>(packed: &[u8], width: u32, before: K, out: &mut [K; FRAME_LEN]) = decode_body, proof;
-    /// The sum of the differences of the first `len` keys of a full frame, at least one.
-    fn sum_turned<K: Key>(packed: &[u8], width: u32, len: usize) -> K = sum_body, proof;
+    /// Writes the keys of a block, and unspecified ones behind them.
+    fn decode<K: Key>(bytes: &[u8], count: usize, first: K, out: &mut Keys<K>) = decode_body, proof;
+    /// The first key that is not less than `key`, and its index.
+    fn find<K: Key>(bytes: &[u8], count: usize, first: K, key: K) -> Option<(usize, K)> = find_body, proof;
+    /// The sum of the differences that lead from the first key to that at `index`.
+    fn sum_to<K: Key>(bytes: &[u8], count: usize, index: usize) -> K = sum_to_body, proof;
 }
 
 #[inline(always)]
@@ -137,11 +109,12 @@ fn unpack_body<P: HasRows, K: Word>(proof: P, packed: &[u8], width: u32, out: &m
     });
 }
 
+/// Writes the keys of a full frame.
 #[inline(always)]
-fn decode_body<P: HasRows, K: Word>(proof: P, packed: &[u8], width: u32, before: K, out: &mut [K; FRAME_LEN]) {
+fn decode_turned<P: HasRows, K: Word>(proof: P, frame: &Frame<'_>, before: K, out: &mut [K; FRAME_LEN]) {
     let mut sums = proof.row([K::default(); LANES]);
     let mut rows = [sums; ROWS];
-    each_row(proof, packed, ROWS, width, |row, steps| {
+    each_row(proof, frame.packed, ROWS, frame.width, |row, steps| {
         sums = sums.add(steps);
         rows[row] = sums;
         true
@@ -150,22 +123,73 @@ fn decode_body<P: HasRows, K: Word>(proof: P, packed: &[u8], width: u32, before:
 }
 
 #[inline(always)]
-fn sum_body<P: HasRows, K: Word>(proof: P, packed: &[u8], width: u32, len: usize) -> K {
-    let (last_run, last_row) = ((len - 1) / ROWS, (len - 1) % ROWS);
-    let mut sums = proof.row([K::default(); LANES]);
-    each_row(proof, packed, ROWS, width, |row, steps: P::Row<K>| {
-        // Of runs before the last all rows count, of the last those to the last.
-        let runs = if row <= last_row { last_run + 1 } else { last_run };
-        sums = sums.add(steps.keep(LANES_BEFORE[runs]));
+fn decode_body<P: HasRows, K: Key>(proof: P, bytes: &[u8], count: usize, first: K, out: &mut Keys<K>) {
+    let mut before = first;
+    each_frame(bytes, count, |frame| {
+        let out = &mut out.as_chunks_mut::<FRAME_LEN>().0[frame.from / FRAME_LEN];
+        if frame.len == FRAME_LEN {
+            decode_turned(proof, &frame, before, out);
+            before = out[FRAME_LEN - 1];
+        } else {
+            let (out, _) = out.as_chunks_mut::<LANES>();
+            let mut before = proof.row([before; LANES]);
+            each_row(proof, frame.packed, frame.rows(), frame.width, |row, steps| {
+                let (keys, last) = D1::keys(steps, before);
+                keys.store(&mut out[row]);
+                before = last;
+                true
+            });
+        }
         true
     });
-    sums.sum()
 }
 
-/// The first key of a full frame that is not less than `key`, and its index; without one, [`FRAME_LEN`] and the last key.
-fn find_turned<K: Key>(packed: &[u8], width: u32, before: K, key: K) -> (usize, K) {
-    let mut keys = [K::default(); FRAME_LEN];
-    decode_turned(packed, width, before, &mut keys);
-    let index = count_less(&keys, key);
-    (index, keys[index.min(FRAME_LEN - 1)])
+#[inline(always)]
+fn find_body<P: HasRows, K: Key>(proof: P, bytes: &[u8], count: usize, first: K, key: K) -> Option<(usize, K)> {
+    let (mut before, mut found, mut keys) = (first, None, [K::default(); FRAME_LEN]);
+    let sought = proof.row([key; LANES]);
+    each_frame(bytes, count, |frame| {
+        if frame.len == FRAME_LEN {
+            decode_turned(proof, &frame, before, &mut keys);
+            before = keys[FRAME_LEN - 1];
+            if before >= key {
+                let rows = keys.as_chunks::<LANES>().0.iter();
+                let index = rows.map(|row| proof.row(*row).first_not_less(sought)).sum::<usize>().min(FRAME_LEN - 1);
+                found = Some((frame.from + index, keys[index]));
+            }
+        } else {
+            let mut before = proof.row([before; LANES]);
+            let within = find_in_frame::<P, K, D1>(proof, &frame, &mut before, sought);
+            found = within.map(|(index, key)| (frame.from + index, key));
+        }
+        found.is_none()
+    });
+    found
+}
+
+#[inline(always)]
+fn sum_to_body<P: HasRows, K: Key>(proof: P, bytes: &[u8], count: usize, index: usize) -> K {
+    let mut sums = proof.row([K::default(); LANES]);
+    each_frame(bytes, count, |frame| {
+        let within = (index - frame.from).min(FRAME_LEN - 1);
+        // Of a run before the last all rows count, of the last those to the last. In a frame that is not turned, of a row
+        // before the last all lanes count, of the last those to the last.
+        let (of_before, of_last, rows) = match frame.len {
+            FRAME_LEN => (LANES_BEFORE[within / ROWS + 1], LANES_BEFORE[within / ROWS], within % ROWS + 1),
+            _ => (u16::MAX, (1 << (within % LANES)) - 1, within / LANES + 1),
+        };
+        let is_turned = frame.len == FRAME_LEN;
+        each_row(proof, frame.packed, if is_turned { ROWS } else { rows }, frame.width, |row, steps: P::Row<K>| {
+            let lanes = match is_turned {
+                true if row < rows => of_before,
+                true => of_last,
+                false if row + 1 < rows => of_before,
+                false => of_last << 1 | 1,
+            };
+            sums = sums.add(steps.keep(lanes));
+            true
+        });
+        index >= frame.from + FRAME_LEN
+    });
+    sums.sum()
 }
