@@ -1,10 +1,10 @@
 //! How small and how fast each key codec is: `cargo bench -p sinter-codec --bench keys [-- codec [keys a block]]`.
 //!
-//! Blocks of 256 keys, prefix sums of uniform numbers of up to so many bits, as in Figures 6 and 7 of the Upscaledb paper
-//! (Lemire and Rupp, section 4.2). Bytes a key; encoding and decoding in billions of keys a second; then nanoseconds: a key by
-//! its index, the lower bound of a key, both of random blocks that are opened for it; a block built by appending, by inserting in
-//! random order (where it lies, and by decoding, inserting and encoding), and emptied in random order, each by key. Of a
-//! thousand runs or so the best counts. One core, data in cache.
+//! Blocks of 256 keys, prefix sums of uniform numbers of up to so many bits, as in Figures 6 and 7 of the Upscaledb
+//! paper (Lemire and Rupp, section 4.2). Bytes a key; encoding and decoding in billions of keys a second; then
+//! nanoseconds: a key by its index, the lower bound of a key, both of random blocks that are opened for it; a block
+//! built by appending, by inserting in random order (where it lies, and by decoding, inserting and encoding), and
+//! emptied in random order, each by key. Of a thousand runs or so the best counts. One core, data in cache.
 
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;

@@ -1,4 +1,5 @@
-//! The worked examples on docs/format/keys.md are the bytes that the code writes, and its table has the tags of the list.
+//! The worked examples on docs/format/keys.md are the bytes that the code writes, and its table has the tags of the
+//! list.
 
 use sinter_codec::{KEY_CODECS, KeyCodec};
 

@@ -1,4 +1,5 @@
-//! For every key codec and both types: blocks of keys answer and change like a sorted list, and damaged ones do no harm.
+//! For every key codec and both types: blocks of keys answer and change like a sorted list, and damaged ones do no
+//! harm.
 
 use proptest::prelude::*;
 use rand::rngs::SmallRng;

@@ -1,10 +1,10 @@
-//! `for`: the distance of each key from the first, as one string of bits at the width of the greatest, the lowest bit first
-//! (section 2.5; Goldstein, Ramakrishnan and Shaft, ICDE 1998).
+//! `for`: the distance of each key from the first, as one string of bits at the width of the greatest, the lowest bit
+//! first (section 2.5; Goldstein, Ramakrishnan and Shaft, ICDE 1998).
 //!
-//! The block is the string and nothing else: the width is that of the last key's distance, which the descriptor has. A key is
-//! had by one read at its bit. To look for one, each 32nd key is compared, then each 4th, then each: three times a few reads
-//! that do not wait for each other, where a binary search has eight that do. Delete-stable: without a key there are
-//! fewer distances, and none is greater.
+//! The block is the string and nothing else: the width is that of the last key's distance, which the descriptor has. A
+//! key is had by one read at its bit. To look for one, each 32nd key is compared, then each 4th, then each: three times
+//! a few reads that do not wait for each other, where a binary search has eight that do. Delete-stable: without a key
+//! there are fewer distances, and none is greater.
 //!
 //! The paper packs 32 numbers at a time; as a string, a block of any count has no more bits than it needs.
 
@@ -118,8 +118,8 @@ fn find_body<K: Word>(bytes: &[u8], width: u32, count: usize, sought: K) -> (usi
     (index, words.number(index))
 }
 
-/// The last index of which `is_less` holds, as it does for the first, below [`KEYS_MAX`]. Asks for each 32nd, then for each 4th
-/// from the last of them that is less, then for those from there.
+/// The last index of which `is_less` holds, as it does for the first, below [`KEYS_MAX`]. Asks for each 32nd, then for
+/// each 4th from the last of them that is less, then for those from there.
 #[inline(always)]
 fn last_less(is_less: impl Fn(usize) -> bool) -> usize {
     const { assert!(KEYS_MAX == 8 * 8 * 4) };
@@ -173,8 +173,8 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// As [`BitString::number`]. The word that is read begins at the number's first byte, or so much earlier that it ends with
-    /// the string.
+    /// As [`BitString::number`]. The word that is read begins at the number's first byte, or so much earlier that it
+    /// ends with the string.
     #[inline(always)]
     fn number<K: Word>(&self, index: usize) -> K {
         let bit = index * self.string.width as usize;

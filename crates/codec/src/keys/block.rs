@@ -20,8 +20,8 @@ pub struct KeyDescriptor<K> {
 
 /// Keys in one codec, opened for reading.
 ///
-/// [`KeyBlock::open`] checks lengths and widths, not every key. Where other bytes are damaged, answers are wrong, and nothing
-/// worse: a page's checksum is what finds that.
+/// [`KeyBlock::open`] checks lengths and widths, not every key. Where other bytes are damaged, answers are wrong, and
+/// nothing worse: a page's checksum is what finds that.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyBlock<'a, K> {
     pub(super) codec: KeyCodec,
@@ -30,7 +30,8 @@ pub struct KeyBlock<'a, K> {
 }
 
 impl<'a, K: Key> KeyBlock<'a, K> {
-    /// The block that begins `bytes`, in a time that does not grow with its size. What follows it there is not its business.
+    /// The block that begins `bytes`, in a time that does not grow with its size. What follows it there is not its
+    /// business.
     ///
     /// # Errors
     /// [`Error::Damaged`] where the descriptor contradicts itself or the bytes.
@@ -55,7 +56,8 @@ impl<'a, K: Key> KeyBlock<'a, K> {
         self.descriptor
     }
 
-    /// Writes all keys to the front of `out` and returns them. What is behind them in `out` is overwritten, by anything.
+    /// Writes all keys to the front of `out` and returns them. What is behind them in `out` is overwritten, by
+    /// anything.
     #[inline]
     pub fn decode<'o>(&self, out: &'o mut [K; KEYS_MAX]) -> &'o [K] {
         if self.descriptor.count > 0 {

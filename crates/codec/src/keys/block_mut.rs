@@ -16,15 +16,16 @@ pub enum KeyChange {
     Present(usize),
     /// Not made: there are [`KEYS_MAX`] keys already. Remedy: split the block.
     Full,
-    /// Not made: the block would take so many bytes, more than there is room for. Remedy: more room, or split the block.
+    /// Not made: the block would take so many bytes, more than there is room for. Remedy: more room, or split the
+    /// block.
     NoRoom(usize),
 }
 
-/// Keys in one codec, opened for changes. Descriptor and bytes are the caller's, and agree after every call. A change that is
-/// not made leaves both as they were.
+/// Keys in one codec, opened for changes. Descriptor and bytes are the caller's, and agree after every call. A change
+/// that is not made leaves both as they were.
 ///
-/// Codecs that write whole bytes change them in place (section 3.3), and all append in place where the widths allow (3.4).
-/// Everything else decodes, changes and encodes.
+/// Codecs that write whole bytes change them in place (section 3.3), and all append in place where the widths allow
+/// (3.4). Everything else decodes, changes and encodes.
 #[derive(Debug)]
 pub struct KeyBlockMut<'a, K> {
     codec: KeyCodec,
@@ -93,8 +94,8 @@ impl<'a, K: Key> KeyBlockMut<'a, K> {
         }
     }
 
-    /// Takes away the key at `index`. A codec that is not delete-stable ([`KeyCodec::is_delete_stable`]) may need more room
-    /// for the rest, and so refuse.
+    /// Takes away the key at `index`. A codec that is not delete-stable ([`KeyCodec::is_delete_stable`]) may need more
+    /// room for the rest, and so refuse.
     ///
     /// # Panics
     /// When there are not so many keys.

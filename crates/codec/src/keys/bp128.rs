@@ -1,13 +1,15 @@
-//! `bp128_d1` and `bp128_d4`: differences, packed in frames of 128 at the width of the greatest of the frame (section 2.4).
+//! `bp128_d1` and `bp128_d4`: differences, packed in frames of 128 at the width of the greatest of the frame (section
+//! 2.4).
 //!
-//! D1 takes the difference from the key before, the smallest there is; to undo it, each register of 16 differences is summed
-//! up with four additions of itself, shifted. D4 takes that from the fourth key before: about two bits more, but two
-//! additions do. The first keys of a block take their difference from the first key, which thus is zero.
+//! D1 takes the difference from the key before, the smallest there is; to undo it, each register of 16 differences is
+//! summed up with four additions of itself, shifted. D4 takes that from the fourth key before: about two bits more, but
+//! two additions do. The first keys of a block take their difference from the first key, which thus is zero.
 //!
 //! One key is had by adding up the differences before it, lane by lane and without a running sum.
 //!
-//! Not delete-stable: without the second key, 1, 2, 3, 4, ... has a difference of 2, which needs two bits where all others
-//! need one. A frame is written anew as soon as a key is appended whose difference is wider than it, or inserted, or deleted.
+//! Not delete-stable: without the second key, 1, 2, 3, 4, ... has a difference of 2, which needs two bits where all
+//! others need one. A frame is written anew as soon as a key is appended whose difference is wider than it, or
+//! inserted, or deleted.
 
 use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::KeyChange;
@@ -125,7 +127,8 @@ each_isa! {
     /// [`Stride::steps`].
     fn steps_d4<K: Key>(keys: &[K], before: [K; 4], out: &mut [K; FRAME_LEN]) -> u32 = steps_d4_body;
     /// Writes the keys of a block, and unspecified ones behind them.
-    fn decode<K: Key, S: Stride>(bytes: &[u8], count: usize, first: K, out: &mut Keys<K>) = decode_body::<_, K, S>, proof;
+    fn decode<K: Key, S: Stride>(bytes: &[u8], count: usize, first: K, out: &mut Keys<K>)
+        = decode_body::<_, K, S>, proof;
     /// The first key that is not less than `key`, and its index.
     fn find<K: Key, S: Stride>(bytes: &[u8], count: usize, first: K, key: K) -> Option<(usize, K)>
         = find_body::<_, K, S>, proof;
@@ -175,8 +178,8 @@ fn decode_body<P: HasRows, K: Key, S: Stride>(proof: P, bytes: &[u8], count: usi
     });
 }
 
-/// The first key of a frame that is not less than `sought`, and its index in the frame; `before` becomes what is before the
-/// next frame.
+/// The first key of a frame that is not less than `sought`, and its index in the frame; `before` becomes what is before
+/// the next frame.
 #[inline(always)]
 pub(super) fn find_in_frame<P: HasRows, K: Key, S: Stride>(
     proof: P,

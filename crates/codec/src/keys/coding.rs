@@ -12,11 +12,11 @@ pub const KEYS_MAX: usize = 256;
 /// Keys as they are decoded: the first so many of them are filled.
 pub(super) type Keys<K> = [K; KEYS_MAX];
 
-/// A way to write keys that never decrease, from 1 to [`KEYS_MAX`] of them. The empty block has no bytes in every codec, and
-/// none of these calls is made for it.
+/// A way to write keys that never decrease, from 1 to [`KEYS_MAX`] of them. The empty block has no bytes in every
+/// codec, and none of these calls is made for it.
 ///
-/// A block that is read may be damaged in whatever [`Coding::fits`] did not look at: calls then give wrong answers, but do
-/// not panic, read elsewhere or run on.
+/// A block that is read may be damaged in whatever [`Coding::fits`] did not look at: calls then give wrong answers, but
+/// do not panic, read elsewhere or run on.
 pub(super) trait Coding {
     /// Whether no block grows by a key that is taken away (section 2, *delete stability*).
     const IS_DELETE_STABLE: bool;
@@ -27,8 +27,8 @@ pub(super) trait Coding {
     /// Writes the keys to `out`, which has just [`Coding::size`] bytes.
     fn write<K: Key>(keys: &[K], out: &mut [u8]);
 
-    /// Whether so many keys may take just these bytes, with the widths that they name; found in a time that does not grow with
-    /// the count.
+    /// Whether so many keys may take just these bytes, with the widths that they name; found in a time that does not
+    /// grow with the count.
     fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool;
 
     /// Writes all keys to the front of `out`; what lies behind them there is unspecified.
@@ -57,7 +57,8 @@ pub(super) trait Coding {
         None
     }
 
-    /// Takes away the key at `index`, which is less than the count, of two keys or more; `None` as for [`Coding::insert`].
+    /// Takes away the key at `index`, which is less than the count, of two keys or more; `None` as for
+    /// [`Coding::insert`].
     fn delete<K: Key>(_descriptor: &mut KeyDescriptor<K>, _room: &mut [u8], _index: usize) -> Option<KeyChange> {
         None
     }

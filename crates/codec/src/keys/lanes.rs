@@ -1,16 +1,17 @@
 //! Numbers of equal width, packed side by side in 16 lanes so that plain loops unpack a row of 16 at once.
 //!
-//! Number `i` lies in lane `i % 16`; those of a lane follow each other bit by bit, the lowest first, through the lane's words,
-//! which have the width of a key. Word `w` of all lanes makes a row of words. A lane needs `rows * width` bits, rounded up to
-//! bytes; bytes that do not fill a row of words are kept as planes of one byte of every lane:
+//! Number `i` lies in lane `i % 16`; those of a lane follow each other bit by bit, the lowest first, through the lane's
+//! words, which have the width of a key. Word `w` of all lanes makes a row of words. A lane needs `rows * width` bits,
+//! rounded up to bytes; bytes that do not fill a row of words are kept as planes of one byte of every lane:
 //!
 //! ```text
 //! | word 0 of lanes 0..16 | word 1 of lanes 0..16 | ... | next byte of lanes 0..16 | next byte of lanes 0..16 | ...
 //! ```
 //!
-//! So `n` numbers take `16 * ceil(ceil(n / 16) * width / 8)` bytes: 128 of them `16 * width`, no bit more than they have. The
-//! paper's BP128 (section 2.4; Lemire, Boytsov and Kurz, *SIMD compression and the intersection of sorted integers*, 2016)
-//! has four lanes of 32 bits, for registers of 128 bits; 16 fill one of 512, or two where a key has 64 bits.
+//! So `n` numbers take `16 * ceil(ceil(n / 16) * width / 8)` bytes: 128 of them `16 * width`, no bit more than they
+//! have. The paper's BP128 (section 2.4; Lemire, Boytsov and Kurz, *SIMD compression and the intersection of sorted
+//! integers*, 2016) has four lanes of 32 bits, for registers of 128 bits; 16 fill one of 512, or two where a key has 64
+//! bits.
 
 use super::key::{Key, Word};
 use super::rows::{HasRows, Row};
@@ -64,7 +65,8 @@ pub(super) fn pack<K: Word>(numbers: &[K; FRAME_LEN], width: u32, mut out: &mut 
     write_tail(&word, out);
 }
 
-/// Gives each of the first `rows` rows of numbers to `take`, until it returns false. There are no more than were packed.
+/// Gives each of the first `rows` rows of numbers to `take`, until it returns false. There are no more than were
+/// packed.
 #[inline(always)]
 pub(super) fn each_row<K: Word, P: HasRows>(
     proof: P,

@@ -86,8 +86,8 @@ fn put<K: Key>(descriptor: &mut KeyDescriptor<K>, room: &mut [u8], index: usize,
 const ROWS: usize = 4;
 
 each_isa! {
-    /// How many of the keys in `bytes` are less than `key`. Compares whole rows instead of searching: what a binary search waits
-    /// for, one comparison after the other, takes longer for so few.
+    /// How many of the keys in `bytes` are less than `key`. Compares whole rows instead of searching: what a binary
+    /// search waits for, one comparison after the other, takes longer for so few.
     fn count_less_bytes<K: Key>(bytes: &[u8], key: K) -> usize = body, proof;
 }
 

@@ -64,8 +64,8 @@ pub(super) fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool 
     bytes.len() == end
 }
 
-/// The bytes that the frames of these keys take; `numbers` turns those of a frame, and the four keys before it, into what is
-/// packed, and returns the width.
+/// The bytes that the frames of these keys take; `numbers` turns those of a frame, and the four keys before it, into
+/// what is packed, and returns the width.
 pub(super) fn size<K: Key>(keys: &[K], numbers: impl Fn(&[K], [K; 4], &mut [K; FRAME_LEN]) -> u32) -> usize {
     let (mut size, mut packed) = (0, [K::default(); FRAME_LEN]);
     for (frame, before) in keys.chunks(FRAME_LEN).zip(befores(keys)) {

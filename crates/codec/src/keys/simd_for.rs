@@ -1,12 +1,13 @@
 //! `simd_for`: the distance of each key from the first, packed in lanes at the width of the greatest (section 2.5).
 //!
-//! The block is its frames of 128 keys and nothing else: the width is that of the last key's distance, which the descriptor
-//! has. So a key is had by itself. Delete-stable: without a key there are fewer distances, and none is greater.
+//! The block is its frames of 128 keys and nothing else: the width is that of the last key's distance, which the
+//! descriptor has. So a key is had by itself. Delete-stable: without a key there are fewer distances, and none is
+//! greater.
 
 use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::KeyChange;
 use super::coding::{Coding, Keys};
-use super::key::{Key, Word};
+use super::key::Key;
 use super::lanes::{FRAME_LEN, LANES, each_row, number_at, packed_bytes, push};
 use super::packed_frames::{Frame, pack_frame};
 use super::rows::{HasRows, Row};
@@ -96,7 +97,8 @@ fn size(count: usize, width: u32) -> usize {
 each_isa! {
     /// Writes the keys of a block, and unspecified ones behind them.
     fn decode<K: Key>(bytes: &[u8], width: u32, count: usize, first: K, out: &mut Keys<K>) = decode_body, proof;
-    /// The first of the numbers of a block that is not less than `sought`, and its index; the first is, and the last is not.
+    /// The first of the numbers of a block that is not less than `sought`, and its index; the first is, and the last is
+    /// not.
     fn find<K: Key>(bytes: &[u8], width: u32, count: usize, sought: K) -> (usize, K) = find_body, proof;
 }
 
@@ -114,20 +116,21 @@ fn decode_body<P: HasRows, K: Key>(proof: P, bytes: &[u8], width: u32, count: us
     }
 }
 
-/// Looks at all rows of the frame: whether one is the last is hard to foresee, and so costs more than the rest.
 #[inline(always)]
 fn find_body<P: HasRows, K: Key>(proof: P, bytes: &[u8], width: u32, count: usize, sought: K) -> (usize, K) {
-    let mut number = 0;
-    if count > FRAME_LEN {
-        let last_of_first = number_at::<K>(frame(bytes, width, count, 0).packed, width, FRAME_LEN - 1);
-        number = usize::from(last_of_first < sought);
+    let mut this = frame(bytes, width, count, 0);
+    if count > FRAME_LEN && number_at::<K>(this.packed, width, FRAME_LEN - 1) < sought {
+        this = frame(bytes, width, count, 1);
     }
-    let frame = frame(bytes, width, count, number);
-    let (in_lanes, mut less) = (proof.row([sought; LANES]), 0);
-    each_row(proof, frame.packed, frame.rows(), width, |_, numbers: P::Row<K>| {
-        less += numbers.first_not_less(in_lanes);
-        true
+    let (in_lanes, mut found) = (proof.row([sought; LANES]), (count - 1, sought));
+    each_row(proof, this.packed, this.rows(), width, |row, numbers: P::Row<K>| {
+        let lane = numbers.first_not_less(in_lanes);
+        if lane < LANES {
+            let mut lanes = [K::default(); LANES];
+            numbers.store(&mut lanes);
+            found = ((this.from + row * LANES + lane).min(count - 1), lanes[lane]);
+        }
+        lane == LANES
     });
-    let within = less.min(frame.len - 1);
-    (frame.from + within, number_at(frame.packed, width, within))
+    found
 }

@@ -80,8 +80,8 @@ fn appended_blocks_are_as_if_encoded<K: Key>() {
                 let mut bytes = Vec::new();
                 let encoded = codec.encode(&keys[..=index], &mut bytes).unwrap();
                 assert_eq!(encoded, KeyDescriptor { byte_len: encoded.byte_len, ..descriptor });
-                // An appended frame is as wide as was needed when it was last written: no wider than all need, as it holds
-                // the widest.
+                // An appended frame is as wide as was needed when it was last written: no wider than all need, as it
+                // holds the widest.
                 assert_eq!(&room[..descriptor.byte_len], &bytes[..], "{}, key {index}", codec.name());
             }
             let mut block = KeyBlockMut::open(codec, &mut descriptor, &mut room).unwrap();

@@ -1,13 +1,14 @@
 //! `bp128_transposed`: the differences of `bp128_d1`, each in the lane where a register needs it.
 //!
-//! The 128 keys of a full frame are 16 runs of 8. A run lies in one lane, its n-th difference in row n, so that adding row to
-//! row sums up all runs at once; the sums of whole runs, summed up once a frame, say where each begins. What is left is to
-//! turn the 8 rows of 16 lanes into 16 runs of 8 keys, in three steps of unpacking pairs. That needs run `r` in lane
-//! `4 (r mod 4) + r / 4`.
+//! The 128 keys of a full frame are 16 runs of 8. A run lies in one lane, its n-th difference in row n, so that adding
+//! row to row sums up all runs at once; the sums of whole runs, summed up once a frame, say where each begins. What is
+//! left is to turn the 8 rows of 16 lanes into 16 runs of 8 keys, in three steps of unpacking pairs. That needs run `r`
+//! in lane `4 (r mod 4) + r / 4`.
 //!
-//! FastLanes (Afroozeh and Boncz, VLDB 2023) orders rows for the same reason, but stores where each lane begins; as sums
-//! of a frame are cheap, we store nothing, and a key takes just what `bp128_d1` takes. A frame that is not full lies as
-//! there, so that keys are appended in place, and is turned as it fills. Not delete-stable, for the same reason.
+//! FastLanes (Afroozeh and Boncz, VLDB 2023) orders rows for the same reason, but stores where each lane begins; as
+//! sums of a frame are cheap, we store nothing, and a key takes just what `bp128_d1` takes. A frame that is not full
+//! lies as there, so that keys are appended in place, and is turned as it fills. Not delete-stable, for the same
+//! reason.
 
 use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::KeyChange;
@@ -172,8 +173,8 @@ fn sum_to_body<P: HasRows, K: Key>(proof: P, bytes: &[u8], count: usize, index: 
     let mut sums = proof.row([K::default(); LANES]);
     each_frame(bytes, count, |frame| {
         let within = (index - frame.from).min(FRAME_LEN - 1);
-        // Of a run before the last all rows count, of the last those to the last. In a frame that is not turned, of a row
-        // before the last all lanes count, of the last those to the last.
+        // Of a run before the last all rows count, of the last those to the last. In a frame that is not turned, of a
+        // row before the last all lanes count, of the last those to the last.
         let (of_before, of_last, rows) = match frame.len {
             FRAME_LEN => (LANES_BEFORE[within / ROWS + 1], LANES_BEFORE[within / ROWS], within % ROWS + 1),
             _ => (u16::MAX, (1 << (within % LANES)) - 1, within / LANES + 1),

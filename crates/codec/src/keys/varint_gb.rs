@@ -1,8 +1,8 @@
-//! `varint_gb`: the difference of each key but the first from the one before, in groups of four: a control of four lengths,
-//! then the differences in as few whole bytes (section 2.2; Dean, WSDM 2009). The last group may have fewer.
+//! `varint_gb`: the difference of each key but the first from the one before, in groups of four: a control of four
+//! lengths, then the differences in as few whole bytes (section 2.2; Dean, WSDM 2009). The last group may have fewer.
 //!
-//! A block of one key has no bytes. Others begin with a byte that says how many bytes the last group has, so that a key is
-//! appended without a walk; then come the groups:
+//! A block of one key has no bytes. Others begin with a byte that says how many bytes the last group has, so that a key
+//! is appended without a walk; then come the groups:
 //!
 //! ```text
 //!         | control          | difference | difference | difference | difference |
@@ -10,8 +10,8 @@
 //!   u64   | u16, 4 bits each | 1..=8 bytes                                         |
 //! ```
 //!
-//! Each length is kept less one, the first in the lowest bits. Delete-stable: the sum of two differences needs at most a
-//! byte more than the greater, and so never more than both. We differ from the paper in that keys may be 64-bit, and
+//! Each length is kept less one, the first in the lowest bits. Delete-stable: the sum of two differences needs at most
+//! a byte more than the greater, and so never more than both. We differ from the paper in that keys may be 64-bit, and
 //! in that deletes too work in place: as an insert does, they write the groups from the changed one on.
 
 use super::block::{KeyBlock, KeyDescriptor};
@@ -239,7 +239,8 @@ fn len_at<K: Word>(control: u32, place: usize) -> usize {
     (control >> (place * control_bits::<K>())) as usize % K::BYTES + 1
 }
 
-/// The differences of the group at `at`, and where it ends if it has four. What lies behind the end of the bytes is zero.
+/// The differences of the group at `at`, and where it ends if it has four. What lies behind the end of the bytes is
+/// zero.
 #[inline]
 fn group<K: Word>(bytes: &[u8], at: usize) -> ([K; GROUP_LEN], usize) {
     let control = control::<K>(bytes, at);

@@ -1,8 +1,9 @@
-//! `vbyte`: the difference of each key but the first from the one before, seven bits a byte, the lowest first; the high bit
-//! says that another byte follows (section 2.1, where bytes and bits are the same).
+//! `vbyte`: the difference of each key but the first from the one before, seven bits a byte, the lowest first; the high
+//! bit says that another byte follows (section 2.1, where bytes and bits are the same).
 //!
 //! What stands in front of a change and behind it stays as it is, so keys come and go in place by moving bytes (section
-//! 3.3). Delete-stable: the sum of two differences needs at most a byte more than the greater, and so never more than both.
+//! 3.3). Delete-stable: the sum of two differences needs at most a byte more than the greater, and so never more than
+//! both.
 //!
 //! Walking steps over eight differences at once where each has one byte.
 
@@ -182,7 +183,8 @@ fn walk_to_index<K: Key>(bytes: &[u8], first: K, index: usize) -> Place<K> {
     }
 }
 
-/// The place of the first key that is not less than `key`, which is greater than the first. Without one, the last place.
+/// The place of the first key that is not less than `key`, which is greater than the first. Without one, the last
+/// place.
 fn walk_to_key<K: Key>(bytes: &[u8], descriptor: &KeyDescriptor<K>, key: K) -> Place<K> {
     let (mut before, mut at, mut index) = (descriptor.first, 0, 1);
     while index + 8 < descriptor.count

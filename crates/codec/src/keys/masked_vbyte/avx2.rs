@@ -8,35 +8,75 @@ use std::arch::x86_64::*;
 /// Differences that one step may write: the sixteen of one byte each.
 const AT_ONCE: usize = 16;
 
+/// Bytes whose continuation bits are gathered together, so that a step does not wait for the bytes of the one before.
+const WINDOW_BYTES: usize = 64;
+
 /// As [`super::unpack`].
 #[target_feature(enable = "avx2")]
 pub(super) fn unpack<K: Word>(bytes: &[u8], out: &mut [K]) {
     let (mut at, mut count) = (0, 0);
     while count < out.len() {
-        let left = &mut out[count..];
-        let step = match (bytes.get(at..).and_then(|bytes| bytes.first_chunk()), left.first_chunk_mut()) {
-            (Some(bytes), Some(out)) => unpack_some(bytes, out),
-            _ => None,
-        };
-        let (byte_count, number_count) = step.unwrap_or_else(|| {
-            let (number, end) = vbyte::get(bytes, at);
-            left[0] = number;
-            (end - at, 1)
+        let rest = bytes.get(at..).unwrap_or_default();
+        // Behind the end nothing ends.
+        let mut padded = [0x80; WINDOW_BYTES];
+        let window = rest.first_chunk::<WINDOW_BYTES>().unwrap_or_else(|| {
+            padded[..rest.len()].copy_from_slice(rest);
+            &padded
         });
-        (at, count) = (at + byte_count, count + number_count);
+        let (mask, mut used) = (continuation_bits(window), 0);
+        while count < out.len()
+            && let Some(bytes) = window.get(used..).and_then(|bytes| bytes.first_chunk())
+        {
+            let out = &mut out[count..];
+            let left = out.len();
+            let step = match out.first_chunk_mut() {
+                Some(out) => unpack_some(bytes, mask >> used, out),
+                None => unpack_last(bytes, mask >> used, out),
+            };
+            let Some((byte_count, number_count)) = step else { break };
+            (used, count) = (used + byte_count, count + number_count.min(left));
+        }
+        at += used;
+        if used == 0 {
+            (out[count], at) = vbyte::get(bytes, at);
+            count += 1;
+        }
     }
 }
 
-/// Unpacks the first differences: so many bytes, so many numbers. `None` where the first two have more than five bytes.
+/// [`unpack_some`] where `out` has space for fewer.
+#[cold]
+#[target_feature(enable = "avx2")]
+fn unpack_last<K: Word>(bytes: &[u8; 16], mask: u64, out: &mut [K]) -> Option<(usize, usize)> {
+    let mut last = [K::default(); AT_ONCE];
+    let (byte_count, number_count) = unpack_some(bytes, mask, &mut last)?;
+    for (out, number) in out.iter_mut().zip(&last[..number_count]) {
+        *out = *number;
+    }
+    Some((byte_count, number_count))
+}
+
+/// The high bit of each byte, that of the first the lowest.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn unpack_some<K: Word>(bytes: &[u8; 16], out: &mut [K; AT_ONCE]) -> Option<(usize, usize)> {
+fn continuation_bits(window: &[u8; WINDOW_BYTES]) -> u64 {
+    // SAFETY: both halves of 32 bytes lie in the array; loads need no alignment.
+    #[expect(unsafe_code, reason = "a load takes a pointer")]
+    let half = |at: usize| unsafe { _mm256_loadu_si256(window.as_ptr().add(at).cast()) };
+    let bits = |half: __m256i| u64::from(_mm256_movemask_epi8(half) as u32);
+    bits(half(0)) | bits(half(32)) << 32
+}
+
+/// Unpacks the first differences, of which `mask` has the continuation bits: so many bytes, so many numbers. `None`
+/// where the first two have more than five bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn unpack_some<K: Word>(bytes: &[u8; 16], mask: u64, out: &mut [K; AT_ONCE]) -> Option<(usize, usize)> {
     let out = out.as_mut_ptr();
     // SAFETY: the array has 16 bytes; loads need no alignment.
     #[expect(unsafe_code, reason = "a load takes a pointer")]
     let bytes = unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) };
-    let mask = _mm_movemask_epi8(bytes) as usize;
-    if mask == 0 {
+    if mask & 0xffff == 0 {
         // SAFETY: `out` has 16 numbers.
         #[expect(unsafe_code, reason = "a store takes a pointer")]
         unsafe {
@@ -45,7 +85,7 @@ fn unpack_some<K: Word>(bytes: &[u8; 16], out: &mut [K; AT_ONCE]) -> Option<(usi
         }
         return Some((16, 16));
     }
-    let step = STEPS[mask % (1 << MASK_BITS)];
+    let step = STEPS[mask as usize % (1 << MASK_BITS)];
     // SAFETY: a shuffle has 16 bytes; loads need no alignment.
     #[expect(unsafe_code, reason = "a load takes a pointer")]
     let shuffle = unsafe { _mm_loadu_si128(SHUFFLES[usize::from(step.shuffle)].as_ptr().cast()) };

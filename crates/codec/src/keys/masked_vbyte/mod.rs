@@ -1,12 +1,13 @@
 //! `masked_vbyte`: the bytes of [`vbyte`], read by SIMD (section 2.3; Plaisance, Kurz and Lemire, *Vectorized VByte
 //! decoding*, 2015).
 //!
-//! The high bits of 16 bytes, gathered in a mask, say where differences end. A table has, for each mask, the shuffle that brings
-//! the bytes of the next two to six differences into lanes of their own, where two to five shifts take out the high bits. So
-//! no branch depends on a length. The differences are summed up afterwards, in registers too; the paper does both at once.
+//! The high bits of 16 bytes, gathered in a mask, say where differences end. A table has, for each mask, the shuffle
+//! that brings the bytes of the next two to six differences into lanes of their own, where two to five shifts take out
+//! the high bits. So no branch depends on a length. The differences are summed up afterwards, in registers too; the
+//! paper does both at once.
 //!
-//! To look for one key, the paper decodes all before it. With AVX-512 we only add them up ([`sums`]): 64 bytes at a time,
-//! the bytes that are first of a difference, second, and so on, each kind by one instruction.
+//! To look for one key, the paper decodes all before it. With AVX-512 we only add them up ([`sums`]): 64 bytes at a
+//! time, the bytes that are first of a difference, second, and so on, each kind by one instruction.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -89,7 +90,8 @@ struct Taken {
 /// Bytes that are looked at together: those of a register.
 const CHUNK_BYTES: usize = 64;
 
-/// The first key that is not less than `key`, which is greater than the first, with its index; and a place not far before.
+/// The first key that is not less than `key`, which is greater than the first, with its index; and a place not far
+/// before.
 fn find<K: Key>(bytes: &[u8], descriptor: &KeyDescriptor<K>, key: K) -> (usize, K, Place<K>) {
     let mut start = Place { index: 1, before: descriptor.first, step: K::default(), at: 0, end: 0 };
     let count = loop {

@@ -24,7 +24,8 @@ pub(super) fn take(bytes: &[u8], most: usize) -> Taken {
     let last = _pdep_u64(1 << (count - 1), ends);
     let taken = last | (last - 1);
     let bits = _mm512_and_si512(chunk, _mm512_set1_epi8(0x7f));
-    // Of the bytes that have so many before them in their difference, or more, those that have just so many are added up.
+    // Of the bytes that have so many before them in their difference, or more, those that have just so many are added
+    // up.
     let (mut sums, mut with_so_many, mut before) = (_mm512_setzero_si512(), taken, 0);
     while with_so_many != 0 && before < STEP_BYTES_MAX {
         let with_more = (with_so_many & !ends & taken) << 1;

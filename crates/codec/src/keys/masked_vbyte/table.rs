@@ -1,7 +1,9 @@
-//! What 12 continuation bits say: how many differences begin there, and how to bring their bytes into lanes of their own.
+//! What 12 continuation bits say: how many differences begin there, and how to bring their bytes into lanes of their
+//! own.
 //!
-//! Plaisance, Kurz and Lemire, *Vectorized VByte decoding*, 2015: the first six differences if each has one or two bytes, else
-//! the first four if each has up to three, else the first two if each has up to five. We make the tables at compile time.
+//! Plaisance, Kurz and Lemire, *Vectorized VByte decoding*, 2015: the first six differences if each has one or two
+//! bytes, else the first four if each has up to three, else the first two if each has up to five. We make the tables at
+//! compile time.
 
 /// Continuation bits that are looked at together.
 pub(super) const MASK_BITS: usize = 12;

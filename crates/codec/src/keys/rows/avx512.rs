@@ -9,7 +9,8 @@ use crate::isa::Avx512;
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
-/// Sixteen numbers of 32 bits in `low`, or eight of 64 bits there and eight in `high`. There is none without an [`Avx512`].
+/// Sixteen numbers of 32 bits in `low`, or eight of 64 bits there and eight in `high`. There is none without an
+/// [`Avx512`].
 #[derive(Clone, Copy)]
 pub(in super::super) struct Zmm<K> {
     low: __m512i,
@@ -257,8 +258,8 @@ fn running_sums_64(row: __m512i) -> __m512i {
     _mm512_add_epi64(sums, _mm512_alignr_epi64::<4>(sums, zero))
 }
 
-/// Where each run begins, in its lane: the running sums of the lanes' last sums in the order of runs, without those of the
-/// run itself. The order turns a square of four by four, so that it is its own inverse.
+/// Where each run begins, in its lane: the running sums of the lanes' last sums in the order of runs, without those of
+/// the run itself. The order turns a square of four by four, so that it is its own inverse.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn starts_32(lane_sums: __m512i, before: __m512i) -> __m512i {
@@ -268,8 +269,8 @@ fn starts_32(lane_sums: __m512i, before: __m512i) -> __m512i {
     _mm512_add_epi32(_mm512_permutexvar_epi32(turned, starts), before)
 }
 
-/// [`Row::join_runs`] for numbers of 32 bits. Pairs of rows are unpacked to pairs of numbers, these to four of a run; then each
-/// register of first halves of runs meets that of their second halves.
+/// [`Row::join_runs`] for numbers of 32 bits. Pairs of rows are unpacked to pairs of numbers, these to four of a run;
+/// then each register of first halves of runs meets that of their second halves.
 ///
 /// # Safety
 /// The set is there, and `to` has [`FRAME_LEN`] words.

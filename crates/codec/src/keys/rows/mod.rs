@@ -1,8 +1,8 @@
 //! A row of 16 numbers, one a lane, and what the packed codecs do with it.
 //!
-//! The codecs are written once over [`Row`]. [`plain`] is the reference: arrays and plain loops, of which the compiler makes
-//! what registers the set has. [`avx512`] says the same in registers of 512 bits, one for `u32` and two for `u64`: of sums
-//! along a row, comparisons and transpositions the compiler makes single numbers instead.
+//! The codecs are written once over [`Row`]. [`plain`] is the reference: arrays and plain loops, of which the compiler
+//! makes what registers the set has. [`avx512`] says the same in registers of 512 bits, one for `u32` and two for
+//! `u64`: of sums along a row, comparisons and transpositions the compiler makes single numbers instead.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -53,14 +53,14 @@ pub(super) trait Row<K: Word>: Copy {
     /// The first lane that is not less than the same of `other`; [`LANES`] where all are.
     fn first_not_less(self, other: Self) -> usize;
 
-    /// The sum of each lane, all lanes before it, and `before`; and the sum of all lanes and `before`, in every lane, as it
-    /// already is in `before`.
+    /// The sum of each lane, all lanes before it, and `before`; and the sum of all lanes and `before`, in every lane,
+    /// as it already is in `before`.
     fn running_sums(self, before: Self) -> (Self, Self);
 
     /// The same for every fourth lane: sums of lanes whose numbers are equal modulo 4.
     fn running_sums_of_fourths(self, before: Self) -> (Self, Self);
 
-    /// For eight rows that are sums along each lane, and have the keys of a run in a lane: the keys, of all runs one after
-    /// the other, above `before`. See [`super::transposed`].
+    /// For eight rows that are sums along each lane, and have the keys of a run in a lane: the keys, of all runs one
+    /// after the other, above `before`. See [`super::transposed`].
     fn join_runs(rows: &[Self; ROWS], before: K, out: &mut [K; FRAME_LEN]);
 }
