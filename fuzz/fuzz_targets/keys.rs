@@ -1,0 +1,43 @@
+//! Any bytes as a block of sorted keys, in every codec of the list: asked everything, and changed. Nothing may panic, hang or
+//! read elsewhere.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use sinter_codec::{KEY_CODECS, KEYS_MAX, Key, KeyBlock, KeyBlockMut, KeyCodec, KeyDescriptor};
+
+/// Bytes before those of the block: codec, width, count, first and last key.
+const HEAD_BYTES: usize = 3 + 16;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((head, bytes)) = data.split_first_chunk::<HEAD_BYTES>() else { return };
+    let codec = KEY_CODECS[usize::from(head[0]) % KEY_CODECS.len()];
+    let number = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("eight bytes"));
+    let count = usize::from(head[2]) + 1;
+    match head[1] % 2 {
+        0 => interrogate(codec, count, number(3) as u32, number(11) as u32, bytes),
+        _ => interrogate(codec, count, number(3), number(11), bytes),
+    }
+});
+
+fn interrogate<K: Key>(codec: KeyCodec, count: usize, first: K, last: K, bytes: &[u8]) {
+    let descriptor = KeyDescriptor { first, last, count, byte_len: bytes.len() };
+    let Ok(block) = KeyBlock::open(codec, descriptor, bytes) else { return };
+    let mut keys = [K::default(); KEYS_MAX];
+    let middle = block.decode(&mut keys)[count / 2];
+    for index in 0..count {
+        block.select(index);
+    }
+    for key in [first, middle, last] {
+        if let Some((index, _)) = block.lower_bound(key) {
+            assert!(index < count, "index {index} of {count} keys by {}", codec.name());
+        }
+    }
+    let mut room = bytes.to_vec();
+    room.resize(bytes.len() + 4096, 0);
+    let mut descriptor = descriptor;
+    let Ok(mut block) = KeyBlockMut::open(codec, &mut descriptor, &mut room) else { return };
+    block.insert(middle);
+    block.delete(0);
+    let last = block.as_block().descriptor().last;
+    block.append(last);
+}
