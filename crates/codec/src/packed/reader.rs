@@ -71,8 +71,10 @@ impl<'a, T: Integer> PackedReader<'a, T> {
     /// Asks for the bytes that come some way behind a vector that is about to be read: whoever reads it reads on.
     #[inline]
     pub(super) fn prefetch_after(&self, vector: &PackedVector<'a, T>) {
-        let start = vector.packed.as_ptr() as usize - self.data.as_ptr() as usize + PREFETCH_AHEAD_BYTES;
-        let end = (start + vector.packed.len()).min(self.data.len());
+        // A vector that takes no bytes may lie anywhere.
+        let start = (vector.packed.as_ptr() as usize).wrapping_sub(self.data.as_ptr() as usize);
+        let start = start.saturating_add(PREFETCH_AHEAD_BYTES);
+        let end = start.saturating_add(vector.packed.len()).min(self.data.len());
         if start < end {
             prefetch(&self.data[start..end]);
         }
