@@ -12,8 +12,8 @@ Every file of the folder is loaded as `scripts/compare-files` does, and its colu
 - pco: `simple_compress` of the numbers, and a bit per value where there are NULLs; texts as zstd has them;
 - zstd at level 3: values as in Arrow (texts with 32-bit offsets), and the null bitmap.
 
-SinterDB, Vortex and DuckDB give a vector of a column, some thousand values, without unpacking others. Parquet's pages of a
-megabyte are zstd's as a whole, and so are the columns of pco and zstd, as used here.
+SinterDB, Vortex and DuckDB give a vector of a column, some thousand values, without unpacking others. Parquet's pages
+of a megabyte are zstd's as a whole, and so are the columns of pco and zstd, as used here.
 Lists and structs are left out: not all of these formats take them apart.
 """
 
