@@ -3,8 +3,10 @@
 mod bits;
 mod codec;
 mod kernels;
+mod keys;
 mod lists;
 mod machine;
+mod mark;
 mod peers;
 mod race;
 mod random;
@@ -31,7 +33,7 @@ struct Arguments {
     /// Fewer points and samples: a minute or less, to see that all runs and gives right answers.
     #[arg(long)]
     quick: bool,
-    /// Only these schemes of `schemes`.
+    /// Only these schemes of `schemes`, these codecs of `keys`.
     #[arg(long, value_name = "SCHEME", value_delimiter = ',')]
     only: Vec<String>,
     /// The folder with roaring_lists/ and imdb_reviews/, for table 4 of `x100`.
@@ -49,6 +51,8 @@ struct Arguments {
 enum Table {
     /// Each scheme, type and width beside its peers, in cache and in memory, and the marks.
     Schemes,
+    /// Each codec of sorted keys, as in figures 6 and 7 of the Upscaledb paper, and the marks.
+    Keys,
     /// Sum and filter on pressed values in memory, beside the best loops over plain ones.
     Kernels,
     /// The figures and tables of the X100 paper, ours beside theirs.
@@ -65,6 +69,7 @@ impl Table {
     fn run(self, arguments: &Arguments, effort: Effort) -> Result<Value, Failure> {
         match self {
             Table::Schemes => schemes::run(&arguments.only, effort),
+            Table::Keys => keys::run(&arguments.only, effort),
             Table::Kernels => kernels::run(effort),
             Table::X100 => x100::run(arguments.data.as_deref(), effort),
             Table::Misses => x100::run_misses(effort),

@@ -106,8 +106,10 @@ impl<'a> Block<'a> {
     /// When the range reaches past [`Block::value_count`]: a mistake of the caller.
     pub fn decode(&self, range: Range<usize>, out: &mut ValuesBuf) -> Result<()> {
         self.check(&range);
-        let out = ValuesMut::over(out, self.physical(), range.len());
-        Scratch::with(|scratch| self.values.reader.decode(range, out, scratch))
+        Scratch::with(|scratch| {
+            let out = ValuesMut::over(out, self.physical(), range.len());
+            self.values.reader.decode(range, out, scratch)
+        })
     }
 
     /// Like [`Block::decode`] for the form nearest to the bytes; `range` is at most one vector. Reuses the memory in

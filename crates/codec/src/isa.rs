@@ -116,11 +116,11 @@ pub(crate) fn prefetch(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        for line in bytes.chunks(64) {
+        for line in 0..bytes.len().div_ceil(64) {
             // SAFETY: nothing is read that could be seen; the address lies in `bytes`.
             #[expect(unsafe_code, reason = "a hint to the memory that has no other name")]
             unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
+                _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().add(64 * line).cast());
             }
         }
     }

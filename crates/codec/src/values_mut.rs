@@ -49,6 +49,7 @@ macro_rules! values_mut {
         impl<'a> ValuesMut<'a> {
             /// The first `len` values of `buf`, which is made to be of this type and length. Memory that `buf` already has
             /// is not cleared: a reader overwrites all of it. A bytes buffer is emptied.
+            #[inline]
             pub(crate) fn over(buf: &'a mut ValuesBuf, physical: Physical, len: usize) -> ValuesMut<'a> {
                 if buf.physical() != physical {
                     *buf = ValuesBuf::new(physical);

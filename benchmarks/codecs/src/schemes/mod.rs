@@ -1,6 +1,5 @@
 //! Each scheme beside its peers: bytes for each value, encoding and decoding.
 
-mod keys;
 mod marks;
 mod measure;
 mod memory;
@@ -8,6 +7,7 @@ mod points;
 
 use crate::Failure;
 use crate::codec::{Entrant, Kin};
+use crate::mark::Mark;
 use crate::peers;
 use crate::race::Effort;
 use crate::sinter::Sinter;
@@ -97,16 +97,13 @@ pub fn run(only: &[String], effort: Effort) -> Result<Value, Failure> {
         }
     }
     let memory = memory::run(only, effort)?;
-    let (keys, marks_of_keys) = keys::run(only, effort)?;
     println!("\nMarks (beside a peer: its time or size divided by ours, so that more than 1 is ahead)");
-    let mut marks = marks::judge(&outcomes);
-    marks.extend(marks_of_keys);
+    let marks = marks::judge(&outcomes);
     marks.iter().for_each(|mark| println!("{}", mark.line()));
     Ok(json!({
         "cache": outcomes.iter().map(Outcome::record).collect::<Vec<_>>(),
         "memory": memory,
-        "keys": keys,
-        "marks": marks.iter().map(marks::Mark::record).collect::<Vec<_>>(),
+        "marks": marks.iter().map(Mark::record).collect::<Vec<_>>(),
     }))
 }
 

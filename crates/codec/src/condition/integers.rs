@@ -18,6 +18,16 @@ pub(crate) enum IntegerCondition {
 }
 
 impl IntegerCondition {
+    /// Lowest and highest value of a range, and whether it is those outside that pass; `None` for another condition.
+    #[inline]
+    pub(crate) fn as_range(&self) -> Option<(i128, i128, bool)> {
+        match *self {
+            IntegerCondition::Within(low, high) => Some((low, high, false)),
+            IntegerCondition::Outside(low, high) => Some((low, high, true)),
+            IntegerCondition::OneOf(_) | IntegerCondition::Marked(_) => None,
+        }
+    }
+
     /// Whether this value passes.
     pub(crate) fn passes(&self, value: i128) -> bool {
         match self {

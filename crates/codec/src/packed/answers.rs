@@ -3,6 +3,7 @@
 //! A sum is `base * count` and the sum of the numbers; of steps, each counts as often as values come after it. A vector
 //! whose frame lies between the bounds known so far cannot widen them, and is not looked at.
 
+use super::bare::{BareVector, bounds_of_full, sum_of_full};
 use super::directory::{PLAIN_WIDTH, PackedVector};
 use super::reader::{PackedReader, decode_stepped};
 use super::unpack::{self, Numbers};
@@ -68,12 +69,20 @@ impl Asked<'_> {
     }
 }
 
+/// A vector in which rows count.
+enum Shown<'v, 'a, T> {
+    /// All of a bare one.
+    Bare(BareVector<'a, T>),
+    /// Some or all of one of any kind.
+    Part(&'v PackedVector<'a, T>, Asked<'v>),
+}
+
 /// Shows each vector in which rows count.
-fn for_each_vector<T: Integer>(
-    reader: &PackedReader<'_, T>,
+fn for_each_vector<'a, T: Integer>(
+    reader: &PackedReader<'a, T>,
     rows: &Rows<'_>,
     scratch: &mut Scratch,
-    mut visit: impl FnMut(&PackedVector<'_, T>, &Asked<'_>, &mut Scratch, &mut Vec<T>),
+    mut visit: impl FnMut(Shown<'_, 'a, T>, &mut Scratch, &mut Vec<T>),
 ) -> Result<()> {
     let mut words: VectorMarks = [0; VECTOR_LEN / 64];
     let mut spare = scratch.take_values(T::PHYSICAL);
@@ -84,15 +93,23 @@ fn for_each_vector<T: Integer>(
             continue;
         }
         let index = part.start / VECTOR_LEN;
+        if marks == Marks::All
+            && part.len() == VECTOR_LEN
+            && let Some(vector) = reader.bare_vector(index)
+        {
+            visit(Shown::Bare(vector), scratch, T::vec_mut(&mut spare));
+            continue;
+        }
         match reader.vector(index) {
             Ok(vector) => {
                 let piece = part.start - index * VECTOR_LEN..part.end - index * VECTOR_LEN;
-                visit(&vector, &Asked { piece, marks, words: &words }, scratch, T::vec_mut(&mut spare));
+                let asked = Asked { piece, marks, words: &words };
+                visit(Shown::Part(&vector, asked), scratch, T::vec_mut(&mut spare));
             }
-            Err(error) => visited = Err(error),
-        }
-        if visited.is_err() {
-            break;
+            Err(error) => {
+                visited = Err(error);
+                break;
+            }
         }
     }
     scratch.give_values(spare);
@@ -107,9 +124,18 @@ pub(super) fn sum<T: Integer>(
     scratch: &mut Scratch,
 ) -> Result<()> {
     let is_stepped = reader.layout.stepped;
-    for_each_vector(reader, rows, scratch, |vector, asked, scratch, spare| {
-        let known =
-            if is_stepped { sum_of_steps(vector, asked) } else { sum_of_numbers(vector, asked, &mut scratch.unpacked) };
+    for_each_vector(reader, rows, scratch, |shown, scratch, spare| {
+        let (vector, asked) = match shown {
+            Shown::Bare(vector) => {
+                reader.prefetch_after(vector.packed);
+                return total.add_sum(vector.sum());
+            }
+            Shown::Part(vector, asked) => (vector, asked),
+        };
+        let known = match is_stepped {
+            true => sum_of_steps(vector, &asked),
+            false => sum_of_numbers(vector, &asked, &mut scratch.unpacked),
+        };
         match known {
             Some(sum) => total.add_sum(sum),
             None => {
@@ -164,17 +190,6 @@ fn sum_of_numbers<T: Integer>(vector: &PackedVector<'_, T>, asked: &Asked<'_>, r
     Some(sum)
 }
 
-/// The sum of a full vector of packed numbers.
-fn sum_of_full(packed: &[u8], width: usize) -> u128 {
-    match width {
-        0 => 0,
-        1..=8 => u8::sum(packed, width),
-        9..=16 => u16::sum(packed, width),
-        17..=32 => u32::sum(packed, width),
-        _ => u64::sum(packed, width),
-    }
-}
-
 /// The sum of all values of a full vector of steps, where no value on the way can have wrapped; else `None`.
 fn sum_of_steps<T: Integer>(vector: &PackedVector<'_, T>, asked: &Asked<'_>) -> Option<WideSum> {
     let (packed, width) = (vector.packed, vector.bit_width);
@@ -212,11 +227,21 @@ pub(super) fn bounds<T: Integer>(
     scratch: &mut Scratch,
 ) -> Result<()> {
     let is_stepped = reader.layout.stepped;
-    for_each_vector(reader, rows, scratch, |vector, asked, scratch, spare| {
-        let known = if is_stepped {
-            bounds_of_steps(vector, asked, found)
-        } else {
-            bounds_of_numbers(reader, vector, asked, found, &mut scratch.unpacked)
+    for_each_vector(reader, rows, scratch, |shown, scratch, spare| {
+        let (vector, asked) = match shown {
+            Shown::Bare(vector) => {
+                if !vector.is_within(found) {
+                    // Only now: the next vectors, too, may not be looked at.
+                    reader.prefetch_after(vector.packed);
+                    vector.widen(found);
+                }
+                return;
+            }
+            Shown::Part(vector, asked) => (vector, asked),
+        };
+        let known = match is_stepped {
+            true => bounds_of_steps(vector, &asked, found),
+            false => bounds_of_numbers(reader, vector, &asked, found, &mut scratch.unpacked),
         };
         if !known {
             scratch.decoded_values += asked.piece.len();
@@ -261,7 +286,7 @@ fn bounds_of_numbers<T: Integer>(
         return true;
     }
     // Only now: the next vectors, too, may not be looked at.
-    reader.prefetch_after(vector);
+    reader.prefetch_after(vector.packed);
     fn of<L: Lane>(numbers: &mut [L], asked: &Asked<'_>, regular: &VectorMarks, regular_count: usize) -> (u64, u64) {
         let numbers = &mut numbers[asked.piece.clone()];
         if regular_count < numbers.len() {
@@ -272,18 +297,8 @@ fn bounds_of_numbers<T: Integer>(
         let (least, greatest) = kernels::bounds(numbers);
         (least.into(), greatest.into())
     }
-    fn fused<L: Fused>(packed: &[u8], width: usize) -> (u64, u64) {
-        let (least, greatest) = L::bounds(packed, width);
-        (least.into(), greatest.into())
-    }
     let (least, greatest) = if asked.is_full_vector() && regular_count == VECTOR_LEN {
-        match width {
-            0 => (0, 0),
-            1..=8 => fused::<u8>(packed, width),
-            9..=16 => fused::<u16>(packed, width),
-            17..=32 => fused::<u32>(packed, width),
-            _ => fused::<u64>(packed, width),
-        }
+        bounds_of_full(packed, width)
     } else {
         match unpack::unpack(vector, room) {
             Numbers::Zero | Numbers::Plain => (0, 0),

@@ -5,17 +5,17 @@
 //! (Lemire and Boytsov, "Decoding billions of integers per second through vectorization", 2015): there are no compulsory
 //! exceptions, and patching adds what is missing. The places are apart, too, with an entry point for every 128 values.
 
+use super::excess::{Excess, WIDTH_MAX};
 use super::frame::Frame;
 use crate::VECTOR_LEN;
 use crate::bit_stream::{read_one, stream_bytes, write_stream};
 use crate::fixed::Integer;
-use crate::isa::each_isa;
 
 /// Values from entry point to entry point.
 pub(crate) const ENTRY_LEN: usize = 128;
 
 /// Up to so many exceptions, two bytes for each place are less than entry points and one.
-const WIDE_PLACES_MAX: usize = 8;
+pub(super) const WIDE_PLACES_MAX: usize = 8;
 
 /// Set in the form of exceptions of version 2, and never in that of version 1, which is a number of bytes.
 const IS_EXCESS: u8 = 0x80;
@@ -176,17 +176,12 @@ impl<'a, T: Integer> Exceptions<'a, T> {
     #[inline]
     pub(crate) fn patch_vector(&self, out: &mut [T; VECTOR_LEN]) {
         match self.form {
+            _ if self.is_empty() => {}
             Form::Excess { width, is_signed }
-                if T::BYTES <= 8
-                    && width <= EXCESS_AT_ONCE
-                    && !self.has_wide_places()
-                    && self.value_count == VECTOR_LEN =>
+                if T::BYTES <= 8 && width <= WIDTH_MAX && !self.has_wide_places() && self.value_count == VECTOR_LEN =>
             {
-                let (bytes, count, shift) = (self.bytes, self.count, self.frame.bit_width as u32);
-                match is_signed {
-                    false => add_excess(bytes, count, width, shift, T::unsigned_vector(out)),
-                    true => add_signed_excess(bytes, count, width, shift, T::unsigned_vector(out)),
-                }
+                let (bytes, count) = (self.bytes, self.count);
+                Excess { bytes, count, width, is_signed }.add_to(self.frame.bit_width, out);
             }
             _ => self.for_each(|position, patch| {
                 out[position] = match patch {
@@ -292,65 +287,6 @@ impl<'a, T: Integer> Exceptions<'a, T> {
             true => i128::from(missing >> 1) ^ -i128::from(missing & 1),
         };
         missing << self.frame.bit_width
-    }
-}
-
-/// Bits of a number that eight bytes hold wherever it begins.
-const EXCESS_AT_ONCE: usize = 57;
-
-each_isa! {
-    /// Adds what is missing, moved up by `shift`, where exceptions of a full vector are; `bytes` have narrow places.
-    fn add_excess<T: Integer>(bytes: &[u8], count: usize, width: usize, shift: u32, out: &mut [T; VECTOR_LEN])
-        = add_excess_body;
-
-    /// [`add_excess`] where exceptions may lie below the base.
-    fn add_signed_excess<T: Integer>(bytes: &[u8], count: usize, width: usize, shift: u32, out: &mut [T; VECTOR_LEN])
-        = add_signed_excess_body;
-}
-
-#[inline(always)]
-fn add_excess_body<T: Integer>(bytes: &[u8], count: usize, width: usize, shift: u32, out: &mut [T; VECTOR_LEN]) {
-    add_each(bytes, count, width, shift, out, |missing| missing);
-}
-
-#[inline(always)]
-fn add_signed_excess_body<T: Integer>(bytes: &[u8], count: usize, width: usize, shift: u32, out: &mut [T; VECTOR_LEN]) {
-    add_each(bytes, count, width, shift, out, |missing| (missing >> 1) ^ (missing & 1).wrapping_neg());
-}
-
-/// One loop over all, and no branch that depends on where they are: entry points move the base of the places on.
-#[inline(always)]
-fn add_each<T: Integer>(
-    bytes: &[u8],
-    count: usize,
-    width: usize,
-    shift: u32,
-    out: &mut [T; VECTOR_LEN],
-    value: impl Fn(u64) -> u64,
-) {
-    const ENTRIES: usize = VECTOR_LEN / ENTRY_LEN;
-    let (entries, places) = bytes[stream_bytes(count, width)..].split_at(ENTRIES);
-    let count = count.min(places.len());
-    // How many entry points lie right before each exception. Damaged entries count more than there are.
-    let mut moves = [0u8; VECTOR_LEN + 1];
-    let mut before = 0;
-    for entry in &entries[..ENTRIES - 1] {
-        before = (before + usize::from(*entry)).min(VECTOR_LEN);
-        moves[before] += 1;
-    }
-    let mask = u64::MAX >> (64 - width);
-    let (mut base, mut bit) = (0, 0);
-    for (place, by) in places[..count].iter().zip(&moves) {
-        base += ENTRY_LEN * usize::from(*by);
-        let at = bit / 8;
-        let window = match bytes.get(at..at + 8) {
-            Some(window) => u64::from_le_bytes(window.try_into().unwrap_or_default()),
-            None => bytes[at..].iter().rev().fold(0, |window, byte| window << 8 | u64::from(*byte)),
-        };
-        let missing = value(window >> (bit % 8) & mask);
-        bit += width;
-        let slot = &mut out[(base + usize::from(*place)) % VECTOR_LEN];
-        *slot = slot.add(T::from_delta(missing.wrapping_shl(shift)));
     }
 }
 

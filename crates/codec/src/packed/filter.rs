@@ -1,5 +1,6 @@
 //! Conditions answered on packed numbers: the constants move into the frame, not the values out of it.
 
+use super::bare::BareVector;
 use super::directory::PackedVector;
 use super::unpack::{self, Numbers};
 use crate::bit_packing::Lane;
@@ -29,8 +30,14 @@ pub(crate) fn filter<T: Integer>(
     }
     let start = out.len();
     match condition {
-        IntegerCondition::Within(low, high) => push(vector, &range, span(vector, *low, *high), false, out, room),
-        IntegerCondition::Outside(low, high) => push(vector, &range, span(vector, *low, *high), true, out, room),
+        IntegerCondition::Within(low, high) => {
+            let span = span(vector.base, vector.bit_width, *low, *high);
+            push(vector, &range, span, false, out, room);
+        }
+        IntegerCondition::Outside(low, high) => {
+            let span = span(vector.base, vector.bit_width, *low, *high);
+            push(vector, &range, span, true, out, room);
+        }
         IntegerCondition::OneOf(constants) => {
             let base = vector.base.wide();
             let last = base.saturating_add((1 << vector.bit_width) - 1);
@@ -83,10 +90,12 @@ enum Span {
     Some(u64, u64),
 }
 
-fn span<T: Integer>(vector: &PackedVector<'_, T>, low: i128, high: i128) -> Span {
-    let base = vector.base.wide();
+/// That of values from `low` to `high`.
+#[inline]
+fn span<T: Integer>(base: T, bit_width: usize, low: i128, high: i128) -> Span {
+    let base = base.wide();
     let (low, high) = (low.saturating_sub(base), high.saturating_sub(base));
-    let greatest = (1i128 << vector.bit_width) - 1;
+    let greatest = (1i128 << bit_width) - 1;
     if high < 0 || low > greatest || low > high {
         Span::None
     } else if low <= 0 && high >= greatest {
@@ -119,7 +128,7 @@ fn push<T: Integer>(
         Span::Some(low, high) => (low, high),
     };
     if range.len() == VECTOR_LEN {
-        return push_whole(vector, low, high, outside, out);
+        return push_whole(vector.packed, vector.bit_width, low, high, outside, out);
     }
     match unpack::unpack(vector, room) {
         Numbers::U8(numbers) => compare(&numbers[range.clone()], low, high, outside, out),
@@ -130,9 +139,24 @@ fn push<T: Integer>(
     }
 }
 
+/// Appends one bit per value: it is from `low` to `high`, or not if `outside`.
+#[inline]
+pub(super) fn push_bare<T: Integer>(
+    vector: &BareVector<'_, T>,
+    low: i128,
+    high: i128,
+    outside: bool,
+    out: &mut Bitmap,
+) {
+    match span(vector.base, vector.bit_width, low, high) {
+        Span::None => out.extend_with(VECTOR_LEN, outside),
+        Span::All => out.extend_with(VECTOR_LEN, !outside),
+        Span::Some(low, high) => push_whole(vector.packed, vector.bit_width, low, high, outside, out),
+    }
+}
+
 /// [`push`] for all of a full vector, compared while it is unpacked.
-fn push_whole<T: Integer>(vector: &PackedVector<'_, T>, low: u64, high: u64, outside: bool, out: &mut Bitmap) {
-    let (packed, width) = (vector.packed, vector.bit_width);
+fn push_whole(packed: &[u8], width: usize, low: u64, high: u64, outside: bool, out: &mut Bitmap) {
     let mut bits: VectorBits = [0; VECTOR_LEN / 64];
     match width {
         1..=8 => u8::within(packed, width, low as u8, high as u8, &mut bits),

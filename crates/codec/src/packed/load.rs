@@ -1,5 +1,6 @@
 //! Packed numbers handed out as they are: a base and narrow deltas.
 
+use super::bare::BareVector;
 use super::directory::PackedVector;
 use super::exceptions::Patch;
 use super::unpack::{self, Numbers};
@@ -7,7 +8,7 @@ use crate::bit_packing::Lane;
 use crate::fixed::Integer;
 use crate::scratch::Unpacked;
 use crate::values_mut::ValuesMut;
-use crate::{Encoded, Narrow, Physical, ValuesBuf};
+use crate::{Encoded, Narrow, Physical, VECTOR_LEN, ValuesBuf};
 use std::ops::Range;
 
 /// Gives `range` of the vector as a constant or as base and deltas; false (and `out` unspecified) where it must be flat.
@@ -19,12 +20,7 @@ pub(crate) fn load<T: Integer>(
     room: &mut Unpacked,
 ) -> bool {
     if vector.bit_width == 0 && vector.is_unpatched() {
-        if !matches!(out, Encoded::Constant(_)) {
-            *out = Encoded::Constant(ValuesBuf::new(physical));
-        }
-        if let Encoded::Constant(value) = out {
-            T::slice_mut(ValuesMut::over(value, physical, 1))[0] = vector.base;
-        }
+        load_constant(vector.base, physical, out);
         return true;
     }
     let base = vector.base.wide();
@@ -45,20 +41,10 @@ pub(crate) fn load<T: Integer>(
     if vector.bit_width > 32 || reach > i128::from(u32::MAX) {
         return false;
     }
-    if !matches!(out, Encoded::BaseDelta { .. }) {
-        *out = Encoded::BaseDelta { base: 0, deltas: Narrow::U8(Vec::new()) };
-    }
-    let Encoded::BaseDelta { base: base_out, deltas } = out else { unreachable!("it was just made so") };
-    *base_out = least;
+    let deltas = deltas_above(least, out);
     let numbers = unpack::unpack(vector, room);
     if !patched {
-        match numbers {
-            Numbers::Zero => deltas.as_u8().resize(range.len(), 0),
-            Numbers::U8(numbers) => deltas.as_u8().extend_from_slice(&numbers[range]),
-            Numbers::U16(numbers) => deltas.as_u16().extend_from_slice(&numbers[range]),
-            Numbers::U32(numbers) => deltas.as_u32().extend_from_slice(&numbers[range]),
-            Numbers::U64(_) | Numbers::Plain => unreachable!("wider than 32 bits is flat"),
-        }
+        copy(numbers, range, deltas);
         return true;
     }
     match reach {
@@ -67,6 +53,56 @@ pub(crate) fn load<T: Integer>(
         _ => patch(vector, numbers, range, least, deltas.as_u32()),
     }
     true
+}
+
+/// [`load`] of a bare vector.
+pub(super) fn load_bare<T: Integer>(
+    vector: &BareVector<'_, T>,
+    range: Range<usize>,
+    physical: Physical,
+    out: &mut Encoded,
+    room: &mut Unpacked,
+) -> bool {
+    match vector.bit_width {
+        0 => load_constant(vector.base, physical, out),
+        1..=32 => {
+            let deltas = deltas_above(vector.base.wide(), out);
+            copy(unpack::unpack_numbers(vector.packed, vector.bit_width, VECTOR_LEN, room), range, deltas);
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Makes `out` one value that stands for all.
+fn load_constant<T: Integer>(constant: T, physical: Physical, out: &mut Encoded) {
+    if !matches!(out, Encoded::Constant(_)) {
+        *out = Encoded::Constant(ValuesBuf::new(physical));
+    }
+    if let Encoded::Constant(value) = out {
+        T::slice_mut(ValuesMut::over(value, physical, 1))[0] = constant;
+    }
+}
+
+/// Makes `out` distances from `base`, and returns where they go.
+fn deltas_above(base: i128, out: &mut Encoded) -> &mut Narrow {
+    if !matches!(out, Encoded::BaseDelta { .. }) {
+        *out = Encoded::BaseDelta { base: 0, deltas: Narrow::U8(Vec::new()) };
+    }
+    let Encoded::BaseDelta { base: base_out, deltas } = out else { unreachable!("it was just made so") };
+    *base_out = base;
+    deltas
+}
+
+/// Makes `deltas` the numbers of `range`.
+fn copy(numbers: Numbers<'_>, range: Range<usize>, deltas: &mut Narrow) {
+    match numbers {
+        Numbers::Zero => deltas.as_u8().resize(range.len(), 0),
+        Numbers::U8(numbers) => deltas.as_u8().extend_from_slice(&numbers[range]),
+        Numbers::U16(numbers) => deltas.as_u16().extend_from_slice(&numbers[range]),
+        Numbers::U32(numbers) => deltas.as_u32().extend_from_slice(&numbers[range]),
+        Numbers::U64(_) | Numbers::Plain => unreachable!("wider than 32 bits is flat"),
+    }
 }
 
 /// Appends distances from `least`, exceptions included, to `out`, which is empty.

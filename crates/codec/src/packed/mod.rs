@@ -14,9 +14,11 @@
 //! The layout is in docs/format/codecs/for.md and its neighbours.
 
 mod answers;
+mod bare;
 mod directory;
 mod encode;
 mod exceptions;
+mod excess;
 mod filter;
 mod frame;
 mod load;

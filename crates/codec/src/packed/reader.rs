@@ -1,5 +1,6 @@
 //! An opened node of packed vectors.
 
+use super::bare::BareVector;
 use super::directory::{Layout, PackedVector, read_width};
 use super::{answers, filter, load, unpack};
 use crate::condition::{Condition, Prepared};
@@ -68,13 +69,28 @@ impl<'a, T: Integer> PackedReader<'a, T> {
         PackedVector::new(entry, count, self.data, self.layout.scheme)
     }
 
-    /// Asks for the bytes that come some way behind a vector that is about to be read: whoever reads it reads on.
+    /// The vector at `index` if it is a full one of nothing but packed numbers. In registers: handing it over in memory took
+    /// as long as a kernel runs.
+    #[inline(always)]
+    pub(super) fn bare_vector(&self, index: usize) -> Option<BareVector<'a, T>> {
+        BareVector::read(self.layout, self.full_entry(index)?, self.data)
+    }
+
+    /// The entry of the vector at `index` if it is full.
+    #[inline(always)]
+    fn full_entry(&self, index: usize) -> Option<&'a [u8]> {
+        let entry_bytes = self.layout.entry_bytes(T::BYTES);
+        let is_full = (index + 1) * VECTOR_LEN <= self.value_count;
+        is_full.then(|| &self.directory[index * entry_bytes..][..entry_bytes])
+    }
+
+    /// Asks for the bytes that come some way behind those of a vector that is about to be read: whoever reads it reads on.
     #[inline]
-    pub(super) fn prefetch_after(&self, vector: &PackedVector<'a, T>) {
+    pub(super) fn prefetch_after(&self, packed: &[u8]) {
         // A vector that takes no bytes may lie anywhere.
-        let start = (vector.packed.as_ptr() as usize).wrapping_sub(self.data.as_ptr() as usize);
+        let start = (packed.as_ptr() as usize).wrapping_sub(self.data.as_ptr() as usize);
         let start = start.saturating_add(PREFETCH_AHEAD_BYTES);
-        let end = start.saturating_add(vector.packed.len()).min(self.data.len());
+        let end = start.saturating_add(packed.len()).min(self.data.len());
         if start < end {
             prefetch(&self.data[start..end]);
         }
@@ -88,6 +104,30 @@ impl<'a, T: Integer> PackedReader<'a, T> {
             let start = index * VECTOR_LEN;
             (index, range.start.max(start) - start..range.end.min(start + VECTOR_LEN) - start)
         })
+    }
+
+    /// Writes the values of `range`, which are no steps.
+    fn decode_numbers(&self, range: Range<usize>, out: &mut [T], scratch: &mut Scratch) -> Result<()> {
+        let mut rest = out;
+        for (index, piece) in self.pieces(range) {
+            let (out, after) = rest.split_at_mut(piece.len());
+            rest = after;
+            if let Ok(out) = <&mut [T; VECTOR_LEN]>::try_from(&mut *out)
+                && let Some(entry) = self.full_entry(index)
+            {
+                if let Some(vector) = BareVector::read(self.layout, entry, self.data) {
+                    vector.decode(out);
+                    continue;
+                }
+                if let Some((vector, excess)) = BareVector::read_patched(self.layout, entry, self.data) {
+                    vector.decode(out);
+                    excess.add_to(vector.bit_width, out);
+                    continue;
+                }
+            }
+            unpack::decode(&self.vector(index)?, piece, out, &mut scratch.unpacked);
+        }
+        Ok(())
     }
 
     /// Each piece of `range` with where its values go.
@@ -160,9 +200,7 @@ impl<T: Integer> Reader for PackedReader<'_, T> {
 
     fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
         if !self.layout.stepped {
-            return self.decode_pieces(range, T::slice_mut(out), |vector, piece, out| {
-                unpack::decode(vector, piece, out, &mut scratch.unpacked);
-            });
+            return self.decode_numbers(range, T::slice_mut(out), scratch);
         }
         with_spare(out, scratch, |out, scratch, spare| {
             self.decode_pieces(range, out, |vector, piece, out| {
@@ -183,9 +221,13 @@ impl<T: Integer> Reader for PackedReader<'_, T> {
     fn load(&self, range: Range<usize>, physical: Physical, out: &mut Encoded, scratch: &mut Scratch) -> Result<()> {
         let one_vector = !range.is_empty() && range.start / VECTOR_LEN == (range.end - 1) / VECTOR_LEN;
         if one_vector && !self.layout.stepped {
-            let vector = self.vector(range.start / VECTOR_LEN)?;
-            let start = range.start % VECTOR_LEN;
-            if load::load(&vector, start..start + range.len(), physical, out, &mut scratch.unpacked) {
+            let (index, start) = (range.start / VECTOR_LEN, range.start % VECTOR_LEN);
+            let piece = start..start + range.len();
+            let is_loaded = match self.bare_vector(index) {
+                Some(vector) => load::load_bare(&vector, piece, physical, out, &mut scratch.unpacked),
+                None => load::load(&self.vector(index)?, piece, physical, out, &mut scratch.unpacked),
+            };
+            if is_loaded {
                 return Ok(());
             }
         }
@@ -210,8 +252,16 @@ impl<T: Integer> Reader for PackedReader<'_, T> {
         };
         let mut on_encoded = true;
         for (index, piece) in self.pieces(range) {
+            if piece.len() == VECTOR_LEN
+                && let Some(vector) = self.bare_vector(index)
+                && let Some((low, high, is_outside)) = condition.as_range()
+            {
+                self.prefetch_after(vector.packed);
+                filter::push_bare(&vector, low, high, is_outside, out);
+                continue;
+            }
             let vector = self.vector(index)?;
-            self.prefetch_after(&vector);
+            self.prefetch_after(vector.packed);
             on_encoded &= filter::filter(&vector, piece, condition, out, &mut scratch.unpacked);
         }
         Ok(on_encoded)

@@ -1,5 +1,6 @@
 //! Numbers of one vector, unpacked into the narrowest width that holds them.
 
+use super::bare::unpack_full;
 use super::directory::{PLAIN_WIDTH, POINT_STEPS, PackedVector};
 use super::exceptions::Patch;
 use crate::VECTOR_LEN;
@@ -25,7 +26,11 @@ pub(crate) enum Numbers<'s> {
 
 /// Unpacks `vector` into scratch.
 pub(crate) fn unpack<'s, T: Integer>(vector: &PackedVector<'_, T>, room: &'s mut Unpacked) -> Numbers<'s> {
-    let (packed, width, count) = (vector.packed, vector.bit_width, vector.count);
+    unpack_numbers(vector.packed, vector.bit_width, vector.count, room)
+}
+
+/// Unpacks `count` numbers of `width` bits into scratch.
+pub(crate) fn unpack_numbers<'s>(packed: &[u8], width: usize, count: usize, room: &'s mut Unpacked) -> Numbers<'s> {
     match width {
         0 => Numbers::Zero,
         1..=8 => Numbers::U8(unpack_into(packed, width, count, &mut room.bytes)),
@@ -125,12 +130,7 @@ pub(crate) fn decode<T: Integer>(
         && (1..=64).contains(&vector.bit_width)
     {
         // All of a full vector: straight to where it is wanted.
-        match vector.bit_width {
-            1..=8 => u8::unpack(vector.packed, vector.bit_width, vector.base, out),
-            9..=16 => u16::unpack(vector.packed, vector.bit_width, vector.base, out),
-            17..=32 => u32::unpack(vector.packed, vector.bit_width, vector.base, out),
-            _ => u64::unpack(vector.packed, vector.bit_width, vector.base, out),
-        }
+        unpack_full(vector.packed, vector.bit_width, vector.base, out);
         return vector.exceptions.patch_vector(out);
     }
     fn add<T: Integer, L: Lane>(base: T, numbers: &[L], out: &mut [T]) {
