@@ -1,11 +1,13 @@
-//! Writes the blocks of a column, one after the other, and remembers which schemes suited the last one.
+//! Writes the blocks of a column, one after the other, and remembers what suited the last one: schemes, and dictionaries.
 //!
 //! The paper (Zukowski et al., ICDE 2006, section 3.1) chooses by a sorted sample and chooses again when the ratio decays. So do
-//! we, with one difference: the sample is tried out on every scheme that applies, parts included, not only judged by formula.
+//! we, with three differences. The sample is tried out on every scheme that applies, parts included, not only judged by
+//! formula. We choose again, too, when the values change their nature, as a ratio that stays might then be a better one. And
+//! a dictionary that following blocks share is stored in each of them ([`crate::dictionary`]): blocks stay self-contained.
 
 use crate::encoder::{Role, Tree, all_equal, write_as, write_values};
 use crate::loss::Request;
-use crate::measure::measure;
+use crate::measure::{Counts, measure};
 use crate::node::VALUE_COUNT_MAX;
 use crate::null_filling::fill_nulls;
 use crate::schemes::RAW;
@@ -58,8 +60,37 @@ pub struct Chooser {
 #[derive(Debug)]
 struct Chosen {
     tree: Tree,
+    /// Of the block for which they were chosen, as is the nature: small losses must not add up unseen.
     bytes_per_value: f64,
+    nature: Nature,
     blocks: u32,
+}
+
+/// What the values of a block are like, so far as it is known without a choice.
+#[derive(Clone, Copy, Debug)]
+struct Nature {
+    is_sorted: bool,
+    rows: usize,
+    /// About how many different values and how many runs.
+    counts: Counts,
+}
+
+/// Counts that differ by a larger factor are those of other values.
+const UNLIKE: f64 = 2.0;
+
+impl Nature {
+    /// Whether what suited the one may be what suits the other best.
+    fn is_like(&self, other: &Nature) -> bool {
+        let is_near = |one: f64, other: f64| one <= UNLIKE * other && other <= UNLIKE * one;
+        // Of fewer rows there may be as many different values, or as many a row.
+        let is_like = |one: usize, another: usize| {
+            let (one, another) = (one as f64, another as f64);
+            is_near(one, another) || is_near(one / self.rows as f64, another / other.rows as f64)
+        };
+        self.is_sorted == other.is_sorted
+            && is_like(self.counts.distinct, other.counts.distinct)
+            && is_like(self.counts.runs, other.counts.runs)
+    }
 }
 
 impl Chooser {
@@ -98,56 +129,52 @@ impl Chooser {
         if is_raw || matches!(self.choice, Choice::RawRounded(_)) {
             write_as(&RAW, values, None, None, 1, out)?;
         } else {
-            self.write_chosen(request, values, out);
+            self.write_chosen(request, values, &stats, out);
         }
         block_header::finish(start, out);
         Ok(stats)
     }
 
-    fn write_chosen(&mut self, request: Option<Request>, values: Values<'_>, out: &mut Vec<u8>) {
-        let start = out.len();
-        let last = self.last.as_ref().filter(|last| last.blocks < BLOCKS_PER_CHOICE).map(|last| &last.tree);
-        if let Some(Request { entry, loss }) = request
-            && let Ok(tree) = write_as(entry, values, last.filter(|last| last.tag() == entry.tag), loss, 1, out)
-        {
-            self.remember(tree, out.len() - start, values.len());
-            return;
-        }
+    fn write_chosen(&mut self, request: Option<Request>, values: Values<'_>, stats: &BlockStats, out: &mut Vec<u8>) {
         if values.is_empty() || all_equal(values) {
-            write_values(values, Role::Values, None, 1, out);
+            write_planned(request, values, None, out);
             return; // says nothing about the blocks to come
         }
-        let Some(last) = last else {
-            let tree = write_values(values, Role::Values, None, 1, out);
-            self.last = None;
-            self.remember(tree, out.len() - start, values.len());
-            return;
-        };
-        let tree = write_values(values, Role::Values, Some(last), 1, out);
-        let bytes = out.len() - start;
-        let limit = self.last.as_ref().map_or(0.0, |last| last.bytes_per_value * DECAY);
-        if bytes as f64 / values.len() as f64 <= limit {
-            self.remember(tree, bytes, values.len());
-            return;
+        let rows = values.len();
+        let nature = Nature { is_sorted: stats.sorted, rows, counts: Counts::with(stats.distinct_estimate, values) };
+        let start = out.len();
+        let last = self.last.take().filter(|last| last.blocks < BLOCKS_PER_CHOICE && last.nature.is_like(&nature));
+        let mut decayed = None;
+        if let Some(last) = last {
+            let tree = write_planned(request, values, Some(&last.tree), out);
+            if (out.len() - start) as f64 <= last.bytes_per_value * rows as f64 * DECAY {
+                self.last = Some(Chosen { tree, blocks: last.blocks + 1, ..last });
+                return;
+            }
+            decayed = Some(tree);
         }
         let again = out.len();
-        let tree = write_values(values, Role::Values, None, 1, out);
-        if out.len() - again <= bytes {
-            out.drain(start..again);
-        } else {
-            out.truncate(again);
+        let mut tree = write_planned(request, values, None, out);
+        match decayed {
+            Some(decayed) if again - start < out.len() - again => {
+                out.truncate(again);
+                tree = decayed;
+            }
+            _ => drop(out.drain(start..again)),
         }
-        self.last = None;
-        self.remember(tree, out.len() - start, values.len());
+        self.last = Some(Chosen { tree, bytes_per_value: (out.len() - start) as f64 / rows as f64, nature, blocks: 1 });
     }
+}
 
-    /// Keeps the ratio of the block for which the schemes were chosen: small losses must not add up unseen.
-    fn remember(&mut self, tree: Tree, bytes: usize, value_count: usize) {
-        self.last = Some(match self.last.take().filter(|last| last.blocks < BLOCKS_PER_CHOICE) {
-            Some(last) => Chosen { tree, blocks: last.blocks + 1, ..last },
-            None => Chosen { tree, bytes_per_value: bytes as f64 / value_count.max(1) as f64, blocks: 1 },
-        });
+/// Appends the node of a block in the scheme asked for, if it holds the values, else as planned, else in the best. A plan
+/// is for the parts of a scheme asked for, too.
+fn write_planned(request: Option<Request>, values: Values<'_>, plan: Option<&Tree>, out: &mut Vec<u8>) -> Tree {
+    if let Some(Request { entry, loss }) = request
+        && let Ok(tree) = write_as(entry, values, plan.filter(|plan| plan.tag() == entry.tag), loss, 1, out)
+    {
+        return tree;
     }
+    write_values(values, Role::Values, plan, 1, out)
 }
 
 /// Readers hold blocks to these limits; who writes keeps them.

@@ -1,19 +1,21 @@
 //! Writes trees of nodes: chooses a scheme for each part, or follows the tree that the last block of the column had.
 
-use crate::Values;
+use crate::dictionary::Remembered;
 use crate::fixed::{Fixed, for_fixed};
 use crate::loss::Loss;
 use crate::measure::Counts;
 use crate::node::{LEVELS_MAX, PAYLOAD_AT, write_node};
 use crate::sample::Sample;
 use crate::schemes::{RAW, SCHEMES, SchemeEntry, scheme_by_name};
-use crate::{Error, Result};
+use crate::{Error, Result, Values, ValuesBuf};
+use std::sync::Arc;
 
-/// The schemes of a node and its parts.
+/// The schemes of a node and its parts, and its dictionary if it has one.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     entry: &'static SchemeEntry,
     parts: Vec<Tree>,
+    dictionary: Option<Arc<Remembered>>,
 }
 
 impl Tree {
@@ -65,9 +67,15 @@ pub(crate) struct Encoder<'p> {
     plan: Option<&'p Tree>,
     loss: Option<Loss>,
     parts: Vec<Tree>,
+    dictionary: Option<Arc<Remembered>>,
 }
 
 impl<'p> Encoder<'p> {
+    /// For a node at this level that follows a plan, if there is one.
+    fn new(level: usize, plan: Option<&'p Tree>, loss: Option<Loss>) -> Encoder<'p> {
+        Encoder { level, plan, loss, parts: Vec::new(), dictionary: None }
+    }
+
     /// What the user let go of. The values were rounded so already; a scheme finds here what it would have to look for.
     pub(crate) fn loss(&self) -> Option<Loss> {
         self.loss
@@ -78,6 +86,28 @@ impl<'p> Encoder<'p> {
         let plan = self.plan.and_then(|plan| plan.parts.get(self.parts.len()));
         let tree = write_values(values, role, plan, self.level + 1, out);
         self.parts.push(tree);
+    }
+
+    /// The dictionary of the column's last block, which had the same schemes.
+    pub(crate) fn last_dictionary(&self) -> Option<&'p Remembered> {
+        self.plan.and_then(|plan| plan.dictionary.as_deref())
+    }
+
+    /// Appends the entries of a dictionary as [`Encoder::part`] does, and remembers them for the next block.
+    pub(crate) fn dictionary_part(&mut self, entries: ValuesBuf, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.part(entries.as_values(), Role::Values, out);
+        self.dictionary = Remembered::new(entries, &out[start..], self.last_dictionary()).map(Arc::new);
+    }
+
+    /// Appends the entries of the last block's dictionary once more.
+    pub(crate) fn last_dictionary_part(&mut self, out: &mut Vec<u8>) {
+        let Some(plan) = self.plan else { return };
+        if let (Some(dictionary), Some(part)) = (&plan.dictionary, plan.parts.get(self.parts.len())) {
+            out.extend_from_slice(dictionary.node());
+            self.parts.push(part.clone());
+            self.dictionary = Some(Arc::clone(dictionary));
+        }
     }
 
     /// What the values of a part would take, judged from a sample: for schemes that estimate by their parts.
@@ -98,7 +128,7 @@ impl<'p> Encoder<'p> {
     /// Encodes the sample with this scheme and scales up.
     pub(crate) fn try_on_sample(&self, scheme: &str, sample: &Sample<'_>) -> Option<usize> {
         let entry = scheme_by_name(scheme).ok()?;
-        let mut encoder = Encoder { level: self.level, plan: None, loss: None, parts: Vec::new() };
+        let mut encoder = Encoder::new(self.level, None, None);
         let mut out = Vec::new();
         entry.scheme.encode(sample.values(), &mut encoder, &mut out).ok()?;
         Some(PAYLOAD_AT + sample.scale(out.len()))
@@ -140,7 +170,7 @@ pub(crate) fn write_as(
         return Err(Error::NotApplicable { scheme: entry.name, physical: values.physical().name() });
     }
     let start = out.len();
-    let mut encoder = Encoder { level, plan, loss, parts: Vec::new() };
+    let mut encoder = Encoder::new(level, plan, loss);
     let written = write_node(entry.tag, values.physical(), values.len(), out, |out| {
         entry.scheme.encode(values, &mut encoder, out)
     });
@@ -148,7 +178,7 @@ pub(crate) fn write_as(
         out.truncate(start);
         return Err(error);
     }
-    Ok(Tree { entry, parts: encoder.parts })
+    Ok(Tree { entry, parts: encoder.parts, dictionary: encoder.dictionary })
 }
 
 /// The applicable schemes, most promising first, `raw` last.
@@ -176,7 +206,7 @@ pub(crate) struct Estimate {
 /// The promises of all schemes that apply, the one to take first.
 pub(crate) fn estimates(values: Values<'_>, role: Role, level: usize) -> Vec<Estimate> {
     let sample = Sample::new(values, Counts::of(values));
-    let encoder = Encoder { level, plan: None, loss: None, parts: Vec::new() };
+    let encoder = Encoder::new(level, None, None);
     let applicable = SCHEMES
         .iter()
         .filter(|entry| entry.holds(values.physical()) && role.allows(entry))

@@ -5,7 +5,8 @@
 //! third slower: the compiler splits rows of two registers in odd ways.)
 //!
 //! Widths are known when the kernel is compiled for lanes of 8 and 16 bits, where unpacking costs more than the memory it
-//! saves; wider ones would add a megabyte of code for nothing that shows beside the time of their memory.
+//! saves; wider ones, but the one that needs no shift, would add a megabyte of code for nothing that shows beside the time
+//! of their memory.
 
 use crate::VECTOR_LEN;
 use crate::bit_packing::{Lane, WORD_ROW_BYTES, each_row, known_width};
@@ -239,7 +240,7 @@ fused! {
     // widths compiled each; the rows where they are not looped over.
     bytes: u8, sums of u16, u32, [1 2 3 4 5 6 7 8], [0 1 2 3 4 5 6 7];
     halves: u16, sums of u32, u32, [9 10 11 12 13 14 15 16], [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15];
-    words: u32, sums of u64, u64, [], [];
+    words: u32, sums of u64, u64, [32], [];
     doubles: u64, sums of u64, u128, [], [];
 }
 

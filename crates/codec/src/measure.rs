@@ -22,21 +22,23 @@ pub(crate) struct Counts {
 impl Counts {
     /// Of `values`, of which it reads a sample.
     pub(crate) fn of(values: Values<'_>) -> Counts {
-        for_fixed!(Values, values, values => of_fixed(values), view => of_bytes(view))
+        let distinct = for_fixed!(Values, values, values => distinct_of_fixed(values), view => distinct_of_bytes(view));
+        Counts::with(distinct, values)
+    }
+
+    /// The same where one of them is known already.
+    pub(crate) fn with(distinct: usize, values: Values<'_>) -> Counts {
+        Counts { distinct, runs: runs(values) }
     }
 }
 
-fn of_fixed<T: Fixed>(values: &[T]) -> Counts {
-    let runs = runs_of(values.len(), |vector| count_runs(&values[vector]));
-    Counts { distinct: distinct_of_fixed(values), runs }
-}
-
-fn of_bytes(values: BytesView<'_>) -> Counts {
-    let runs = runs_of(values.len(), |vector| {
-        let values = values.slice(vector);
+/// About how many maximal stretches of equal values there are, judged from a sample.
+fn runs(values: Values<'_>) -> usize {
+    fn of_bytes(values: BytesView<'_>) -> usize {
         1 + values.iter().zip(values.iter().skip(1)).filter(|(value, next)| value != next).count()
-    });
-    Counts { distinct: distinct_of_bytes(values), runs }
+    }
+    for_fixed!(Values, values, values => runs_of(values.len(), |vector| count_runs(&values[vector])),
+        view => runs_of(view.len(), |vector| of_bytes(view.slice(vector))))
 }
 
 /// How many runs there are in so many values, where `runs_in` says it of a range that is not empty.

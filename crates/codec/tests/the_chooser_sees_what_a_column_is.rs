@@ -96,6 +96,65 @@ fn a_choice_is_kept_until_it_no_longer_suits() {
 }
 
 #[test]
+fn a_choice_is_made_anew_where_a_better_one_is_likely() {
+    let mut random = random();
+    let mut chooser = Chooser::new(Choice::Auto);
+    let mut encoded = |values: &[i64]| {
+        let mut bytes = Vec::new();
+        chooser.encode(Values::I64(values), None, &mut bytes).unwrap();
+        (Block::open(&bytes).unwrap().describe(), bytes.len())
+    };
+    let mut uniform: Vec<i64> = (0..20_000).map(|_| random.random_range(0..1000)).collect();
+    assert_eq!(encoded(&uniform).0, "bitpack[10]");
+    // Ten bits would still do.
+    uniform.sort_unstable();
+    let (scheme, bytes) = encoded(&uniform);
+    assert!(bytes < 6000, "{bytes} bytes as {scheme}");
+    let runs: Vec<i64> = (0..20_000).map(|row| uniform[(row / 100 * 7919) % 20_000]).collect();
+    let (scheme, bytes) = encoded(&runs);
+    assert!(scheme.starts_with("rle(") && bytes < 600, "{bytes} bytes as {scheme}");
+}
+
+#[test]
+fn the_parts_of_a_forced_scheme_are_chosen_anew_when_they_decay() {
+    let mut random = random();
+    let mut chooser = Chooser::new(Choice::Forced("dict".into()));
+    let mut encoded = |values: &[u32]| {
+        let mut bytes = Vec::new();
+        chooser.encode(Values::U32(values), None, &mut bytes).unwrap();
+        Block::open(&bytes).unwrap().describe()
+    };
+    // Their counts and their order are the same, their runs twice as short.
+    let runs = |len: usize, random: &mut SmallRng| -> Vec<u32> {
+        (0..20_000 / len).flat_map(|_| vec![random.random_range(0..50) * 77_777; len]).collect()
+    };
+    let first = encoded(&runs(5, &mut random));
+    assert!(first.starts_with("dict(rle("), "{first}");
+    let next = encoded(&runs(1, &mut random));
+    assert!(next.starts_with("dict(bitpack[6], "), "{next}");
+}
+
+#[test]
+fn following_blocks_share_a_dictionary_until_it_does_not_suit_them() {
+    let mut random = random();
+    let mut chooser = Chooser::new(Choice::Forced("dict".into()));
+    let mut entries = |from: i64, to: i64| {
+        let values: Vec<i64> = (0..30_000).map(|_| random.random_range(from..to) << 33).collect();
+        let mut bytes = Vec::new();
+        chooser.encode(Values::I64(&values), None, &mut bytes).unwrap();
+        let dictionary = Block::open(&bytes).unwrap().dictionary().unwrap().unwrap();
+        let ValuesBuf::I64(entries) = dictionary else { panic!("{dictionary:?}") };
+        assert!(entries.is_sorted());
+        entries.len()
+    };
+    assert_eq!(entries(0, 250), 250);
+    // Ten are not used; a hundred are too many.
+    assert_eq!(entries(10, 250), 250);
+    assert_eq!(entries(100, 250), 150);
+    assert_eq!(entries(90, 250), 160);
+}
+
+#[test]
 fn candidates_say_what_they_promised_and_why_one_is_taken() {
     let mut random = random();
     let dates: Vec<i32> = (0..ROW_GROUP_LEN).map(|_| random.random_range(8036..10_562)).collect();

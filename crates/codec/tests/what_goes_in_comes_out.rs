@@ -118,15 +118,123 @@ proptest! {
     fn a_column_of_blocks_that_change_their_nature_comes_back(columns in prop::collection::vec(any_column(), 2..6)) {
         let mut choosers: Vec<(Physical, Chooser)> = Physical::ALL.map(|physical| (physical, Chooser::new(Choice::Auto))).into();
         for column in columns {
-            let values = column.values.as_values();
-            let chooser = choosers.iter_mut().find(|(physical, _)| *physical == values.physical());
-            let mut bytes = Vec::new();
-            chooser.unwrap().1.encode(values, column.validity.as_ref(), &mut bytes).unwrap();
-            let mut decoded = ValuesBuf::new(values.physical());
-            Block::open(&bytes).unwrap().decode(0..values.len(), &mut decoded).unwrap();
-            column.assert_rows(0, &decoded, "reused choice");
+            let chooser = choosers.iter_mut().find(|(physical, _)| *physical == column.values.physical());
+            check_next(&column, &mut chooser.unwrap().1);
         }
     }
+
+    #[test]
+    fn a_column_whose_type_changes_comes_back(columns in prop::collection::vec(any_column(), 2..6)) {
+        let mut chooser = Chooser::new(Choice::Auto);
+        columns.iter().for_each(|column| check_next(column, &mut chooser));
+    }
+
+    #[test]
+    fn blocks_that_share_dictionaries_come_back(
+        physical in prop::sample::select(&Physical::ALL[..]),
+        scheme in prop::sample::select(&["auto", "dict", "pdict", "rle"][..]),
+        first in any_dictionary(),
+        changes in prop::collection::vec((any_change(), 0..6000usize, any::<u64>()), 2..7),
+    ) {
+        let choice = match scheme {
+            "auto" => Choice::Auto,
+            name => Choice::Forced(name.to_owned()),
+        };
+        let is_held = |entry: &SchemeEntry| entry.name == scheme && !entry.holds(physical);
+        let mut chooser = Chooser::new(if SCHEMES.iter().any(is_held) { Choice::Auto } else { choice });
+        let mut entries = first;
+        for (change, rows, seed) in changes {
+            let mut random = SmallRng::seed_from_u64(seed);
+            entries = change.made_to(entries, &mut random);
+            check_next(&drawn(physical, &entries, rows, &mut random), &mut chooser);
+        }
+    }
+}
+
+/// What a chooser that has seen other blocks makes of a column is what the column is.
+fn check_next(column: &Column, chooser: &mut Chooser) {
+    let values = column.values.as_values();
+    let mut bytes = Vec::new();
+    let stats = chooser.encode(values, column.validity.as_ref(), &mut bytes).unwrap();
+    let block = Block::open(&bytes).unwrap();
+    let what = format!("{} after other blocks", block.describe());
+    let mut decoded = ValuesBuf::new(values.physical());
+    block.decode(0..values.len(), &mut decoded).unwrap();
+    column.assert_rows(0, &decoded, &what);
+    let mut fresh = Vec::new();
+    assert_eq!(stats, encode(values, column.validity.as_ref(), &Choice::Auto, &mut fresh).unwrap());
+    let mut random = SmallRng::seed_from_u64(values.len() as u64);
+    let mut passed = Bitmap::default();
+    for predicate in predicates(column, &mut random) {
+        block.filter(0..values.len().min(VECTOR_LEN), &predicate, &mut passed).unwrap();
+        let expected = (0..values.len().min(VECTOR_LEN)).map(|row| column.passes(row, &predicate));
+        assert_eq!(passed, Bitmap::from_bools(expected), "{what}, {predicate:?}");
+    }
+}
+
+/// What happens to the different values of a column from one block to the next.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Nothing,
+    /// One comes that was not there.
+    Comes,
+    /// Some are gone.
+    Leave,
+    /// All are others.
+    Others,
+}
+
+impl Change {
+    fn made_to(self, mut entries: Vec<i64>, random: &mut SmallRng) -> Vec<i64> {
+        match self {
+            Change::Nothing => {}
+            Change::Comes => entries.push(random.random_range(-200..2000)),
+            Change::Leave => entries.truncate(1 + random.random_range(0..entries.len())),
+            Change::Others => entries.iter_mut().for_each(|entry| *entry = entry.wrapping_mul(7).wrapping_add(1)),
+        }
+        entries
+    }
+}
+
+fn any_change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        4 => Just(Change::Nothing),
+        2 => Just(Change::Comes),
+        2 => Just(Change::Leave),
+        1 => Just(Change::Others),
+    ]
+}
+
+/// Different values near to each other, or far.
+fn any_dictionary() -> impl Strategy<Value = Vec<i64>> {
+    let near = prop::collection::vec(-100..1000i64, 1..300);
+    prop_oneof![near, prop::collection::vec(any::<i64>(), 1..300)]
+}
+
+/// So many rows of these values, and in some columns a few of any other.
+fn drawn(physical: Physical, entries: &[i64], rows: usize, random: &mut SmallRng) -> Column {
+    let others_in = [0, 0, 20, 300][random.random_range(0..4)];
+    let mut draw = || match others_in > 0 && random.random_range(0..others_in) == 0 {
+        true => random.random(),
+        false => entries[random.random_range(0..entries.len())],
+    };
+    let rows: Vec<i64> = (0..rows).map(|_| draw()).collect();
+    let texts: Vec<String> = rows.iter().map(|row| format!("value {row}")).collect();
+    let values = match physical {
+        Physical::I8 => ValuesBuf::I8(rows.iter().map(|&row| row as i8).collect()),
+        Physical::I16 => ValuesBuf::I16(rows.iter().map(|&row| row as i16).collect()),
+        Physical::I32 => ValuesBuf::I32(rows.iter().map(|&row| row as i32).collect()),
+        Physical::I64 => ValuesBuf::I64(rows),
+        Physical::I128 => ValuesBuf::I128(rows.iter().map(|&row| i128::from(row) << 50).collect()),
+        Physical::U8 => ValuesBuf::U8(rows.iter().map(|&row| row as u8).collect()),
+        Physical::U16 => ValuesBuf::U16(rows.iter().map(|&row| row as u16).collect()),
+        Physical::U32 => ValuesBuf::U32(rows.iter().map(|&row| row as u32).collect()),
+        Physical::U64 => ValuesBuf::U64(rows.iter().map(|&row| row as u64).collect()),
+        Physical::F32 => ValuesBuf::F32(rows.iter().map(|&row| row as f32 * 0.37).collect()),
+        Physical::F64 => ValuesBuf::F64(rows.iter().map(|&row| row as f64 * 0.37).collect()),
+        Physical::Bytes => ValuesBuf::Bytes(texts.iter().map(String::as_bytes).collect()),
+    };
+    Column { values, validity: None }
 }
 
 /// Base and width together pass the greatest value of the type, and exceptions lie below the base.

@@ -11,11 +11,11 @@ use crate::{ColumnTable, Error, Result, TableSchema};
 use arrow::array::{Array, ArrayRef};
 use arrow::compute::{cast, concat};
 use sinter_codec::{BlockStats, Choice, ROW_GROUP_LEN};
-use sinter_exec::{LogicalType, RowIds, edge};
+use sinter_exec::edge::{self, SegmentEncoder};
+use sinter_exec::{LogicalType, RowIds};
 use sinter_storage::page::PAYLOAD_BYTES_MAX;
 use sinter_storage::{Budget, Reservation, Use};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a row group takes at most in plain form, however much memory there is: 256 bytes for each row of a full one.
 pub(crate) const GROUP_BYTES: u64 = 32 << 20;
@@ -53,6 +53,8 @@ pub(crate) struct GroupWriter {
     table: String,
     schema: Arc<TableSchema>,
     threads: usize,
+    /// Per column; they know what suited the last row group.
+    encoders: Vec<SegmentEncoder>,
     /// Per column, pieces of the rows gathered.
     pending: Vec<Vec<ArrayRef>>,
     row_ids: Vec<u64>,
@@ -74,6 +76,7 @@ impl GroupWriter {
         GroupWriter {
             table: table.name().to_owned(),
             threads: threads.max(1),
+            encoders: schema.columns.iter().map(|column| SegmentEncoder::new(&column.ty, &column.choice())).collect(),
             pending: vec![Vec::new(); schema.columns.len()],
             row_ids: Vec::new(),
             bytes: 0,
@@ -191,7 +194,7 @@ impl GroupWriter {
             return Ok(());
         }
         let Gathered { rows, row_ids, columns } = self.take()?;
-        let segments = press_columns(&self.schema, &columns, self.threads)?;
+        let segments = press_columns(&self.schema, &mut self.encoders, &columns, self.threads)?;
         for (column, (bytes, _)) in self.schema.columns.iter().zip(&segments) {
             if bytes.len() > PAYLOAD_BYTES_MAX {
                 return Err(self.too_large(&column.name, bytes.len() as u64));
@@ -231,15 +234,20 @@ pub(crate) fn concatenated(parts: &[ArrayRef]) -> Result<ArrayRef> {
 }
 
 /// Encodes the columns of one row group, columns side by side on the threads.
-fn press_columns(schema: &TableSchema, columns: &[ArrayRef], threads: usize) -> Result<Vec<Pressed>> {
-    let next = AtomicUsize::new(0);
+fn press_columns(
+    schema: &TableSchema,
+    encoders: &mut [SegmentEncoder],
+    columns: &[ArrayRef],
+    threads: usize,
+) -> Result<Vec<Pressed>> {
+    let next = Mutex::new(encoders.iter_mut().zip(columns).zip(&schema.columns).enumerate());
     let work = || {
         let mut done = Vec::new();
         loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(array) = columns.get(index) else { return done };
-            let column = &schema.columns[index];
-            done.push((index, press_column(array, &column.ty, &column.choice())));
+            // A thread that dies holds no lock: it dies while it presses.
+            let taken = next.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((index, ((encoder, array), column))) = taken else { return done };
+            done.push((index, press(encoder, array, &column.ty, &column.choice())));
         }
     };
     let mut results: Vec<Option<Result<Pressed>>> = columns.iter().map(|_| None).collect();
@@ -253,10 +261,15 @@ fn press_columns(schema: &TableSchema, columns: &[ArrayRef], threads: usize) -> 
     results.into_iter().map(|result| result.unwrap_or_else(|| Err(died().into()))).collect()
 }
 
-/// Encodes one column as a segment. What a scheme makes too large for a page is kept plain.
+/// Encodes one column as a segment, which has no next one. What a scheme makes too large for a page is kept plain.
 pub(crate) fn press_column(array: &ArrayRef, ty: &LogicalType, choice: &Choice) -> Result<Pressed> {
+    press(&mut SegmentEncoder::new(ty, choice), array, ty, choice)
+}
+
+/// [`press_column`] with the column's encoder.
+fn press(encoder: &mut SegmentEncoder, array: &ArrayRef, ty: &LogicalType, choice: &Choice) -> Result<Pressed> {
     let mut bytes = Vec::new();
-    let mut stats: BlockStats = edge::encode_segment(array, ty, choice, &mut bytes)?;
+    let mut stats: BlockStats = encoder.encode(array, &mut bytes)?;
     if bytes.len() > PAYLOAD_BYTES_MAX && *choice != choice.raw() {
         bytes.clear();
         stats = edge::encode_segment(array, ty, &choice.raw(), &mut bytes)?;

@@ -60,15 +60,17 @@ impl Frequent {
                 other => unreachable!("{} values are not looked up", other.physical().name())),
         }
     }
+}
 
-    /// Rows of these values, which have the type of the sample, in codes.
-    pub(crate) fn encode(&self, values: Values<'_>) -> Patched {
+impl Patched {
+    /// Rows of these values, in codes of frequent ones of the same type.
+    pub(crate) fn of(values: Values<'_>, frequent: &ValuesBuf) -> Patched {
         fn integers<T: Integer>(values: &[T], frequent: &[T]) -> Patched {
             let (codes, positions) = look_up(values, &ValueTable::with(frequent));
             let exceptions: Vec<T> = positions.iter().map(|&position| values[position as usize]).collect();
             Patched { codes, positions, exceptions: T::values(&exceptions).to_buf() }
         }
-        match (values, &self.values) {
+        match (values, frequent) {
             (Values::Bytes(view), ValuesBuf::Bytes(frequent)) => {
                 let (codes, positions) = look_up_bytes(view, frequent.view());
                 let exceptions: BytesBuf = positions.iter().map(|&position| view.get(position as usize)).collect();
@@ -145,10 +147,7 @@ fn look_up<T: Integer>(values: &[T], table: &ValueTable<T>) -> (Vec<u32>, Vec<u3
 
 /// [`look_up`] for bytes.
 fn look_up_bytes(view: BytesView<'_>, frequent: BytesView<'_>) -> (Vec<u32>, Vec<u32>) {
-    let mut table = BytesTable::default();
-    frequent.iter().for_each(|value| {
-        table.code(value);
-    });
+    let table = BytesTable::with(frequent);
     let mut positions = Vec::new();
     let mut last = 0;
     let codes = view.iter().enumerate().map(|(row, value)| {
@@ -172,7 +171,7 @@ mod tests {
         let frequent = Frequent::of(Values::I64(&values), values.len());
         assert_eq!(frequent.values, ValuesBuf::I64(vec![0, 1_000_003, 2_000_006, 3_000_009]));
         assert_eq!(frequent.covered, 9500);
-        let Patched { codes, positions, exceptions } = frequent.encode(Values::I64(&values));
+        let Patched { codes, positions, exceptions } = Patched::of(Values::I64(&values), &frequent.values);
         assert_eq!((positions.len(), exceptions.len()), (500, 500));
         let expected: Vec<u32> = (0..10_000).filter(|row| row % 20 == 7).collect();
         assert_eq!(positions, expected);
@@ -186,9 +185,9 @@ mod tests {
             (0..500).map(|row| if row % 9 == 4 { row.to_string() } else { "x".into() }).collect();
         let strings: BytesBuf = strings.iter().map(String::as_bytes).collect();
         let frequent = Frequent::of(Values::Bytes(strings.view()), 500);
-        let patched = frequent.encode(Values::Bytes(strings.view()));
+        let patched = Patched::of(Values::Bytes(strings.view()), &frequent.values);
         assert_eq!((frequent.values.len(), patched.positions.len()), (1, 56));
-        let same = Frequent::of(Values::U8(&[3]), 1).encode(Values::U8(&[3, 5, 3]));
+        let same = Patched::of(Values::U8(&[3, 5, 3]), &Frequent::of(Values::U8(&[3]), 1).values);
         assert_eq!((same.codes, same.positions, same.exceptions), (vec![0; 3], vec![1], ValuesBuf::U8(vec![5])));
     }
 }

@@ -4,12 +4,15 @@
 //! column. Floats are told apart by their bits, so that -0.0 and NaN come back as they were.
 //!
 //! Integers that lie near to each other are looked up in an array with a place for each number between the least and
-//! the greatest, all other values in a hash table ([`table`]). A dictionary of frequent values only is in [`frequent`].
+//! the greatest, all other values in a hash table ([`table`]). A dictionary of frequent values only is in [`frequent`],
+//! that of a column's last block in [`remembered`].
 
 mod frequent;
+mod remembered;
 mod table;
 
 pub(crate) use frequent::{Frequent, Patched};
+pub(crate) use remembered::Remembered;
 
 use crate::condition::float_order;
 use crate::fixed::{Fixed, Integer, for_integers};

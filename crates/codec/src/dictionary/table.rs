@@ -4,9 +4,9 @@
 //! There is no mark for a free slot: it holds the first value of all, with that one's code 0, which is right for
 //! whoever looks for it and wrong for nobody else.
 
-use crate::VECTOR_LEN;
 use crate::fixed::Fixed;
 use crate::kernels::hash;
+use crate::{BytesView, VECTOR_LEN};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Slots a value has while the table has less than [`ROOMY_BYTES_MAX`]: few values are then not where they belong, and
@@ -157,6 +157,15 @@ pub(super) struct BytesTable<'a> {
 }
 
 impl<'a> BytesTable<'a> {
+    /// With these values, all different, by their codes.
+    pub(super) fn with(values: BytesView<'a>) -> BytesTable<'a> {
+        let mut table = BytesTable::default();
+        values.iter().for_each(|value| {
+            table.code(value);
+        });
+        table
+    }
+
     /// The values by their codes.
     pub(super) fn values(&self) -> &[&'a [u8]] {
         &self.values

@@ -2,7 +2,8 @@
 //!
 //! PDICT of Zukowski et al., ICDE 2006, section 3, without exceptions: codes and values are parts of their own, so rare
 //! values cost what the scheme of the codes makes of them. Values are in order: a range of values is a range of codes.
-//! A reader unpacks the values at their first use and keeps them.
+//! A reader unpacks the values at their first use and keeps them. Following blocks take a dictionary over where it suits
+//! them ([`crate::dictionary`]), and store it again.
 //!
 //! Input: any type. Output: docs/format/codecs/dict.md. Cost: decoding looks each code up; filtering tests each different
 //! value once and then compares codes.
@@ -64,9 +65,14 @@ impl Scheme for Dict {
     }
 
     fn encode(&self, values: Values<'_>, encoder: &mut Encoder<'_>, out: &mut Vec<u8>) -> Result<()> {
+        if let Some(codes) = encoder.last_dictionary().and_then(|last| last.codes(values)) {
+            encoder.part(Values::U32(&codes), Role::Codes, out);
+            encoder.last_dictionary_part(out);
+            return Ok(());
+        }
         let dictionary = Dictionary::of(values);
         encoder.part(Values::U32(&dictionary.codes), Role::Codes, out);
-        encoder.part(dictionary.values.as_values(), Role::Values, out);
+        encoder.dictionary_part(dictionary.values, out);
         Ok(())
     }
 

@@ -68,7 +68,7 @@ impl Scheme for Pdict {
         if frequent.bits > whole_bits.min(row_count as f64 * frequent.value_bits) {
             return None;
         }
-        let Patched { codes, positions, exceptions } = frequent.encode(values);
+        let Patched { codes, positions, exceptions } = Patched::of(values, &frequent.values);
         let scaled = |part_bytes: usize| PAYLOAD_AT + sample.scale(part_bytes.saturating_sub(PAYLOAD_AT));
         Some(
             PAYLOAD_AT
@@ -83,12 +83,24 @@ impl Scheme for Pdict {
         if !self.holds(values.physical()) {
             return Err(unsuitable(self, values.physical()));
         }
-        // Nobody asks for its counts.
-        let sample = Sample::new(values, Counts { distinct: 0, runs: 0 });
-        let frequent = Frequent::of(sample.values(), values.len());
-        let Patched { codes, positions, exceptions } = frequent.encode(values);
-        encoder.part(Values::U32(&codes), Role::Codes, out);
-        encoder.part(frequent.values.as_values(), Role::Values, out);
+        let has_few = |patched: &Patched| patched.positions.len() * ROWS_PER_EXCEPTION_MIN <= values.len();
+        let last = encoder.last_dictionary().and_then(|last| last.patched(values)).filter(has_few);
+        let Patched { positions, exceptions, .. } = match last {
+            Some(patched) => {
+                encoder.part(Values::U32(&patched.codes), Role::Codes, out);
+                encoder.last_dictionary_part(out);
+                patched
+            }
+            None => {
+                // Nobody asks for its counts.
+                let sample = Sample::new(values, Counts { distinct: 0, runs: 0 });
+                let frequent = Frequent::of(sample.values(), values.len()).values;
+                let patched = Patched::of(values, &frequent);
+                encoder.part(Values::U32(&patched.codes), Role::Codes, out);
+                encoder.dictionary_part(frequent, out);
+                patched
+            }
+        };
         encoder.part(Values::U32(&positions), Role::Counts, out);
         encoder.part(exceptions.as_values(), Role::Rest, out);
         Ok(())

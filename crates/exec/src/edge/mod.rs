@@ -1,7 +1,7 @@
 //! Arrow in, Arrow out: the only place where values leave or enter the engine's own forms.
 //!
 //! [`logical_type`] and [`arrow_type`] map the types, [`from_arrow`] and [`to_arrow`] map vectors, and
-//! [`encode_segment`] and [`decode_segment`] go all the way to and from bytes. Arrow's narrower relatives come in
+//! [`SegmentEncoder`] and [`decode_segment`] go all the way to and from bytes. Arrow's narrower relatives come in
 //! too: seconds and milliseconds become microseconds, all spellings of text become one, dictionaries and runs are
 //! written out (the codec finds them again).
 
@@ -20,7 +20,7 @@ pub(crate) use bits::{from_null_buffer, to_null_buffer};
 pub(crate) use export::values_to_arrow;
 pub(crate) use reader::SegmentReader;
 pub use row_bytes::row_bytes;
-pub use segment::encode_segment;
+pub use segment::{SegmentEncoder, encode_segment};
 pub use types::{arrow_type, logical_type};
 
 use crate::{Dictionary, Error, LogicalType, Pinned, Result, Vector};

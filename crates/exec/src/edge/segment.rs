@@ -4,65 +4,101 @@
 //! are cut into pieces, each a segment of its own (docs/format/table.md, "Segments").
 
 use super::{foreign, from_null_buffer, import};
-use crate::{Error, LogicalType, Result};
+use crate::{Error, Field, LogicalType, Result};
 use arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
 use arrow::datatypes::DataType;
-use sinter_codec::{Bitmap, BlockStats, Choice, Scalar, VALUE_COUNT_MAX, Values, encode};
+use sinter_codec::{Bitmap, BlockStats, Choice, Chooser, Scalar, VALUE_COUNT_MAX, Values};
 
 /// What the elements of lists may take in plain form where they are several pieces: a reader puts those of many lists into
 /// one array.
 pub(super) const PIECES_PLAIN_BYTES_MAX: usize = 1 << 30;
 
-/// Encodes an array as a segment, appended to `out`; returns the statistics of its block (of the outermost block for
-/// nested types, where only counts are meaningful).
+/// Encodes the segments of one column, one row group after the other.
 ///
-/// # Errors
-/// As [`super::from_arrow`]; the codec's own for a forced choice; [`Error::Foreign`] for more rows, or more elements,
-/// than a segment holds.
-pub fn encode_segment(array: &ArrayRef, ty: &LogicalType, choice: &Choice, out: &mut Vec<u8>) -> Result<BlockStats> {
-    Ok(encode_tree(array, ty, choice, out)?.0)
+/// It has a [`Chooser`] for each block of a segment, so that row groups which are pressed together are chosen for once and
+/// share what was found out. Where a column has no next row group, [`encode_segment`] does.
+#[derive(Debug)]
+pub struct SegmentEncoder {
+    ty: LogicalType,
+    /// Of the values; for nested types of lengths or presence.
+    chooser: Chooser,
+    /// Those of a list's elements or a struct's fields.
+    parts: Vec<SegmentEncoder>,
 }
 
-/// The statistics of the outermost block, and the bytes that all blocks together stand for.
-fn encode_tree(array: &ArrayRef, ty: &LogicalType, choice: &Choice, out: &mut Vec<u8>) -> Result<(BlockStats, usize)> {
-    let validity = from_null_buffer(array.logical_nulls().as_ref());
-    match ty {
-        LogicalType::List(field) => {
-            let (lengths, child) = lists(array)?;
-            let stats = block(Values::U32(&lengths), validity.as_ref(), &nested(choice), out)?;
-            let mut child_bytes = 0;
-            for start in (0..child.len().max(1)).step_by(VALUE_COUNT_MAX) {
-                let piece = child.slice(start, VALUE_COUNT_MAX.min(child.len() - start));
-                child_bytes += encode_tree(&piece, &field.ty, &nested(choice), out)?.1;
+impl SegmentEncoder {
+    /// For a column of this type.
+    pub fn new(ty: &LogicalType, choice: &Choice) -> SegmentEncoder {
+        let part = |field: &Field| SegmentEncoder::new(&field.ty, &nested(choice));
+        let (choice, parts) = match ty {
+            LogicalType::List(field) => (nested(choice), vec![part(field)]),
+            LogicalType::Struct(fields) => (nested(choice), fields.iter().map(part).collect()),
+            _ => (choice.clone(), Vec::new()),
+        };
+        SegmentEncoder { ty: ty.clone(), chooser: Chooser::new(choice), parts }
+    }
+
+    /// Encodes the next array of the column as a segment, appended to `out`; returns the statistics of its block (of the
+    /// outermost block for nested types, where only counts are meaningful).
+    ///
+    /// # Errors
+    /// As [`super::from_arrow`]; the codec's own for a forced choice; [`Error::Foreign`] for more rows, or more elements,
+    /// than a segment holds.
+    pub fn encode(&mut self, array: &ArrayRef, out: &mut Vec<u8>) -> Result<BlockStats> {
+        Ok(self.encode_tree(array, out)?.0)
+    }
+
+    /// The statistics of the outermost block, and the bytes that all blocks together stand for.
+    fn encode_tree(&mut self, array: &ArrayRef, out: &mut Vec<u8>) -> Result<(BlockStats, usize)> {
+        let SegmentEncoder { ty, chooser, parts } = self;
+        let validity = from_null_buffer(array.logical_nulls().as_ref());
+        match ty {
+            LogicalType::List(_) => {
+                let (lengths, child) = lists(array)?;
+                let stats = block(chooser, Values::U32(&lengths), validity.as_ref(), out)?;
+                let mut child_bytes = 0;
+                for start in (0..child.len().max(1)).step_by(VALUE_COUNT_MAX) {
+                    let piece = child.slice(start, VALUE_COUNT_MAX.min(child.len() - start));
+                    child_bytes += parts[0].encode_tree(&piece, out)?.1;
+                }
+                if child.len() > VALUE_COUNT_MAX && child_bytes > PIECES_PLAIN_BYTES_MAX {
+                    return Err(Error::Foreign(format!(
+                        "{child_bytes} bytes in the elements of lists are more than the {PIECES_PLAIN_BYTES_MAX} that a \
+                         segment holds"
+                    )));
+                }
+                let plain_bytes = stats.plain_bytes + child_bytes;
+                Ok((stats, plain_bytes))
             }
-            if child.len() > VALUE_COUNT_MAX && child_bytes > PIECES_PLAIN_BYTES_MAX {
-                return Err(Error::Foreign(format!(
-                    "{child_bytes} bytes in the elements of lists are more than the {PIECES_PLAIN_BYTES_MAX} that a \
-                     segment holds"
-                )));
+            LogicalType::Struct(fields) => {
+                let Some(arrays) = array.as_struct_opt().filter(|arrays| arrays.num_columns() == fields.len()) else {
+                    let what = format!("an Arrow array of type {} cannot become {ty}", array.data_type());
+                    return Err(Error::Foreign(what));
+                };
+                let presence = vec![1; array.len()];
+                let stats = block(chooser, Values::U8(&presence), validity.as_ref(), out)?;
+                let mut plain_bytes = stats.plain_bytes;
+                for (part, array) in parts.iter_mut().zip(arrays.columns()) {
+                    plain_bytes += part.encode_tree(array, out)?.1;
+                }
+                Ok((stats, plain_bytes))
             }
-            let plain_bytes = stats.plain_bytes + child_bytes;
-            Ok((stats, plain_bytes))
-        }
-        LogicalType::Struct(fields) => {
-            let Some(parts) = array.as_struct_opt().filter(|parts| parts.num_columns() == fields.len()) else {
-                return Err(Error::Foreign(format!("an Arrow array of type {} cannot become {ty}", array.data_type())));
-            };
-            let presence = vec![1; array.len()];
-            let stats = block(Values::U8(&presence), validity.as_ref(), &nested(choice), out)?;
-            let mut plain_bytes = stats.plain_bytes;
-            for (part, field) in parts.columns().iter().zip(fields.iter()) {
-                plain_bytes += encode_tree(part, &field.ty, &nested(choice), out)?.1;
+            plain => {
+                let stats = block(chooser, import::import(array, plain)?.as_values(), validity.as_ref(), out)?;
+                check_precision(&stats, plain)?;
+                let plain_bytes = stats.plain_bytes;
+                Ok((stats, plain_bytes))
             }
-            Ok((stats, plain_bytes))
-        }
-        plain => {
-            let stats = block(import::import(array, plain)?.as_values(), validity.as_ref(), choice, out)?;
-            check_precision(&stats, plain)?;
-            let plain_bytes = stats.plain_bytes;
-            Ok((stats, plain_bytes))
         }
     }
+}
+
+/// Encodes one array as a segment, appended to `out`: [`SegmentEncoder::encode`] for a column that has no other.
+///
+/// # Errors
+/// As [`SegmentEncoder::encode`].
+pub fn encode_segment(array: &ArrayRef, ty: &LogicalType, choice: &Choice, out: &mut Vec<u8>) -> Result<BlockStats> {
+    SegmentEncoder::new(ty, choice).encode(array, out)
 }
 
 /// Arrow does not hold decimals to the digits of their type; arithmetic relies on it.
@@ -87,8 +123,13 @@ fn nested(choice: &Choice) -> Choice {
     }
 }
 
-fn block(values: Values<'_>, validity: Option<&Bitmap>, choice: &Choice, out: &mut Vec<u8>) -> Result<BlockStats> {
-    encode(values, validity, choice, out).map_err(|error| match error {
+fn block(
+    chooser: &mut Chooser,
+    values: Values<'_>,
+    validity: Option<&Bitmap>,
+    out: &mut Vec<u8>,
+) -> Result<BlockStats> {
+    chooser.encode(values, validity, out).map_err(|error| match error {
         damaged @ sinter_codec::Error::Damaged { .. } => Error::Damaged { place: "segment".into(), source: damaged },
         other => Error::Foreign(other.to_string()),
     })
