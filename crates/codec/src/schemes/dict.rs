@@ -58,10 +58,16 @@ impl Scheme for Dict {
         let sampled = Dictionary::of(sample.values());
         let values_bytes = encoder.estimate_part(sampled.values.as_values(), Role::Values);
         let values_bytes = values_bytes as f64 * counts.distinct as f64 / sampled.values.len() as f64;
-        let code_bits = (usize::BITS - (counts.distinct - 1).leading_zeros()) as usize;
-        let packed_bytes = sample.whole_count() * code_bits / 8;
-        let run_bytes = counts.runs * (code_bits + RUN_LENGTH_BITS) / 8;
-        Some(2 * PAYLOAD_AT + values_bytes as usize + packed_bytes.min(run_bytes))
+        let bits = |entry_count: usize| (usize::BITS - (entry_count - 1).leading_zeros()) as usize;
+        let code_bits = bits(counts.distinct.max(sampled.values.len()));
+        let codes_bytes = if bits(sampled.values.len()) == code_bits {
+            // The codes of the sample are like those of the whole.
+            sample.scale(encoder.promise_part(Values::U32(&sampled.codes), Role::Codes))
+        } else {
+            let run_bytes = counts.runs * (code_bits + RUN_LENGTH_BITS) / 8;
+            run_bytes.min(sample.whole_count() * code_bits / 8)
+        };
+        Some(2 * PAYLOAD_AT + values_bytes as usize + codes_bytes)
     }
 
     fn encode(&self, values: Values<'_>, encoder: &mut Encoder<'_>, out: &mut Vec<u8>) -> Result<()> {

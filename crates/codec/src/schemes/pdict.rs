@@ -20,7 +20,7 @@ use crate::sample::Sample;
 use crate::scheme::{Reader, Scheme, unsuitable};
 use crate::scratch::Scratch;
 use crate::values_mut::{Native, ValuesMut};
-use crate::{Bitmap, BytesBuf, Error, Physical, Result, Values, ValuesBuf};
+use crate::{Bitmap, BytesBuf, Error, Physical, Result, VECTOR_LEN, Values, ValuesBuf};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -70,12 +70,19 @@ impl Scheme for Pdict {
         }
         let Patched { codes, positions, exceptions } = Patched::of(values, &frequent.values);
         let scaled = |part_bytes: usize| PAYLOAD_AT + sample.scale(part_bytes.saturating_sub(PAYLOAD_AT));
+        // Outside of the sample there are more exceptions than in it, since the dictionary is made of the sample.
+        let outside = 1.0 - values.len() as f64 / row_count as f64;
+        let more = 1.0 + outside * local_count(&codes, frequent.values.len()) as f64 / exception_count as f64;
+        if exception_count as f64 * more * ROWS_PER_EXCEPTION_MIN as f64 > values.len() as f64 {
+            return None;
+        }
+        let exceptional = |part_bytes: usize| (scaled(part_bytes) as f64 * more) as usize;
         Some(
             PAYLOAD_AT
                 + scaled(encoder.promise_part(Values::U32(&codes), Role::Codes))
                 + encoder.promise_part(frequent.values.as_values(), Role::Values)
-                + scaled(encoder.promise_part(Values::U32(&positions), Role::Counts))
-                + scaled(encoder.promise_part(exceptions.as_values(), Role::Rest)),
+                + exceptional(encoder.promise_part(Values::U32(&positions), Role::Counts))
+                + exceptional(encoder.promise_part(exceptions.as_values(), Role::Rest)),
         )
     }
 
@@ -123,6 +130,19 @@ impl Scheme for Pdict {
         let value_count = node.value_count;
         Ok(Box::new(PdictReader { value_count, dictionary, positions, exceptions, places: OnceLock::new() }))
     }
+}
+
+/// How many codes are of entries that one vector has and no other: of a value of the next vector we would not know.
+fn local_count(codes: &[u32], entry_count: usize) -> usize {
+    let mut entries = vec![(u32::MAX, 0, true); entry_count];
+    for (vector, codes) in (0..).zip(codes.chunks(VECTOR_LEN)) {
+        for &code in codes {
+            let (first, count, is_local) = &mut entries[code as usize];
+            *is_local &= *first == u32::MAX || *first == vector;
+            (*first, *count) = (vector, *count + 1);
+        }
+    }
+    entries.iter().filter(|(.., is_local)| *is_local).map(|(_, count, _)| count).sum()
 }
 
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use crate::sample::Sample;
 use crate::scheme::{Reader, Scheme};
 use crate::scratch::Scratch;
 use crate::values_mut::{Native, ValuesMut};
-use crate::{Bitmap, BytesBuf, BytesView, Encoded, Error, Physical, Result, Values, ValuesBuf};
+use crate::{Bitmap, BytesBuf, BytesView, Encoded, Error, Physical, Result, VECTOR_LEN, Values, ValuesBuf};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -24,6 +24,9 @@ pub(crate) struct Rle;
 
 /// Values a run must have on average for runs to be worth trying.
 const RUN_LEN_MIN: usize = 2;
+
+/// What a vector of packed values takes besides them, about.
+const DIRECTORY_BYTES: usize = 10;
 
 impl Scheme for Rle {
     fn name(&self) -> &'static str {
@@ -47,9 +50,16 @@ impl Scheme for Rle {
             return None;
         }
         let (starts, lengths) = runs(sample.values());
-        let part_bytes = encoder.estimate_part(at(sample.values(), &starts).as_values(), Role::Values)
-            + encoder.estimate_part(Values::U32(&lengths), Role::Counts);
-        Some(PAYLOAD_AT + (part_bytes as f64 * sample.counts.runs as f64 / starts.len() as f64) as usize)
+        // What a part takes whatever is in it does not grow with the runs.
+        let overhead = |runs: usize| PAYLOAD_AT + DIRECTORY_BYTES * runs.div_ceil(VECTOR_LEN);
+        let (sampled, whole) = (starts.len(), sample.counts.runs);
+        let scaled = |part_bytes: usize| {
+            let bytes = part_bytes.saturating_sub(overhead(sampled)) as f64 * whole as f64 / sampled as f64;
+            overhead(whole) + bytes as usize
+        };
+        let values_bytes = encoder.estimate_part(at(sample.values(), &starts).as_values(), Role::Values);
+        let lengths_bytes = encoder.estimate_part(Values::U32(&lengths), Role::Counts);
+        Some(PAYLOAD_AT + scaled(values_bytes) + scaled(lengths_bytes))
     }
 
     fn encode(&self, values: Values<'_>, encoder: &mut Encoder<'_>, out: &mut Vec<u8>) -> Result<()> {
