@@ -155,6 +155,21 @@ fn following_blocks_share_a_dictionary_until_it_does_not_suit_them() {
 }
 
 #[test]
+fn a_last_block_of_few_rows_has_a_dictionary_that_suits_them() {
+    for scheme in ["dict", "pdict"] {
+        let mut chooser = Chooser::new(Choice::Forced(scheme.into()));
+        for len in [4000, 114, 100, 99, 3] {
+            let values: Vec<i64> = (0..len).map(|row| (row % 114) << 40).collect();
+            let (mut bytes, mut decoded) = (Vec::new(), ValuesBuf::new(Physical::I64));
+            chooser.encode(Values::I64(&values), None, &mut bytes).unwrap();
+            let block = Block::open(&bytes).unwrap_or_else(|error| panic!("{scheme}, {len} rows: {error}"));
+            block.decode(0..values.len(), &mut decoded).unwrap();
+            assert_eq!(decoded, ValuesBuf::I64(values), "{scheme}");
+        }
+    }
+}
+
+#[test]
 fn candidates_say_what_they_promised_and_why_one_is_taken() {
     let mut random = random();
     let dates: Vec<i32> = (0..ROW_GROUP_LEN).map(|_| random.random_range(8036..10_562)).collect();

@@ -77,9 +77,13 @@ impl Remembered {
         Some(Patched::of(values, &self.values)).filter(|patched| self.suits(&patched.codes))
     }
 
-    /// Whether nearly all entries have one of these codes, and a dictionary of only those would not need fewer bits.
+    /// Whether nearly all entries have one of these codes, and a dictionary of only those would not need fewer bits. There
+    /// are no more entries than rows: readers hold blocks to that.
     fn suits(&self, codes: &[u32]) -> bool {
         let entry_count = self.values.len();
+        if entry_count > codes.len() {
+            return false;
+        }
         let is_enough = |used: usize| {
             (entry_count - used) * ENTRIES_PER_UNUSED_MIN <= entry_count && code_bits(used) == code_bits(entry_count)
         };
@@ -194,16 +198,25 @@ mod tests {
     #[test]
     fn entries_that_nobody_has_are_few_and_widen_no_code() {
         let many: Vec<u32> = (0..1000).collect();
-        let remembered = remembered(Values::U32(&many));
-        assert!(remembered.codes(Values::U32(&many[50..])).is_some());
-        assert!(remembered.codes(Values::U32(&many[200..])).is_none());
+        let of_many = remembered(Values::U32(&many));
+        assert!(of_many.codes(Values::U32(&many[50..].repeat(2))).is_some());
+        assert!(of_many.codes(Values::U32(&many[200..].repeat(2))).is_none());
         // 512 take nine bits, 513 take ten.
-        let remembered = super::tests::remembered(Values::U32(&many[..513]));
-        assert!(remembered.codes(Values::U32(&many[..512])).is_none());
+        let of_some = remembered(Values::U32(&many[..513]));
+        assert!(of_some.codes(Values::U32(&many[..512].repeat(2))).is_none());
         // Rare ones that the sample does not show count all the same.
         let rows: Vec<u32> = (0..100_000).map(|row| if row < 99_000 { 0 } else { row % 500 }).collect();
-        let of_rows = super::tests::remembered(Values::U32(&rows));
+        let of_rows = remembered(Values::U32(&rows));
         assert!(of_rows.codes(Values::U32(&rows)).is_some());
+    }
+
+    #[test]
+    fn there_are_no_more_entries_than_rows() {
+        let many: Vec<u32> = (0..1000).collect();
+        let of_many = remembered(Values::U32(&many));
+        assert!(of_many.codes(Values::U32(&many)).is_some());
+        assert!(of_many.codes(Values::U32(&many[1..])).is_none());
+        assert!(of_many.patched(Values::U32(&many[1..])).is_none());
     }
 
     #[test]
