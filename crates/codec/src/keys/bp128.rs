@@ -15,7 +15,7 @@ use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::KeyChange;
 use super::coding::{Coding, Keys};
 use super::key::{Key, Word};
-use super::lanes::{FRAME_LEN, LANES, each_row};
+use super::lanes::{FRAME_LEN, LANES, ROWS, each_row};
 use super::packed_frames::{self, each_frame};
 use super::rows::{HasRows, Row};
 use crate::isa::each_isa;
@@ -200,6 +200,17 @@ pub(super) fn find_in_frame<P: HasRows, K: Key, S: Stride>(
         lane == LANES
     });
     found
+}
+
+/// The sum of all differences of a full frame.
+#[inline(always)]
+pub(super) fn frame_sum<P: HasRows, K: Key>(proof: P, frame: &packed_frames::Frame<'_>) -> K {
+    let mut sums = proof.row([K::default(); LANES]);
+    each_row(proof, frame.packed, ROWS, frame.width, |_, steps| {
+        sums = sums.add(steps);
+        true
+    });
+    sums.sum()
 }
 
 #[inline(always)]

@@ -49,6 +49,18 @@ pub(super) fn each_frame<'a>(bytes: &'a [u8], count: usize, mut take: impl FnMut
     }
 }
 
+/// The frames of `count` keys: the first, and the second if there is one.
+#[inline(always)]
+pub(super) fn frames<'a>(bytes: &'a [u8], count: usize) -> (Frame<'a>, Option<Frame<'a>>) {
+    const { assert!(FRAMES == 2) };
+    let mut frames = [None; FRAMES];
+    each_frame(bytes, count, |frame| {
+        frames[frame.from / FRAME_LEN] = Some(frame);
+        true
+    });
+    (frames[0].unwrap_or(Frame { from: 0, width: 0, len: 1, packed: &[] }), frames[1])
+}
+
 /// [`super::coding::Coding::fits`].
 #[inline]
 pub(super) fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool {

@@ -12,13 +12,14 @@
 
 use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::KeyChange;
-use super::bp128::{D1, Stride, find_in_frame, steps_d1};
+use super::bp128::{D1, Stride, find_in_frame, frame_sum, steps_d1};
 use super::coding::{Coding, Keys};
 use super::key::{Key, Word};
 use super::lanes::{FRAME_LEN, LANES, ROWS, each_row};
-use super::packed_frames::{self, Frame, each_frame, pack_frame};
+use super::packed_frames::{self, Frame, each_frame, frames, pack_frame};
 use super::rows::{HasRows, Row};
 use crate::isa::each_isa;
+use std::hint::select_unpredictable;
 
 /// See the module.
 pub(super) struct Transposed;
@@ -145,27 +146,28 @@ fn decode_body<P: HasRows, K: Key>(proof: P, bytes: &[u8], count: usize, first: 
     });
 }
 
+/// Sums up the first of two frames, which costs a fraction of its keys, to have the keys of one frame only.
 #[inline(always)]
 fn find_body<P: HasRows, K: Key>(proof: P, bytes: &[u8], count: usize, first: K, key: K) -> Option<(usize, K)> {
-    let (mut before, mut found, mut keys) = (first, None, [K::default(); FRAME_LEN]);
-    let sought = proof.row([key; LANES]);
-    each_frame(bytes, count, |frame| {
-        if frame.len == FRAME_LEN {
-            decode_turned(proof, &frame, before, &mut keys);
-            before = keys[FRAME_LEN - 1];
-            if before >= key {
-                let rows = keys.as_chunks::<LANES>().0.iter();
-                let index = rows.map(|row| proof.row(*row).first_not_less(sought)).sum::<usize>().min(FRAME_LEN - 1);
-                found = Some((frame.from + index, keys[index]));
-            }
-        } else {
-            let mut before = proof.row([before; LANES]);
-            let within = find_in_frame::<P, K, D1>(proof, &frame, &mut before, sought);
-            found = within.map(|(index, key)| (frame.from + index, key));
-        }
-        found.is_none()
-    });
-    found
+    let (mut frame, second) = frames(bytes, count);
+    let (mut before, sought) = (first, proof.row([key; LANES]));
+    if let Some(second) = second {
+        let end = first.add(frame_sum::<P, K>(proof, &frame));
+        let is_behind = end < key;
+        frame = select_unpredictable(is_behind, second, frame);
+        before = select_unpredictable(is_behind, end, before);
+    }
+    let found = if frame.len == FRAME_LEN {
+        let mut keys = [K::default(); FRAME_LEN];
+        decode_turned(proof, &frame, before, &mut keys);
+        let rows = keys.as_chunks::<LANES>().0.iter();
+        let index = rows.map(|row| proof.row(*row).first_not_less(sought)).sum::<usize>().min(FRAME_LEN - 1);
+        Some((index, keys[index]))
+    } else {
+        let mut before = proof.row([before; LANES]);
+        find_in_frame::<P, K, D1>(proof, &frame, &mut before, sought)
+    };
+    found.map(|(index, key)| (frame.from + index, key))
 }
 
 #[inline(always)]
