@@ -96,12 +96,12 @@ fn present<'a, T: Fixed>(values: &'a [T], validity: Option<&Bitmap>) -> Cow<'a, 
 }
 
 fn measure_integers<T: Integer>(values: &[T], stats: &mut BlockStats) {
-    let Summary { min, max, sum, descents } = summarize(values);
+    let Summary { min, max, sum, is_sorted } = summarize(values);
     stats.min = Scalar::Int(min.wide());
     stats.max = Scalar::Int(max.wide());
     stats.bounds_exact = true;
     stats.sum = sum;
-    stats.sorted = descents == 0;
+    stats.sorted = is_sorted;
     stats.distinct_estimate = distinct_of_fixed(values);
 }
 
@@ -113,7 +113,7 @@ fn measure_floats<F: Float>(values: &[F], stats: &mut BlockStats) {
     for vector in values.chunks(VECTOR_LEN) {
         let orders = &mut orders[..vector.len()];
         let of_vector = summarize_floats(vector, orders);
-        stats.sorted &= last <= orders[0] && of_vector.descents == 0;
+        stats.sorted &= last <= orders[0] && of_vector.is_sorted;
         last = orders[orders.len() - 1];
         summary = summary.and(of_vector);
     }

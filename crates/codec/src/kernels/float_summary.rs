@@ -13,8 +13,8 @@ pub(crate) struct FloatSummary {
     greatest: i64,
     /// NaNs.
     pub(crate) nans: usize,
-    /// How many values order below the one before.
-    pub(crate) descents: usize,
+    /// No value orders below the one before.
+    pub(crate) is_sorted: bool,
 }
 
 /// The order of NaN, above all others.
@@ -22,7 +22,7 @@ const NAN: i64 = i64::MAX;
 
 impl FloatSummary {
     /// Of no values.
-    pub(crate) const NONE: FloatSummary = FloatSummary { least: i64::MAX, greatest: i64::MIN, nans: 0, descents: 0 };
+    pub(crate) const NONE: FloatSummary = FloatSummary { least: i64::MAX, greatest: i64::MIN, nans: 0, is_sorted: true };
 
     /// Of these values and others, apart from how they follow one another.
     pub(crate) fn and(self, other: FloatSummary) -> FloatSummary {
@@ -30,7 +30,7 @@ impl FloatSummary {
             least: self.least.min(other.least),
             greatest: self.greatest.max(other.greatest),
             nans: self.nans + other.nans,
-            descents: self.descents + other.descents,
+            is_sorted: self.is_sorted && other.is_sorted,
         }
     }
 
@@ -56,8 +56,8 @@ fn summarize_floats_body<F: Float>(values: &[F], orders: &mut [i64]) -> FloatSum
     let number = |order: &i64| if *order == NAN { i64::MIN } else { *order };
     let greatest = orders.iter().fold(i64::MIN, |greatest, order| greatest.max(number(order)));
     let nans = orders.iter().map(|order| usize::from(*order == NAN)).sum();
-    let descents = orders.iter().zip(orders.iter().skip(1)).map(|(order, next)| usize::from(next < order)).sum();
-    FloatSummary { least, greatest, nans, descents }
+    let descends = orders.iter().zip(orders.iter().skip(1)).fold(false, |found, (order, next)| found | (next < order));
+    FloatSummary { least, greatest, nans, is_sorted: !descends }
 }
 
 #[cfg(test)]
@@ -73,7 +73,8 @@ mod tests {
             let mut orders = vec![0; values.len()];
             let summary = summarize_floats(&values, &mut orders);
             assert_eq!(summary.bounds(), Some((f64::NEG_INFINITY, 1e300)), "{isa}");
-            assert_eq!((summary.nans, summary.descents), (2, 2), "{isa}");
+            assert_eq!((summary.nans, summary.is_sorted), (2, false), "{isa}");
+            assert!(summarize_floats(&values[..101], &mut orders[..101]).is_sorted, "{isa}");
             assert!(orders.iter().zip(&values).all(|(order, value)| *order == float_order(*value)), "{isa}");
             let zeros = summarize_floats(&[-0.0f32, -0.0], &mut [0; 2]).bounds().unwrap();
             assert_eq!((zeros.0.to_bits(), zeros.1.to_bits()), (0, 0), "{isa}");
