@@ -6,8 +6,11 @@ use crate::bit_stream::stream_bytes;
 use crate::fixed::{Fixed, Integer};
 use crate::isa::each_isa;
 
+/// Bits of a number at most: those of a value whose exceptions are patched here.
+pub(super) const WIDTH_MAX: usize = 64;
+
 /// Bits of a number that eight bytes hold wherever it begins.
-pub(super) const WIDTH_MAX: usize = 57;
+const NARROW_MAX: usize = 57;
 
 /// What is missing of more exceptions than have wide places, and where.
 #[derive(Clone, Copy, Debug)]
@@ -36,15 +39,31 @@ each_isa! {
 #[inline(always)]
 fn add_body<T: Integer>(excess: Excess<'_>, shift: u32, out: &mut [T; VECTOR_LEN]) {
     let signed = |missing: u64| (missing >> 1) ^ (missing & 1).wrapping_neg();
+    let unsigned = |missing: u64| missing;
     // As many as one window of 64 bits holds: groups of four begin at half bytes, groups of two at quarters.
     match (excess.is_signed, excess.width) {
-        (false, ..=16) => add_each::<T, 4>(excess, shift, out, |missing| missing),
-        (false, ..=30) => add_each::<T, 2>(excess, shift, out, |missing| missing),
-        (false, _) => add_each::<T, 1>(excess, shift, out, |missing| missing),
-        (true, ..=16) => add_each::<T, 4>(excess, shift, out, signed),
-        (true, ..=30) => add_each::<T, 2>(excess, shift, out, signed),
-        (true, _) => add_each::<T, 1>(excess, shift, out, signed),
+        (false, ..=16) => add_each::<T, 4>(excess, shift, out, narrow_window, unsigned),
+        (false, ..=30) => add_each::<T, 2>(excess, shift, out, narrow_window, unsigned),
+        (false, ..=NARROW_MAX) => add_each::<T, 1>(excess, shift, out, narrow_window, unsigned),
+        (false, _) => add_each::<T, 1>(excess, shift, out, wide_window, unsigned),
+        (true, ..=16) => add_each::<T, 4>(excess, shift, out, narrow_window, signed),
+        (true, ..=30) => add_each::<T, 2>(excess, shift, out, narrow_window, signed),
+        (true, ..=NARROW_MAX) => add_each::<T, 1>(excess, shift, out, narrow_window, signed),
+        (true, _) => add_each::<T, 1>(excess, shift, out, wide_window, signed),
     }
+}
+
+/// The bits from `bit` on, as many as eight bytes hold of them. What is behind the numbers, a byte for each entry point and
+/// each exception, is never less.
+#[inline(always)]
+fn narrow_window(bytes: &[u8], bit: usize) -> u64 {
+    bytes.get(bit / 8..bit / 8 + 8).map_or(0, u64::read) >> (bit % 8)
+}
+
+/// 64 bits from `bit` on. What is behind the last number is never less than it takes: more exceptions than have wide places.
+#[inline(always)]
+fn wide_window(bytes: &[u8], bit: usize) -> u64 {
+    (bytes.get(bit / 8..bit / 8 + 16).map_or(0, i128::read) >> (bit % 8)) as u64
 }
 
 /// Places that are worked out at once.
@@ -56,6 +75,7 @@ fn add_each<T: Integer, const AT_ONCE: usize>(
     excess: Excess<'_>,
     shift: u32,
     out: &mut [T; VECTOR_LEN],
+    window: impl Fn(&[u8], usize) -> u64,
     value: impl Fn(u64) -> u64,
 ) {
     let Excess { bytes, count, width, .. } = excess;
@@ -83,34 +103,29 @@ fn add_each<T: Integer, const AT_ONCE: usize>(
         }
         let (groups, rest) = positions[PLACES_AT_ONCE - (end - done)..].as_chunks::<AT_ONCE>();
         for group in groups {
-            add_some(group, bytes, width, bit, shift, out, &value);
+            add_some(group, window(bytes, bit), width, shift, out, &value);
             bit += AT_ONCE * width;
         }
         for position in rest {
-            add_some(&[*position], bytes, width, bit, shift, out, &value);
+            add_some(&[*position], window(bytes, bit), width, shift, out, &value);
             bit += width;
         }
         done = end;
     }
 }
 
-/// Adds numbers that begin at `bit` and lie within a window of 64 bits.
+/// Adds numbers of a window of 64 bits, which begins with the first.
 #[inline(always)]
 fn add_some<T: Integer, const N: usize>(
     positions: &[u16; N],
-    bytes: &[u8],
+    window: u64,
     width: usize,
-    bit: usize,
     shift: u32,
     out: &mut [T; VECTOR_LEN],
     value: impl Fn(u64) -> u64,
 ) {
-    // The entries are behind, so that there are always eight bytes.
-    let window = bytes.get(bit / 8..bit / 8 + 8).map_or(0, u64::read);
-    let mut window = window >> (bit % 8);
-    for position in positions {
-        let missing = value(window & (u64::MAX >> (64 - width)));
-        window >>= width;
+    for (index, position) in positions.iter().enumerate() {
+        let missing = value(window >> (index * width) & (u64::MAX >> (64 - width)));
         let slot = &mut out[usize::from(*position) % VECTOR_LEN];
         *slot = slot.add(T::from_delta(missing.wrapping_shl(shift)));
     }
@@ -137,7 +152,7 @@ mod tests {
     /// Values of which one in `every` is not in the frame, by so many bits, come of what is in their slots.
     fn come_back<T: Integer>(bit_width: usize, excess_bits: usize, every: usize, is_signed: bool) {
         let mut random = SmallRng::seed_from_u64(excess_bits as u64);
-        let base = T::cut(if is_signed { T::MIN.wide() / 4 } else { 3 });
+        let base = T::cut(if is_signed { (T::MIN.wide() + T::MAX.wide()) / 2 } else { 3 });
         let frame = Frame { base, bit_width };
         let mut vector = [base; VECTOR_LEN];
         for (index, value) in vector.iter_mut().enumerate() {
@@ -168,8 +183,8 @@ mod tests {
     fn exceptions_of_every_width_come_back() {
         for every in [1, 3, 20, 37, 100] {
             for is_signed in [false, true] {
-                for excess_bits in 2..=57 {
-                    come_back::<u64>(3, excess_bits, every, is_signed);
+                for excess_bits in 2..=62 {
+                    come_back::<u64>(3.min(62 - excess_bits), excess_bits, every, is_signed);
                     come_back::<i64>(0, excess_bits, every, is_signed);
                     if excess_bits <= 26 {
                         come_back::<i32>(4, excess_bits, every, is_signed);
