@@ -156,6 +156,14 @@ macro_rules! values {
                 buf.extend(*self);
                 buf
             }
+
+            /// A copy of the values at these rows.
+            pub(crate) fn at(&self, rows: impl Iterator<Item = usize>) -> ValuesBuf {
+                match self {
+                    $(Values::$variant(values) => ValuesBuf::$variant(rows.map(|row| values[row]).collect()),)*
+                    Values::Bytes(view) => ValuesBuf::Bytes(rows.map(|row| view.get(row)).collect()),
+                }
+            }
         }
 
         impl ValuesBuf {

@@ -80,6 +80,12 @@ impl<'a, T: Integer> BareVector<'a, T> {
         }
     }
 
+    /// The value at a position.
+    #[inline]
+    pub(super) fn value_at(&self, position: usize) -> T {
+        self.base.add(T::from_delta(number_of_full(self.packed, self.bit_width, position)))
+    }
+
     /// The sum of all values.
     #[inline]
     pub(super) fn sum(&self) -> WideSum {
@@ -114,6 +120,18 @@ pub(super) fn unpack_full<T: Integer>(packed: &[u8], width: usize, base: T, out:
         9..=16 => u16::unpack(packed, width, base, out),
         17..=32 => u32::unpack(packed, width, base, out),
         _ => u64::unpack(packed, width, base, out),
+    }
+}
+
+/// One number, of up to 64 bits, of a full vector.
+#[inline]
+pub(super) fn number_of_full(packed: &[u8], width: usize, index: usize) -> u64 {
+    match width {
+        0 => 0,
+        1..=8 => u8::unpack_one(packed, width, index).into(),
+        9..=16 => u16::unpack_one(packed, width, index).into(),
+        17..=32 => u32::unpack_one(packed, width, index).into(),
+        _ => u64::unpack_one(packed, width, index),
     }
 }
 

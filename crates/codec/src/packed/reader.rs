@@ -147,18 +147,21 @@ impl<'a, T: Integer> PackedReader<'a, T> {
         Ok(())
     }
 
-    fn gather_rows(&self, rows: &[u32], out: &mut [T], scratch: &mut Scratch, spare: &mut Vec<T>) -> Result<()> {
-        let mut done = 0;
-        for rows in rows.chunk_by(|a, b| *a as usize / VECTOR_LEN == *b as usize / VECTOR_LEN) {
-            let out = &mut out[done..done + rows.len()];
-            done += rows.len();
-            let vector = self.vector(rows[0] as usize / VECTOR_LEN)?;
-            let positions = rows.iter().map(|row| *row as usize % VECTOR_LEN);
-            if self.layout.stepped && rows.len() <= SUM_UP_TO && vector.has_points() {
-                out.iter_mut().zip(positions).for_each(|(slot, position)| {
-                    *slot = unpack::value_of_steps(&vector, position);
-                });
-            } else if self.layout.stepped || rows.len() > UNPACK_ALL_FROM {
+    /// Writes the values at `rows`, all of the vector at `index`.
+    fn gather_vector(&self, index: usize, rows: &[u32], out: &mut [T], scratch: &mut Scratch) -> Result<()> {
+        let positions = rows.iter().map(|row| *row as usize % VECTOR_LEN);
+        let is_few = rows.len() <= UNPACK_ALL_FROM;
+        if is_few && let Some(vector) = self.bare_vector(index) {
+            out.iter_mut().zip(positions).for_each(|(slot, position)| *slot = vector.value_at(position));
+            return Ok(());
+        }
+        let vector = self.vector(index)?;
+        if self.layout.stepped && rows.len() <= SUM_UP_TO && vector.has_points() {
+            out.iter_mut().zip(positions).for_each(|(slot, position)| {
+                *slot = unpack::value_of_steps(&vector, position);
+            });
+        } else if self.layout.stepped || !is_few {
+            with_spare(scratch, |scratch, spare| {
                 spare.resize(vector.count, T::default());
                 if self.layout.stepped {
                     decode_stepped(&vector, spare, &mut scratch.unpacked);
@@ -166,11 +169,10 @@ impl<'a, T: Integer> PackedReader<'a, T> {
                     unpack::decode(&vector, 0..vector.count, spare, &mut scratch.unpacked);
                 }
                 out.iter_mut().zip(positions).for_each(|(slot, position)| *slot = spare[position]);
-            } else {
-                out.iter_mut().zip(positions).for_each(|(slot, position)| {
-                    *slot = vector.value_at(position);
-                });
-            }
+                Ok(())
+            })?;
+        } else {
+            out.iter_mut().zip(positions).for_each(|(slot, position)| *slot = vector.value_at(position));
         }
         Ok(())
     }
@@ -202,8 +204,8 @@ impl<T: Integer> Reader for PackedReader<'_, T> {
         if !self.layout.stepped {
             return self.decode_numbers(range, T::slice_mut(out), scratch);
         }
-        with_spare(out, scratch, |out, scratch, spare| {
-            self.decode_pieces(range, out, |vector, piece, out| {
+        with_spare(scratch, |scratch, spare| {
+            self.decode_pieces(range, T::slice_mut(out), |vector, piece, out| {
                 if piece.len() == vector.count {
                     return decode_stepped(vector, out, &mut scratch.unpacked);
                 }
@@ -215,7 +217,13 @@ impl<T: Integer> Reader for PackedReader<'_, T> {
     }
 
     fn gather(&self, rows: &[u32], out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
-        with_spare(out, scratch, |out, scratch, spare| self.gather_rows(rows, out, scratch, spare))
+        let mut rest = T::slice_mut(out);
+        for rows in rows.chunk_by(|a, b| *a as usize / VECTOR_LEN == *b as usize / VECTOR_LEN) {
+            let (out, after) = rest.split_at_mut(rows.len());
+            rest = after;
+            self.gather_vector(rows[0] as usize / VECTOR_LEN, rows, out, scratch)?;
+        }
+        Ok(())
     }
 
     fn load(&self, range: Range<usize>, physical: Physical, out: &mut Encoded, scratch: &mut Scratch) -> Result<()> {
@@ -289,14 +297,13 @@ impl<T: Integer> Reader for PackedReader<'_, T> {
     }
 }
 
-/// Runs `work` on the slice in `out`, with a buffer of the same type from scratch.
+/// Runs `work` with a buffer from scratch.
 fn with_spare<T: Integer>(
-    out: ValuesMut<'_>,
     scratch: &mut Scratch,
-    work: impl FnOnce(&mut [T], &mut Scratch, &mut Vec<T>) -> Result<()>,
+    work: impl FnOnce(&mut Scratch, &mut Vec<T>) -> Result<()>,
 ) -> Result<()> {
     let mut spare = scratch.take_values(T::PHYSICAL);
-    let done = work(T::slice_mut(out), scratch, T::vec_mut(&mut spare));
+    let done = work(scratch, T::vec_mut(&mut spare));
     scratch.give_values(spare);
     done
 }

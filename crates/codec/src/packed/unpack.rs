@@ -1,6 +1,6 @@
 //! Numbers of one vector, unpacked into the narrowest width that holds them.
 
-use super::bare::unpack_full;
+use super::bare::{number_of_full, unpack_full};
 use super::directory::{PLAIN_WIDTH, POINT_STEPS, PackedVector};
 use super::exceptions::Patch;
 use crate::VECTOR_LEN;
@@ -72,10 +72,7 @@ pub(crate) fn number_at<T: Integer>(vector: &PackedVector<'_, T>, index: usize) 
     match width {
         0 => 0,
         _ if vector.count < VECTOR_LEN => read_one(packed, width, index),
-        1..=8 => u8::unpack_one(packed, width, index).into(),
-        9..=16 => u16::unpack_one(packed, width, index).into(),
-        17..=32 => u32::unpack_one(packed, width, index).into(),
-        _ => u64::unpack_one(packed, width, index),
+        _ => number_of_full(packed, width, index),
     }
 }
 

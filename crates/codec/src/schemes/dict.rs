@@ -56,8 +56,7 @@ impl Scheme for Dict {
             return None;
         }
         let sampled = Dictionary::of(sample.values());
-        let values_bytes = encoder.estimate_part(sampled.values.as_values(), Role::Values);
-        let values_bytes = values_bytes as f64 * counts.distinct as f64 / sampled.values.len() as f64;
+        let values_bytes = entries_bytes(sampled.values.as_values(), counts.distinct, encoder);
         let bits = |entry_count: usize| (usize::BITS - (entry_count - 1).leading_zeros()) as usize;
         let code_bits = bits(counts.distinct.max(sampled.values.len()));
         let codes_bytes = if bits(sampled.values.len()) == code_bits {
@@ -88,6 +87,22 @@ impl Scheme for Dict {
         cursor.finish()?;
         Ok(Box::new(reader))
     }
+}
+
+/// Fewer entries say nothing of how near more of them lie to each other.
+const ENTRIES_MIN: usize = 64;
+
+/// What a dictionary of `count` entries takes, of which the sample has some. The more there are, the nearer each lies to
+/// the one before: what an entry takes falls with each doubling as it fell with the last one in the sample.
+fn entries_bytes(sampled: Values<'_>, count: usize, encoder: &Encoder<'_>) -> f64 {
+    let per_entry = |entries: Values<'_>| encoder.estimate_part(entries, Role::Values) as f64 / entries.len() as f64;
+    let (all, growth) = (per_entry(sampled), count as f64 / sampled.len() as f64);
+    if sampled.len() < ENTRIES_MIN || growth <= 1.0 {
+        return all * count as f64;
+    }
+    let of_half = per_entry(sampled.at((0..sampled.len()).step_by(2)).as_values());
+    let saved = (of_half - all).max(0.0) * growth.log2();
+    (all - saved).max(all / 2.0) * count as f64
 }
 
 /// What the length of a run takes about, for judging runs of codes.

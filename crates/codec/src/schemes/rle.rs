@@ -107,15 +107,7 @@ fn runs(values: Values<'_>) -> (Vec<u32>, Vec<u32>) {
 
 /// The values at these rows.
 fn at(values: Values<'_>, rows: &[u32]) -> ValuesBuf {
-    macro_rules! per_type {
-        ($($variant:ident),*) => {
-            match values {
-                $(Values::$variant(values) => ValuesBuf::$variant(rows.iter().map(|&row| values[row as usize]).collect()),)*
-                Values::Bytes(view) => ValuesBuf::Bytes(rows.iter().map(|&row| view.get(row as usize)).collect()),
-            }
-        };
-    }
-    per_type!(I8, I16, I32, I64, I128, U8, U16, U32, U64, F32, F64)
+    values.at(rows.iter().map(|row| *row as usize))
 }
 
 #[derive(Debug)]
