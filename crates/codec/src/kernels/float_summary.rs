@@ -22,7 +22,8 @@ const NAN: i64 = i64::MAX;
 
 impl FloatSummary {
     /// Of no values.
-    pub(crate) const NONE: FloatSummary = FloatSummary { least: i64::MAX, greatest: i64::MIN, nans: 0, is_sorted: true };
+    pub(crate) const NONE: FloatSummary =
+        FloatSummary { least: i64::MAX, greatest: i64::MIN, nans: 0, is_sorted: true };
 
     /// Of these values and others, apart from how they follow one another.
     pub(crate) fn and(self, other: FloatSummary) -> FloatSummary {
