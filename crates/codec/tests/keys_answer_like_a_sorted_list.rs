@@ -308,8 +308,8 @@ fn damage<K: TestKey>(shape: Shape, count: usize, seed: u64) {
             for _ in 0..random.random_range(1..5) {
                 match random.random_range(0..8) {
                     0 => {
-                        descriptor.count =
-                            [0, 1, KEYS_MAX, KEYS_MAX + 1, usize::MAX, descriptor.count + 1][random.random_range(0..6)]
+                        let more = descriptor.count.wrapping_add(1);
+                        descriptor.count = [0, 1, KEYS_MAX, KEYS_MAX + 1, usize::MAX, more][random.random_range(0..6)]
                     }
                     1 => descriptor.byte_len = random.random_range(0..=bytes.len() + 1),
                     2 => descriptor.first = K::from_bits(random.random()),
