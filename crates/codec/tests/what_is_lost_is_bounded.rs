@@ -203,4 +203,7 @@ fn a_parameter_says_what_is_lost_or_is_an_error() {
     assert!(matches!(error, Error::NotApplicable { scheme: "quantise", physical: "i64" }) && bytes.is_empty());
     assert_eq!(Choice::Forced("for".to_owned()).raw(), Choice::Raw);
     assert_eq!(Choice::Auto.raw(), Choice::Raw);
+    let unknown = Choice::Forced("of_another_build(0.01)".to_owned()).raw();
+    let error = encode(Values::F64(&[0.5]), None, &unknown, &mut bytes).unwrap_err();
+    assert!(matches!(error, Error::NoSuchScheme { .. }), "what comes to such a column is not kept as it is: {error}");
 }
