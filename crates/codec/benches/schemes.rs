@@ -104,6 +104,11 @@ fn cases() -> Vec<(&'static str, ValuesBuf)> {
     ));
     cases.push(("quantise(0.01)", ValuesBuf::F64(curve.clone())));
     cases.push(("single", ValuesBuf::F64(curve.iter().map(|&v| f64::from(v as f32)).collect())));
+    if scheme_by_name("zfp").is_ok() {
+        cases.push(("zfp", ValuesBuf::F64(curve.clone())));
+        cases.push(("zfp", ValuesBuf::F32(curve.iter().map(|&v| v as f32).collect())));
+        cases.push(("zfp(0.01)", ValuesBuf::F64(curve.clone())));
+    }
     cases.push(("single(lossy)", ValuesBuf::F64(curve)));
     for bits in [7, 15, 30, 40] {
         cases.push(("base_delta", ValuesBuf::I64(uniform(bits).iter().map(|v| v + 1_000_000).collect())));

@@ -39,7 +39,7 @@ impl<'a> Block<'a> {
     /// After this, no call on the block reads out of bounds or allocates more than its answer needs.
     ///
     /// # Errors
-    /// [`crate::Error::Damaged`] and [`crate::Error::UnknownScheme`].
+    /// [`crate::Error::Damaged`], [`crate::Error::UnknownScheme`] and [`crate::Error::NotInThisBuild`].
     pub fn open(bytes: &'a [u8]) -> Result<Block<'a>> {
         let header = block_header::read(bytes)?;
         let mut cursor = Cursor { place: "block", bytes: &bytes[header.header_bytes..header.byte_len], level: 0 };

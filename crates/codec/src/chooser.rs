@@ -194,8 +194,9 @@ pub(crate) fn check_size(values: Values<'_>) -> Result<()> {
 /// `validity` has one bit per value, 1 where it is present; `None` when all are. What stands at a NULL is not kept.
 ///
 /// # Errors
-/// [`crate::Error::NoSuchScheme`], [`crate::Error::NoSuchParameter`] and [`crate::Error::NotApplicable`] for a forced choice;
-/// [`crate::Error::TooLarge`] for more than [`VALUE_COUNT_MAX`] values or 1 GiB of strings. `out` is then as before.
+/// [`crate::Error::NoSuchScheme`], [`crate::Error::NotInThisBuild`], [`crate::Error::NoSuchParameter`] and
+/// [`crate::Error::NotApplicable`] for a forced choice; [`crate::Error::TooLarge`] for more than [`VALUE_COUNT_MAX`]
+/// values or 1 GiB of strings. `out` is then as before.
 pub fn encode(values: Values<'_>, validity: Option<&Bitmap>, choice: &Choice, out: &mut Vec<u8>) -> Result<BlockStats> {
     Chooser::new(choice.clone()).encode(values, validity, out)
 }

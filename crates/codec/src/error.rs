@@ -18,6 +18,14 @@ pub enum Error {
         /// The tag found.
         tag: u8,
     },
+    /// A scheme that other builds have, and this one has not. Remedy: the feature of its name.
+    #[error("scheme {tag} `{name}` is not in this build; build with --features {name}")]
+    NotInThisBuild {
+        /// Its tag on disk.
+        tag: u8,
+        /// Its name, and that of the feature.
+        name: &'static str,
+    },
     /// No scheme has this name. Remedy: one of the names in `sinter codecs`.
     #[error("there is no compression scheme '{name}'; there are: {known}")]
     NoSuchScheme {

@@ -49,7 +49,7 @@ impl<'a> Node<'a> {
         let physical = cursor.u8("physical type")?;
         let value_count = cursor.u32("value count")? as usize;
         let payload_bytes = cursor.u32("payload length")? as usize;
-        let entry = scheme_by_tag(tag).ok_or(Error::UnknownScheme { tag })?;
+        let entry = scheme_by_tag(tag)?;
         let physical = Physical::from_tag(physical)
             .ok_or_else(|| Error::damaged("node header", format!("there is no physical type {physical}")))?;
         if !entry.holds(physical) {

@@ -130,8 +130,13 @@ fn every_scheme_that_takes_a_parameter_is_among_the_losses() {
 #[test]
 fn there_is_no_golden_block_that_nobody_reads() {
     let names: Vec<String> = wanted().iter().map(Wanted::name).chain(written_keys().map(|(name, _)| name)).collect();
-    for name in blocks().keys() {
-        assert!(names.contains(name), "'{name}' is in golden/codec-v1.blocks, and no scheme or key codec has it now");
+    for (name, bytes) in blocks() {
+        if let Err(error @ Error::NotInThisBuild { .. }) = Block::open(&bytes) {
+            let scheme = name.split([' ', '(']).next().unwrap();
+            assert!(error.to_string().contains(&format!("`{scheme}` is not in this build")), "{name}: {error}");
+            continue;
+        }
+        assert!(names.contains(&name), "'{name}' is in golden/codec-v1.blocks, and no scheme or key codec has it now");
     }
 }
 

@@ -1,4 +1,5 @@
-//! The worked examples on the format pages of `fsst`, `front`, `alp` and `alp_rd` are the bytes that those schemes write.
+//! The worked examples on the format pages of `fsst`, `front`, `alp`, `alp_rd` and `zfp` are the bytes that those
+//! schemes write.
 
 use sinter_codec::{BytesBuf, Choice, Values, encode};
 
@@ -37,4 +38,10 @@ fn alp() {
 #[test]
 fn alp_rd() {
     check(include_str!("../../../docs/format/codecs/alp_rd.md"), "alp_rd", Values::F64(&[1.5, 1.5]));
+}
+
+#[cfg(feature = "zfp")]
+#[test]
+fn zfp() {
+    check(include_str!("../../../docs/format/codecs/zfp.md"), "zfp", Values::F64(&[1.0, 2.0, 3.0, 4.0]));
 }

@@ -98,6 +98,17 @@ proptest! {
         }
     }
 
+    #[cfg(feature = "zfp")]
+    #[test]
+    fn floats_of_zfp_are_no_further_away_than_asked((column, seed) in floats(), bound in prop_oneof![
+        Just(0.01), Just(0.5), Just(3.0), 1e-9..1e6f64,
+    ]) {
+        let found = check(&column, &format!("zfp({bound:e})"), seed);
+        for (before, after, same) in pairs(&column, &found) {
+            prop_assert!(same || (before - after).abs() <= bound, "{before} became {after}, bound {bound}");
+        }
+    }
+
     #[test]
     fn singles_are_a_rounding_away((column, seed) in floats()) {
         if column.values.physical() == Physical::F32 {
@@ -190,6 +201,10 @@ fn a_parameter_says_what_is_lost_or_is_an_error() {
         "fixed_point(0.03)",
         "fixed_point(-0.01)",
         "single(0.1)",
+        #[cfg(feature = "zfp")]
+        "zfp(0)",
+        #[cfg(feature = "zfp")]
+        "zfp(nan)",
         "base_delta(0)",
         "base_delta(-5)",
         "base_delta(1.5)",

@@ -155,6 +155,7 @@ fn column(scheme: &str) -> ValuesBuf {
         }
         "alp" => floats(&|row| random(row, 20) as f64 / 100.0),
         "alp_rd" => floats(&|row| 1000.0 + (random(row, 20) as f64).sqrt().sin()),
+        "zfp" => floats(&|row| 1000.0 * (row as f64 / 500.0).sin()),
         _ => integers(&|row| random(row, 62)),
     }
 }

@@ -19,6 +19,8 @@ mod quantise;
 mod raw;
 mod rle;
 mod single;
+#[cfg(feature = "zfp")]
+mod zfp;
 
 use crate::scheme::Scheme;
 use crate::{Error, Physical, Result};
@@ -41,10 +43,10 @@ impl SchemeEntry {
 }
 
 macro_rules! schemes {
-    ($($tag:literal => $module:ident :: $scheme:ident, $name:literal;)*) => {
+    ($($(#[$meta:meta])* $tag:literal => $module:ident :: $scheme:ident, $name:literal;)*) => {
         /// Every scheme, in the order of tags.
         pub static SCHEMES: &[SchemeEntry] =
-            &[$(SchemeEntry { tag: $tag, name: $name, scheme: &$module::$scheme }),*];
+            &[$($(#[$meta])* SchemeEntry { tag: $tag, name: $name, scheme: &$module::$scheme }),*];
     };
 }
 
@@ -68,22 +70,37 @@ schemes! { // tag on disk => file :: scheme, name
     16 => base_delta::BaseDelta, "base_delta";
     17 => front::Front, "front";
     18 => pdict::Pdict, "pdict";
+    #[cfg(feature = "zfp")]
+    19 => zfp::Zfp, "zfp";
 }
+
+/// Schemes that not every build has, by tag and name; the feature that brings one has its name.
+pub(crate) static OPTIONAL: &[(u8, &str)] = &[(19, "zfp")];
 
 /// The scheme that holds everything.
 pub(crate) static RAW: SchemeEntry = SchemeEntry { tag: 0, name: "raw", scheme: &raw::Raw };
 
 /// The scheme with this tag on disk.
-pub(crate) fn scheme_by_tag(tag: u8) -> Option<&'static SchemeEntry> {
-    SCHEMES.iter().find(|entry| entry.tag == tag)
+///
+/// # Errors
+/// [`Error::NotInThisBuild`] for one that another build has, and [`Error::UnknownScheme`].
+pub(crate) fn scheme_by_tag(tag: u8) -> Result<&'static SchemeEntry> {
+    let found = SCHEMES.iter().find(|entry| entry.tag == tag);
+    found.ok_or_else(|| match OPTIONAL.iter().find(|optional| optional.0 == tag) {
+        Some(&(tag, name)) => Error::NotInThisBuild { tag, name },
+        None => Error::UnknownScheme { tag },
+    })
 }
 
 /// The scheme of this name.
 ///
 /// # Errors
-/// [`Error::NoSuchScheme`], with the names there are.
+/// [`Error::NotInThisBuild`] for one that another build has; [`Error::NoSuchScheme`], with the names there are.
 pub fn scheme_by_name(name: &str) -> Result<&'static SchemeEntry> {
     SCHEMES.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        if let Some(&(tag, name)) = OPTIONAL.iter().find(|optional| optional.1 == name) {
+            return Error::NotInThisBuild { tag, name };
+        }
         let known: Vec<&str> = SCHEMES.iter().map(|entry| entry.name).collect();
         Error::NoSuchScheme { name: name.to_owned(), known: known.join(", ") }
     })
@@ -99,5 +116,20 @@ mod tests {
             assert!(SCHEMES[..index].iter().all(|earlier| earlier.tag < entry.tag && earlier.name != entry.name));
             assert_eq!(entry.name, entry.scheme.name());
         }
+    }
+
+    #[test]
+    fn a_scheme_of_another_build_is_named_with_what_brings_it() {
+        for &(tag, name) in OPTIONAL {
+            let (by_tag, by_name) = (scheme_by_tag(tag), scheme_by_name(name));
+            if let Some(entry) = SCHEMES.iter().find(|entry| entry.tag == tag) {
+                assert!(entry.name == name && by_tag.is_ok() && by_name.is_ok());
+                continue;
+            }
+            let message = format!("scheme {tag} `{name}` is not in this build; build with --features {name}");
+            assert_eq!(by_tag.unwrap_err().to_string(), message);
+            assert_eq!(by_name.unwrap_err().to_string(), message);
+        }
+        assert_eq!(scheme_by_tag(250).unwrap_err(), Error::UnknownScheme { tag: 250 });
     }
 }

@@ -63,7 +63,7 @@ pub(crate) fn column(request: &str, physical: Physical, shape: Shape) -> Column 
     let scheme = request.split('(').next().unwrap_or(request);
     let len = match (shape, scheme) {
         (Shape::All, "raw") => 100,
-        (Shape::All, "alp_rd" | "fsst" | "front") => 1024 + 9,
+        (Shape::All, "alp_rd" | "fsst" | "front" | "zfp") => 1024 + 9,
         (Shape::All, _) => 1024 + 76,
         (Shape::Vector(_), _) => 1024,
         (Shape::Nulls, _) => 150,
@@ -153,7 +153,7 @@ fn floats(scheme: &str, physical: Physical, len: usize, numbers: &mut Numbers) -
             "dict" => numbers.below(12) as f64 / 8.0,
             "alp_rd" => f64::from_bits(0x3ff0_0000_0000_0000 | numbers.bits(40)),
             "single" => f64::from(number as f32 / 3.0),
-            "quantise" => last + (number - 8192.0) / 65_536.0,
+            "quantise" | "zfp" => last + (number - 8192.0) / 65_536.0,
             _ => number / 100.0,
         };
         last

@@ -18,7 +18,14 @@ use sinter_codec::*;
 use std::path::PathBuf;
 
 /// Schemes with what they may be told to let go of.
-pub(crate) const LOSSES: [&str; 4] = ["quantise(0.01)", "fixed_point(0.01)", "single(lossy)", "base_delta(60)"];
+pub(crate) const LOSSES: &[&str] = &[
+    "quantise(0.01)",
+    "fixed_point(0.01)",
+    "single(lossy)",
+    "base_delta(60)",
+    #[cfg(feature = "zfp")]
+    "zfp(0.01)",
+];
 
 /// Schemes that pack numbers in bits, whatever the width.
 const PACKED: [&str; 5] = ["bitpack", "for", "pfor", "delta", "pfor_delta"];
@@ -44,7 +51,7 @@ impl Wanted {
 /// The blocks of values that should be there: every scheme with every type that it holds, and every width.
 pub(crate) fn wanted() -> Vec<Wanted> {
     let mut wanted = Vec::new();
-    let names = SCHEMES.iter().map(|entry| entry.name).chain(LOSSES);
+    let names = SCHEMES.iter().map(|entry| entry.name).chain(LOSSES.iter().copied());
     for request in names {
         let parsed = Request::parse(request).unwrap();
         for physical in Physical::ALL.into_iter().filter(|physical| parsed.holds(*physical)) {
