@@ -31,8 +31,8 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Plain, with values that read as they will where they are pressed by this choice. One that this build does not know
-    /// stays an error: who knows what is to be lost.
+    /// Plain, with values that read as they will where they are pressed by this choice. One that this build does not
+    /// know stays an error: who knows what is to be lost.
     pub fn raw(&self) -> Choice {
         match self {
             Choice::Forced(text) if Request::parse(text).is_ok_and(|request| !request.is_lossy()) => Choice::Raw,

@@ -14,7 +14,10 @@
 //! that end before their stream does are an error as much as those that end behind it.
 //!
 //! Input: `f32`, `f64`. Output: docs/format/codecs/zfp.md. Never chosen unasked, since builds without the feature could
-//! not read it. Cost: some 30 to 100 million values a second, and all of a vector for one of its values.
+//! not read it. Cost: some 30 to 60 million values a second, half as many to encode, and all of a vector for one of its
+//! values. In one dimension ZFP has little to work on: on all curves that we tried (sines and walks of several steps,
+//! in both widths) what is chosen unasked takes fewer bytes for the same bits, `quantise` fewer for the same bound, and
+//! both decode some fifty times as fast. It is here to be compared with, and for who must keep what zfp keeps.
 
 use crate::encoder::Encoder;
 use crate::fixed::Fixed;
