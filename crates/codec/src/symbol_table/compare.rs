@@ -6,8 +6,7 @@ use super::{ESCAPE, SymbolTable, Width, code_at};
 impl SymbolTable {
     /// The codes of `value`, two bytes each, low byte first: what [`SymbolTable::is_equal`] compares with.
     pub(crate) fn needle(&self, value: &[u8]) -> Vec<u8> {
-        let mut codes = Vec::new();
-        self.encoder().encode(value, &mut codes);
+        let codes = self.encoder().encode_one(value);
         codes.into_iter().flat_map(u16::to_le_bytes).collect()
     }
 

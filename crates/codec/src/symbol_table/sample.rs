@@ -1,5 +1,7 @@
 //! A bounded part of a column to train on.
 
+use crate::BytesBuf;
+
 /// Longer values are cut into pieces of this many bytes before some are picked, so that one long value cannot be the
 /// whole sample. Joints that are lost at the cuts do not matter at this length.
 const PIECE_BYTES: usize = 1024;
@@ -7,7 +9,7 @@ const PIECE_BYTES: usize = 1024;
 /// Pieces of `values` with about `budget` bytes together, spread evenly; all of them when they have no more than that.
 ///
 /// Picks by a fixed pseudo-random sequence: the same values give the same table, and periods in the data do no harm.
-pub(crate) fn sample<'a>(values: impl Iterator<Item = &'a [u8]> + Clone, budget: usize) -> Vec<&'a [u8]> {
+pub(crate) fn sample<'a>(values: impl Iterator<Item = &'a [u8]> + Clone, budget: usize) -> BytesBuf {
     let text_bytes: usize = values.clone().map(<[u8]>::len).sum();
     let pieces = values.flat_map(|value| value.chunks(PIECE_BYTES));
     if text_bytes <= budget {

@@ -9,9 +9,10 @@
 //! occurrence of a pair saves one code however long the pair is (as in byte-pair encoding).
 
 use super::count::{Counts, count};
-use super::matcher::{Matcher, PADDING};
+use super::matcher::Matcher;
 use super::symbol::Symbol;
 use super::{NARROW_SYMBOLS, WIDE_SYMBOLS, Width, first_free_code};
+use crate::{BytesBuf, BytesView};
 
 /// Rounds of encoding and counting. Eight are within 1 % of ten on the texts of FSST's corpus, six are not.
 const ROUNDS: usize = 8;
@@ -30,18 +31,20 @@ const SYMBOL_COST_BYTES: f64 = 5.0;
 const NARROW_BYTE_BOOST: u64 = 4;
 
 /// The symbols for `sample`, by code. `scale` is how many times as much text the table will be used for.
-pub(super) fn train(width: Width, sample: &[&[u8]], scale: f64) -> Vec<Symbol> {
-    let padded: Vec<Vec<u8>> = sample.iter().map(|value| [value, &[0; PADDING][..]].concat()).collect();
+pub(super) fn train(width: Width, sample: BytesView<'_>, scale: f64) -> Vec<Symbol> {
     let mut symbols = match width {
         Width::Wide => (0..=255).map(Symbol::of_byte).collect(),
         Width::Narrow => Vec::new(),
     };
+    let part: BytesBuf = match width {
+        Width::Wide => sample.iter().step_by(PART_STEP).collect(),
+        Width::Narrow => BytesBuf::default(),
+    };
     for round in 0..ROUNDS {
         let in_part = width == Width::Wide && round < ROUNDS - FULL_ROUNDS;
-        let step = if in_part { PART_STEP } else { 1 };
-        let part = padded.iter().step_by(step);
+        let (values, step) = if in_part { (part.view(), PART_STEP) } else { (sample, 1) };
         let matcher = Matcher::new(width, &symbols);
-        symbols = best(width, count(&matcher, &symbols, part, round + 1 < ROUNDS), scale * step as f64);
+        symbols = best(width, count(matcher, &symbols, values, round + 1 < ROUNDS), scale * step as f64);
     }
     symbols
 }
