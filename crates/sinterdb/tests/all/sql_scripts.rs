@@ -195,6 +195,7 @@ scripts! {
     joins_groups
     names_and_types
     nulls
+    quantise
     schemas
     stale_traps
     transactions
