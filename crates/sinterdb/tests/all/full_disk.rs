@@ -281,7 +281,7 @@ fn writers_go_on_whenever_there_is_space() {
                         Err(Error::Io(message)) => {
                             assert!(message.contains("no space left"), "{message}");
                             (full, in_a_row) = (full + 1, in_a_row + 1);
-                            fs.set_bytes_free(Some(60_000 << in_a_row.min(8)));
+                            fs.set_bytes_free(Some(20_000 << in_a_row.min(8)));
                         }
                         Err(error) => panic!("{sql}: {error}"),
                     }
