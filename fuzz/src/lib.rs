@@ -1,6 +1,8 @@
 //! What the targets share: values out of bytes, and questions to a block.
 
-use sinter_codec::{Bitmap, Block, CompareOp, Encoded, Physical, Predicate, Scalar, VECTOR_LEN, ValuesBuf};
+use sinter_codec::{
+    Bitmap, Block, CompareOp, Encoded, KERNELS, Physical, Predicate, Scalar, Span, VECTOR_LEN, ValuesBuf,
+};
 
 /// The scheme under test, from `SINTER_SCHEME`; `None` where all are.
 pub fn scheme_name() -> Option<&'static str> {
@@ -57,19 +59,29 @@ pub fn interrogate(block: &Block<'_>) {
         for predicate in predicates(block) {
             let _ = block.filter(range.clone(), &predicate, &mut bits);
         }
+        let some: Vec<u32> = (0..range.len() as u32).step_by(3).collect();
+        for kernel in KERNELS.iter().filter(|kernel| kernel.takes(block.physical())) {
+            let _ = kernel.run(block, &range.clone().into(), &constant(block));
+            let _ = kernel.run(block, &Span::at(range.clone(), &some), &constant(block));
+        }
     }
     let _ = block.dictionary();
 }
 
-fn predicates(block: &Block<'_>) -> Vec<Predicate> {
-    let constant = match block.physical() {
+/// What its values are compared with.
+fn constant(block: &Block<'_>) -> Scalar {
+    match block.physical() {
         Physical::F32 | Physical::F64 => Scalar::Float(1.5),
         Physical::Bytes => Scalar::Bytes(b"ab".to_vec()),
         _ => match &block.stats().max {
             Scalar::Null => Scalar::Int(7),
             max => max.clone(),
         },
-    };
+    }
+}
+
+fn predicates(block: &Block<'_>) -> Vec<Predicate> {
+    let constant = constant(block);
     let ops = [CompareOp::Equal, CompareOp::Less, CompareOp::GreaterOrEqual];
     let mut all: Vec<Predicate> = ops.map(|op| Predicate::Compare(op, constant.clone())).into();
     all.push(Predicate::Between(Scalar::Null, constant.clone()));

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use sinter_codec::*;
+use std::ops::Range;
 
 /// Asks a block that may be damaged everything there is to ask. Errors and wrong answers are fine.
 fn interrogate(bytes: &[u8], column: &Column, random: &mut SmallRng) {
@@ -27,11 +28,25 @@ fn interrogate(bytes: &[u8], column: &Column, random: &mut SmallRng) {
             for predicate in predicates(column, random) {
                 let _ = block.filter(range.clone(), &predicate, &mut bits);
             }
+            ask_kernels(&block, range, column, random);
         }
     }
     let _ = block.dictionary();
     if len < 100_000 {
         let _ = block.decode(0..len, &mut values);
+    }
+}
+
+/// Asks every kernel about all rows of a range, and about some.
+fn ask_kernels(block: &Block<'_>, range: Range<usize>, column: &Column, random: &mut SmallRng) {
+    let constant = match predicates(column, random).first() {
+        Some(Predicate::Compare(_, constant)) => constant.clone(),
+        _ => block.stats().max.clone(),
+    };
+    let some: Vec<u32> = (0..range.len() as u32).step_by(3).collect();
+    for kernel in KERNELS.iter().filter(|kernel| kernel.takes(block.physical())) {
+        let _ = kernel.run(block, &range.clone().into(), &constant);
+        let _ = kernel.run(block, &Span::at(range.clone(), &some), &constant);
     }
 }
 

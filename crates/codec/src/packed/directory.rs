@@ -174,6 +174,9 @@ impl<'a, T: Integer> PackedVector<'a, T> {
                 let (packed, exceptions) = bytes.split_at(exceptions_at);
                 let frame = Frame { base: entry.base, bit_width };
                 let exceptions = Exceptions::new(form, exception_count, count, frame, exceptions);
+                if !exceptions.has_all_places() {
+                    return Err(Self::fault(entry, count, data, place));
+                }
                 Ok(PackedVector { count, first: entry.first, base: entry.base, bit_width, packed, exceptions, points })
             }
             _ => Err(Self::fault(entry, count, data, place)),
@@ -198,7 +201,7 @@ impl<'a, T: Integer> PackedVector<'a, T> {
         let parts =
             [(packed_bytes(count, bit_width), "packed numbers"), (form.bytes_of(exception_count, count), "exceptions")];
         let cut_short = parts.into_iter().find_map(|(bytes, what)| cursor.take(bytes, what).err());
-        cut_short.unwrap_or_else(|| cursor.damaged("entry points are too wide, or missing"))
+        cut_short.unwrap_or_else(|| cursor.damaged("entry points are too wide, or missing, or count other exceptions"))
     }
 
     /// Whether a value is had by adding up fewer steps than [`POINT_STEPS`].
@@ -284,7 +287,10 @@ pub(crate) fn write_points<T: Integer>(vector: &[T], base: T, out: &mut Vec<u8>)
 fn has_exceptions<T: Integer>(form: Form, exception_count: usize, count: usize, bit_width: usize) -> bool {
     let can_be = match form {
         Form::Whole { bytes } => bytes <= T::BYTES && (exception_count == 0 || bytes > 0),
-        Form::Excess { .. } => bit_width <= 64,
+        // Twice as wide types have room for the widest of both.
+        Form::Excess { width, is_signed } => {
+            bit_width <= 64 && (T::BYTES > 8 || width + bit_width <= 8 * T::BYTES + usize::from(is_signed))
+        }
     };
     can_be && exception_count <= count
 }

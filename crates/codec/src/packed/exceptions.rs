@@ -138,6 +138,14 @@ impl<'a, T: Integer> Exceptions<'a, T> {
         Exceptions { form, count, value_count, frame, bytes }
     }
 
+    /// Whether entry points count as many exceptions as there are.
+    #[inline]
+    pub(crate) fn has_all_places(&self) -> bool {
+        let entries = self.value_count.div_ceil(ENTRY_LEN);
+        self.has_wide_places()
+            || self.places()[..entries].iter().map(|count| usize::from(*count)).sum::<usize>() == self.count
+    }
+
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
@@ -206,7 +214,7 @@ impl<'a, T: Integer> Exceptions<'a, T> {
         let before: usize = entries[..entry].iter().map(|count| usize::from(*count)).sum();
         let count = usize::from(entries[entry]);
         for (index, place) in (before..self.count).zip(places.get(before..).unwrap_or_default()).take(count) {
-            visit(start + usize::from(*place), self.patch(index));
+            visit(start + usize::from(*place) % ENTRY_LEN, self.patch(index));
         }
     }
 
@@ -229,7 +237,7 @@ impl<'a, T: Integer> Exceptions<'a, T> {
         for (entry, count) in entries.iter().enumerate() {
             let end = (index + usize::from(*count)).min(self.count);
             for (index, place) in (index..end).zip(&places[index..end]) {
-                visit(entry * ENTRY_LEN + usize::from(*place), index);
+                visit(entry * ENTRY_LEN + usize::from(*place) % ENTRY_LEN, index);
             }
             index = end;
         }
@@ -249,7 +257,7 @@ impl<'a, T: Integer> Exceptions<'a, T> {
         let before: usize = entries[..entry].iter().map(|count| usize::from(*count)).sum();
         let places = places.get(before..)?;
         let places = places.get(..usize::from(entries[entry])).unwrap_or(places);
-        let found = places.iter().position(|place| usize::from(*place) == position % ENTRY_LEN)?;
+        let found = places.iter().position(|place| usize::from(*place) % ENTRY_LEN == position % ENTRY_LEN)?;
         Some(self.patch(before + found))
     }
 

@@ -99,7 +99,7 @@ fn add_each<T: Integer, const AT_ONCE: usize>(
             for before in &before[1..] {
                 entries += u16::from(first + index as i16 >= *before);
             }
-            positions[index] = entries * ENTRY_LEN as u16 + u16::from(places[index]);
+            positions[index] = entries * ENTRY_LEN as u16 + u16::from(places[index]) % ENTRY_LEN as u16;
         }
         let (groups, rest) = positions[PLACES_AT_ONCE - (end - done)..].as_chunks::<AT_ONCE>();
         for group in groups {
@@ -183,9 +183,9 @@ mod tests {
     fn exceptions_of_every_width_come_back() {
         for every in [1, 3, 20, 37, 100] {
             for is_signed in [false, true] {
-                for excess_bits in 2..=62 {
-                    come_back::<u64>(3.min(62 - excess_bits), excess_bits, every, is_signed);
-                    come_back::<i64>(0, excess_bits, every, is_signed);
+                for excess_bits in 2..=63 {
+                    come_back::<u64>(3.min(63 - excess_bits), excess_bits, every, is_signed);
+                    come_back::<i64>(0, excess_bits.min(62), every, is_signed);
                     if excess_bits <= 26 {
                         come_back::<i32>(4, excess_bits, every, is_signed);
                     }

@@ -233,10 +233,11 @@ impl Reader for FsstReader<'_> {
     fn prepare(&self, condition: &Condition, _scratch: &mut Scratch) -> Result<Prepared> {
         let on_codes = match condition {
             Condition::Bytes(BytesCondition::Compare(op @ (CompareOp::Equal | CompareOp::NotEqual), value)) => {
-                BytesCondition::Compare(*op, self.table.needle(value))
+                BytesCondition::Compare(*op, self.table.encoder().needle(value))
             }
             Condition::Bytes(BytesCondition::OneOf(values)) => {
-                BytesCondition::OneOf(values.iter().map(|value| self.table.needle(value)).collect())
+                let mut encoder = self.table.encoder();
+                BytesCondition::OneOf(values.iter().map(|value| encoder.needle(value)).collect())
             }
             Condition::Bytes(BytesCondition::Contains(needle)) => {
                 let search = self.table.search(needle).map(Arc::new);

@@ -1,15 +1,16 @@
 //! Tests of encoded strings: equality by codes, prefixes by decoding no further than they reach.
 
 use super::codes::code_capacity;
-use super::{ESCAPE, SymbolTable, Width, code_at};
+use super::{ESCAPE, StringEncoder, SymbolTable, Width, code_at};
+
+impl StringEncoder {
+    /// The codes of `value`, two bytes each, low byte first: what [`SymbolTable::is_equal`] compares with.
+    pub(crate) fn needle(&mut self, value: &[u8]) -> Vec<u8> {
+        self.encode_one(value).into_iter().flat_map(u16::to_le_bytes).collect()
+    }
+}
 
 impl SymbolTable {
-    /// The codes of `value`, two bytes each, low byte first: what [`SymbolTable::is_equal`] compares with.
-    pub(crate) fn needle(&self, value: &[u8]) -> Vec<u8> {
-        let codes = self.encoder().encode_one(value);
-        codes.into_iter().flat_map(u16::to_le_bytes).collect()
-    }
-
     /// Whether the string of `code_count` codes from `first_code` on is the one of `needle`: its codes are the same. A
     /// string has one encoding only, because the longest symbol is always taken.
     #[inline]
