@@ -54,12 +54,20 @@ macro_rules! fused {
                 <$lane>::numbers(packed, width, row, lane)
             }
 
+            /// Whether the sum of a vector's numbers fits a wide lane.
+            const WIDE_HOLDS_ALL: bool = <$wide>::BITS as usize >= BITS + VECTOR_LEN.ilog2() as usize;
+
             /// As many numbers as a lane has bits fit it with so many bits more.
             const ROW_BITS: usize = BITS.ilog2() as usize;
 
             #[inline(always)]
             fn sum_body(packed: &[u8], width: usize) -> u128 {
                 assert!((1..=BITS).contains(&width) && packed.len() >= width * WORD_ROW_BYTES);
+                if width == BITS && WIDE_HOLDS_ALL {
+                    // They lie one after the other. (From the loops below the compiler would make gathers here.)
+                    let (numbers, _) = packed[..BITS * WORD_ROW_BYTES].as_chunks();
+                    return numbers.iter().map(|number| <$lane>::from_le_bytes(*number) as $wide).sum::<$wide>() as u128;
+                }
                 let mut total = 0;
                 for part in 0..2 {
                     // In lanes of their own, where they fit; else their halves apart.
