@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import commits, limited, machine, ratios, tpch
+from benchmarks import commits, limited, machine, ratios, real, tpch
 from benchmarks.engines import ENGINES
 
 
@@ -17,7 +17,7 @@ def main() -> int:
     """Read the command line and run the suite."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="SinterDB beside other engines.")
     suites = parser.add_subparsers(dest="suite", required=True)
-    for add in (add_tpch, add_commits, add_limited, ratios.add):
+    for add in (add_tpch, add_real, add_commits, add_limited, ratios.add):
         add(suites)
     arguments = parser.parse_args()
     return int(arguments.run(arguments))
@@ -58,6 +58,33 @@ def add_tpch(suites: Any) -> None:
                 data=arguments.data,
                 timeout_s=arguments.timeout,
                 files=not arguments.no_files,
+                out=arguments.out,
+            )
+        )
+    )
+
+
+def add_real(suites: Any) -> None:
+    """Real tables."""
+    suite = suites.add_parser("real", help="43 queries on real tables, as they are or tiled")
+    suite.add_argument("--data", type=Path, required=True, help="folder with the files as published")
+    suite.add_argument("--rows", type=int, help="tile each table to so many rows, shuffled (as it is)")
+    suite.add_argument("--threads", type=int, default=os.cpu_count(), help="threads per query (all)")
+    suite.add_argument("--runs", type=int, default=5, help="timed runs of each query, after one that warms up (5)")
+    suite.add_argument("--engines", type=some(ENGINES), default=list(ENGINES), help="separated by commas (all)")
+    suite.add_argument("--queries", default="1-43", help="such as 1,6,13-15 (1-43)")
+    suite.add_argument("--timeout", type=float, default=300.0, help="seconds before a query is given up (300)")
+    suite.add_argument("--out", type=Path, help="JSON file to write (benchmarks/record/<date>-real.json)")
+    suite.set_defaults(
+        run=lambda arguments: real.run(
+            real.Settings(
+                data=arguments.data.resolve(),
+                rows=arguments.rows,
+                threads=arguments.threads,
+                runs=arguments.runs,
+                engines=arguments.engines,
+                queries=arguments.queries,
+                timeout_s=arguments.timeout,
                 out=arguments.out,
             )
         )

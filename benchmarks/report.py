@@ -64,7 +64,7 @@ def geometric_mean(values: Iterable[float]) -> float | None:
 def table(record: dict[str, Any]) -> str:
     """Return the whole record as text."""
     engines: dict[str, Any] = record["engines"]
-    lines = [[f"TPC-H, scale factor {record['scale_factor']:g}", *engines], []]
+    lines = [[record["title"], *engines], []]
 
     def line(title: str, cells: Iterable[str]) -> None:
         lines.append([title, *cells])
