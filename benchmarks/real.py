@@ -55,7 +55,7 @@ SOURCES = {
     "flights": Source("nycflights13/flights.csv.zst", nulls=("NA",)),
     "names": Source("us_babynames/babynames.csv.zst"),
     "reviews": Source(
-        "anon_reviews/anonreviews.csv.bz2", {"reviewerId": "reviewer", "vendorId": "vendor", "date": "at"}
+        "anon_reviews/anonreviews.csv.bz2", {"reviewerId": "reviewer", "vendorId": "vendor", "date": "written"}
     ),
     "air": Source("beijing_air_prsa/*.csv.zst", {"PM2.5": "pm25"}, nulls=("NA",)),
     "cities": Source("geonames_cities1000/rg_cities1000.csv.zst"),

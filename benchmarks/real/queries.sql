@@ -19,7 +19,7 @@ SELECT count(DISTINCT name) FROM names;
 
 SELECT count(DISTINCT reviewer) FROM reviews;
 
-SELECT min(at), max(at) FROM reviews;
+SELECT min(written), max(written) FROM reviews;
 
 SELECT origin, count(*) AS flights FROM flights WHERE dep_delay > 0 GROUP BY origin ORDER BY flights DESC, origin;
 
