@@ -43,6 +43,12 @@ pub enum Error {
     /// The table's source failed in another way.
     #[error(transparent)]
     Source(Box<dyn std::error::Error + Send + Sync>),
+    /// [`crate::Memory`] granted no more. Remedy: in the message.
+    #[error("{0}")]
+    OutOfMemory(String),
+    /// Numbers of groups have 32 bits.
+    #[error("more than 4 billion groups; group by fewer columns, or filter rows first")]
+    TooManyKeys,
     /// Code from outside failed: a foreign expression or an Arrow conversion.
     #[error("{0}")]
     Foreign(String),

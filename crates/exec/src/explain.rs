@@ -30,10 +30,13 @@ impl fmt::Display for Pipeline {
         }
         match &self.output {
             Output::Rows(exprs) => write!(f, "\n  output: {}", list(exprs))?,
-            Output::Aggregate(aggregates) => {
-                let parts: Vec<String> = aggregates.iter().map(|aggregate| aggregate_text(aggregate, &text)).collect();
-                write!(f, "\n  aggregate: {}", parts.join(", "))?;
-            }
+            Output::Aggregate(_) => {}
+            Output::Groups { keys, .. } => write!(f, "\n  group by: {}", list(keys))?,
+        }
+        let aggregates = self.output.aggregates().iter().map(|aggregate| aggregate_text(aggregate, &text));
+        let aggregates: Vec<String> = aggregates.collect();
+        if !aggregates.is_empty() {
+            write!(f, "\n  aggregate: {}", aggregates.join(", "))?;
         }
         if let Some(limit) = self.limit {
             write!(f, "\n  limit: {limit}")?;

@@ -1,6 +1,7 @@
 //! SinterDB's one engine: operators on encoded vectors.
 //!
-//! A [`Pipeline`] scans a [`TableSource`], filters on the encoded form, and hands out either rows or aggregates.
+//! A [`Pipeline`] scans a [`TableSource`], filters on the encoded form, and hands out rows, aggregates,
+//! or aggregates by group.
 //! [`Pipeline::start`] gives a [`Run`] that any number of threads serve: each takes a [`Worker`], and workers share the
 //! row groups between them. Values are unpacked a vector at a time, late, and only where the filter left rows alive.
 //!
@@ -13,6 +14,8 @@ pub mod edge;
 mod error;
 mod explain;
 mod expr;
+mod group;
+mod memory;
 mod pin;
 mod pipeline;
 mod rows;
@@ -26,6 +29,8 @@ pub use aggregate::AggregateState;
 pub use damage::{LeftOut, LeftOutOfTable, OnDamage};
 pub use error::{Error, Result};
 pub use expr::{ArithmeticOp, Expr, Foreign};
+pub use group::Groups;
+pub use memory::{Memory, Unlimited};
 pub use pin::{PageSource, Pinned};
 pub use pipeline::{Aggregate, AggregateFunction, Output, Pipeline};
 pub use run::{Counters, Run, Worker};

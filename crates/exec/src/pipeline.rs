@@ -3,7 +3,7 @@
 use crate::{Expr, LogicalType, OnDamage, ScanColumn, TableSource};
 use std::sync::Arc;
 
-/// Scan, filter, then rows or aggregates, then limit.
+/// Scan, filter, then rows, aggregates or groups, then limit.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
     /// What is scanned.
@@ -27,6 +27,24 @@ pub enum Output {
     Rows(Vec<Expr>),
     /// One row over everything.
     Aggregate(Vec<Aggregate>),
+    /// One row for each different list of keys, in no order: the keys, then the aggregates. NULLs are equal here, and so
+    /// are NaNs, and -0.0 is 0.0.
+    Groups {
+        /// What rows of a group have in common; not nested.
+        keys: Vec<Expr>,
+        /// Over the rows of each group.
+        aggregates: Vec<Aggregate>,
+    },
+}
+
+impl Output {
+    /// What is computed over rows.
+    pub fn aggregates(&self) -> &[Aggregate] {
+        match self {
+            Output::Rows(_) => &[],
+            Output::Aggregate(aggregates) | Output::Groups { aggregates, .. } => aggregates,
+        }
+    }
 }
 
 /// An aggregate function.
@@ -46,7 +64,7 @@ pub enum AggregateFunction {
     Average,
 }
 
-/// An aggregate over all rows that pass.
+/// An aggregate over all rows that pass, or all of a group.
 #[derive(Clone, Debug)]
 pub struct Aggregate {
     /// Which.

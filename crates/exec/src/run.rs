@@ -2,9 +2,10 @@
 
 use crate::aggregate::{AggregatePlan, AggregateSink};
 use crate::expr::{Program, compile};
+use crate::group::{GroupPlan, GroupSink};
 use crate::rows::RowSink;
 use crate::scan::{ScanPlan, Scanner, Shared};
-use crate::{AggregateState, Batch, Error, Output, Pipeline, Result};
+use crate::{AggregateState, Batch, Error, Groups, Memory, Output, Pipeline, Result};
 use sinter_codec::Scalar;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -61,6 +62,7 @@ pub struct Run {
 enum OutputPlan {
     Rows(Program),
     Aggregate(AggregatePlan),
+    Groups(Arc<GroupPlan>),
 }
 
 /// One thread's part in a run.
@@ -83,6 +85,10 @@ impl Pipeline {
             Output::Rows(exprs) => OutputPlan::Rows(compile(&exprs.iter().collect::<Vec<_>>(), &types)?),
             Output::Aggregate(aggregates) => {
                 OutputPlan::Aggregate(AggregatePlan::new(aggregates, &self.columns, &types)?)
+            }
+            Output::Groups { keys, aggregates } => {
+                let plan = GroupPlan::new(keys, aggregates, &self.columns, &types, &*self.source)?;
+                OutputPlan::Groups(Arc::new(plan))
             }
         };
         Ok(Arc::new(Run {
@@ -116,7 +122,9 @@ impl Run {
     pub fn finish(&self, states: Vec<AggregateState>) -> Result<Vec<Scalar>> {
         match &self.output {
             OutputPlan::Aggregate(plan) => AggregateState::finish(plan, states),
-            OutputPlan::Rows(_) => Err(Error::Unsupported("rows as one row of aggregates".into())),
+            OutputPlan::Rows(_) | OutputPlan::Groups(_) => {
+                Err(Error::Unsupported("rows as one row of aggregates".into()))
+            }
         }
     }
 
@@ -125,29 +133,54 @@ impl Run {
     /// # Errors
     /// The first error of any worker; the others stop then. A panic becomes [`Error::Foreign`].
     pub fn aggregate(self: &Arc<Run>, threads: usize) -> Result<Vec<Scalar>> {
+        let states = self.on_threads(threads, Worker::aggregate)?;
+        self.finish(states)
+    }
+
+    /// Groups on this many threads, this one included. For [`Output::Groups`].
+    ///
+    /// # Errors
+    /// As [`Run::aggregate`], and what `memory` says when it has no more.
+    pub fn groups(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<Groups> {
+        let groups = self.on_threads(threads, |worker| worker.groups(memory))?;
+        let merged = groups.into_iter().map(Ok).reduce(|all, other| {
+            let (all, other) = (all?, other?);
+            let (mut more, fewer) = if all.len() < other.len() { (other, all) } else { (all, other) };
+            more.merge(fewer)?;
+            Ok(more)
+        });
+        merged.unwrap_or_else(|| Err(Error::Unsupported("groups of no thread".into())))
+    }
+
+    /// Does `work` with a worker on each thread, and returns what all of them brought.
+    fn on_threads<T: Send>(
+        self: &Arc<Run>,
+        threads: usize,
+        work: impl Fn(Worker) -> Result<T> + Send + Sync,
+    ) -> Result<Vec<T>> {
         let work = || {
-            let aggregate = AssertUnwindSafe(|| self.worker().aggregate());
-            let state = catch_unwind(aggregate).unwrap_or_else(|panic| Err(panicked(&*panic)));
-            if state.is_err() {
+            let done = catch_unwind(AssertUnwindSafe(|| work(self.worker())));
+            let done = done.unwrap_or_else(|panic| Err(panicked(&*panic)));
+            if done.is_err() {
                 self.cancel();
             }
-            state
+            done
         };
-        let states = std::thread::scope(|scope| {
+        let all = std::thread::scope(|scope| {
             let helper_count = threads.min(self.pipeline.source.group_count()).saturating_sub(1);
             let helpers: Vec<_> = (0..helper_count).map(|_| scope.spawn(work)).collect();
-            let mut states = vec![work()];
+            let mut all = vec![work()];
             let joined = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| Err(panicked(&*panic))));
-            states.extend(joined);
-            states
+            all.extend(joined);
+            all
         });
         // A worker that failed cancelled the others, so their errors say less.
-        let (good, bad): (Vec<_>, Vec<_>) = states.into_iter().partition(|state| state.is_ok());
+        let (good, bad): (Vec<_>, Vec<_>) = all.into_iter().partition(Result::is_ok);
         let mut errors: Vec<Error> = bad.into_iter().filter_map(Result::err).collect();
         errors.sort_by_key(|error| matches!(error, Error::Cancelled));
         match errors.into_iter().next() {
             Some(error) => Err(error),
-            None => self.finish(good.into_iter().filter_map(Result::ok).collect()),
+            None => Ok(good.into_iter().filter_map(Result::ok).collect()),
         }
     }
 
@@ -228,6 +261,17 @@ impl Worker {
         let done = self.scanner.run(&self.run.shared(), &mut sink);
         self.scanner.tally.flush(&self.run.counters);
         done.map(|_| sink.into_state())
+    }
+
+    /// Groups until no row group is left. For [`Output::Groups`].
+    fn groups(mut self, memory: &Arc<dyn Memory>) -> Result<Groups> {
+        let OutputPlan::Groups(plan) = &self.run.output else {
+            return Err(Error::Unsupported("rows as groups".into()));
+        };
+        let mut sink = GroupSink::new(plan, memory);
+        let done = self.scanner.run(&self.run.shared(), &mut sink);
+        self.scanner.tally.flush(&self.run.counters);
+        done.map(|_| sink.into_groups())
     }
 }
 

@@ -42,6 +42,7 @@ impl From<sinter_exec::Error> for Error {
         match error {
             sinter_exec::Error::Cancelled => Error::Cancelled,
             sinter_exec::Error::Damaged { .. } => Error::Damaged(error.to_string()),
+            sinter_exec::Error::OutOfMemory(message) => Error::Unavailable(message),
             sinter_exec::Error::Unsupported(_) => Error::Internal(error.to_string()),
             sinter_exec::Error::Source(inner) | sinter_exec::Error::Unreadable(inner) => {
                 match inner.downcast::<sinter_column::Error>() {

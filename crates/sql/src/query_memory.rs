@@ -1,4 +1,4 @@
-//! DataFusion's operators draw on the database's budget.
+//! DataFusion's operators and those of our engine draw on the database's budget.
 //!
 //! An operator that cannot spill gets what there is. So does one that can, while less than half of it is used; from there
 //! on it gets its share, so that several in one plan spill a little each, instead of the first taking all and the last
@@ -8,6 +8,7 @@
 use datafusion::common::Result;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
+use sinter_exec::Memory;
 use sinter_storage::{Budget, Reservation, Use};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -106,5 +107,26 @@ impl MemoryPool for QueryMemory {
 impl fmt::Display for QueryMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// What an operator of our engine holds of it.
+#[derive(Debug)]
+pub(crate) struct OperatorMemory(MemoryReservation);
+
+impl OperatorMemory {
+    pub(crate) fn new(operator: &str, pool: &Arc<dyn MemoryPool>) -> Arc<dyn Memory> {
+        Arc::new(OperatorMemory(MemoryConsumer::new(operator).register(pool)))
+    }
+}
+
+impl Memory for OperatorMemory {
+    fn grow(&self, bytes: usize) -> sinter_exec::Result<()> {
+        let granted = self.0.try_grow(bytes);
+        granted.map_err(|error| sinter_exec::Error::OutOfMemory(crate::Error::from(error).to_string()))
+    }
+
+    fn shrink(&self, bytes: usize) {
+        self.0.shrink(bytes);
     }
 }

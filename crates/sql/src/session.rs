@@ -18,6 +18,7 @@ use datafusion::catalog::{Session as DataFusionSession, TableProvider};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::MemTable;
 use datafusion::execution::context::QueryPlanner;
+use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
@@ -622,7 +623,11 @@ impl QueryPlanner for Planner {
         session: &dyn DataFusionSession,
     ) -> datafusion::common::Result<Arc<dyn ExecutionPlan>> {
         let logical = logical.clone();
-        let logical = if self.lowers { lower(logical)? } else { logical };
+        let group_bytes_max = match session.runtime_env().memory_pool.memory_limit() {
+            MemoryLimit::Finite(bytes) => bytes / 2,
+            MemoryLimit::Infinite | MemoryLimit::Unknown => usize::MAX,
+        };
+        let logical = if self.lowers { lower(logical, group_bytes_max)? } else { logical };
         let physical = DefaultPhysicalPlanner::default().create_physical_plan(&logical, session).await?;
         Ok(physical.transform_up(yields_to_cancellation)?.data)
     }

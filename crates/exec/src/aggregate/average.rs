@@ -6,7 +6,7 @@ use crate::{Error, LogicalType, Result};
 use sinter_codec::{Physical, Scalar};
 
 /// SUM; NULL over nothing.
-pub(super) fn sum(sum: &Sum, argument: &LogicalType, ty: &LogicalType) -> Result<Scalar> {
+pub(crate) fn sum(sum: &Sum, argument: &LogicalType, ty: &LogicalType) -> Result<Scalar> {
     if sum.count == 0 {
         return Ok(Scalar::Null);
     }
@@ -22,7 +22,7 @@ pub(super) fn sum(sum: &Sum, argument: &LogicalType, ty: &LogicalType) -> Result
 }
 
 /// AVG; NULL over nothing. Decimals have the SQL library's four more digits, and what is beyond them is cut.
-pub(super) fn average(sum: &Sum, argument: &LogicalType, ty: &LogicalType) -> Result<Scalar> {
+pub(crate) fn average(sum: &Sum, argument: &LogicalType, ty: &LogicalType) -> Result<Scalar> {
     if sum.count == 0 {
         return Ok(Scalar::Null);
     }

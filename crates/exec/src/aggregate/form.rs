@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 /// Values with their NULLs.
 #[derive(Clone, Copy)]
-pub(super) struct Argument<'a> {
-    pub(super) form: Form<'a>,
+pub(crate) struct Argument<'a> {
+    pub(crate) form: Form<'a>,
     /// 1 where present; `None` when everywhere.
-    pub(super) validity: Option<&'a Bitmap>,
-    pub(super) rows: usize,
+    pub(crate) validity: Option<&'a Bitmap>,
+    pub(crate) rows: usize,
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Form<'a> {
+pub(crate) enum Form<'a> {
     /// One value for all rows.
     Constant(Values<'a>),
     /// NULL for all rows.
@@ -31,7 +31,7 @@ pub(super) enum Form<'a> {
 
 impl<'a> Argument<'a> {
     /// An output of the aggregates' program.
-    pub(super) fn new(frame: Frame<'a>, operand: Operand) -> Argument<'a> {
+    pub(crate) fn new(frame: Frame<'a>, operand: Operand) -> Argument<'a> {
         let rows = frame.rows;
         let (form, validity) = match operand {
             Operand::Column(column) => of_vector(&frame.columns[column]),
@@ -52,8 +52,14 @@ impl<'a> Argument<'a> {
         Argument { form, validity, rows }
     }
 
+    /// A vector of so many rows.
+    pub(crate) fn of(vector: &'a Vector, rows: usize) -> Argument<'a> {
+        let (form, validity) = of_vector(vector);
+        Argument { form, validity, rows }
+    }
+
     /// How many rows have a value.
-    pub(super) fn present(&self) -> usize {
+    pub(crate) fn present(&self) -> usize {
         match self.form {
             Form::Null => 0,
             Form::Nested(array) => array.len() - array.logical_null_count(),
@@ -63,7 +69,7 @@ impl<'a> Argument<'a> {
 
     /// Calls `visit` for each row that has a value.
     #[inline]
-    pub(super) fn for_each_present(&self, mut visit: impl FnMut(usize)) {
+    pub(crate) fn for_each_present(&self, mut visit: impl FnMut(usize)) {
         match self.validity {
             None => (0..self.rows).for_each(visit),
             Some(validity) => validity.ones().for_each(&mut visit),

@@ -13,6 +13,9 @@ mod state;
 mod sum;
 mod zone;
 
-pub(crate) use plan::AggregatePlan;
+pub(crate) use average::{average, sum};
+pub(crate) use form::{Argument, Form};
+pub(crate) use plan::{AggregatePlan, Part, parts};
 pub(crate) use state::AggregateSink;
 pub use state::AggregateState;
+pub(crate) use sum::{Sum, overflow};

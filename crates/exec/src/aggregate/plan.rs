@@ -16,14 +16,14 @@ pub(crate) struct AggregatePlan {
 
 /// One aggregate.
 #[derive(Debug)]
-pub(super) struct Part {
-    pub(super) function: AggregateFunction,
+pub(crate) struct Part {
+    pub(crate) function: AggregateFunction,
     /// Which output of the program it reads; `None` for rows.
-    pub(super) output: Option<usize>,
+    pub(crate) output: Option<usize>,
     /// It counts the rows for which the output is true.
-    pub(super) counts_true: bool,
-    pub(super) argument_type: LogicalType,
-    pub(super) ty: LogicalType,
+    pub(crate) counts_true: bool,
+    pub(crate) argument_type: LogicalType,
+    pub(crate) ty: LogicalType,
 }
 
 impl AggregatePlan {
@@ -34,18 +34,8 @@ impl AggregatePlan {
         columns: &[ScanColumn],
         types: &[LogicalType],
     ) -> Result<AggregatePlan> {
-        let (mut exprs, mut parts) = (Vec::new(), Vec::new());
-        for aggregate in aggregates {
-            let (expr, counts_true) = argument(aggregate, types)?;
-            let argument_type = expr.as_ref().map_or(LogicalType::Int64, |expr| expr.type_over(types));
-            check(aggregate.function, &argument_type)?;
-            let output = expr.map(|expr| {
-                exprs.push(expr);
-                exprs.len() - 1
-            });
-            let ty = aggregate.ty.clone();
-            parts.push(Part { function: aggregate.function, output, counts_true, argument_type, ty });
-        }
+        let mut exprs = Vec::new();
+        let parts = parts(aggregates, types, &mut exprs)?;
         let program = compile(&exprs.iter().collect::<Vec<_>>(), types)?;
         Ok(AggregatePlan { program, parts, columns: columns.to_vec() })
     }
@@ -58,6 +48,25 @@ impl AggregatePlan {
     pub(super) fn operand(&self, part: &Part) -> Option<Operand> {
         part.output.map(|output| self.program.outputs[output].0)
     }
+}
+
+/// The aggregates, whose arguments are appended to `exprs`.
+///
+/// # Errors
+/// [`Error::Unsupported`] for what has no order or no sum.
+pub(crate) fn parts(aggregates: &[Aggregate], types: &[LogicalType], exprs: &mut Vec<Expr>) -> Result<Vec<Part>> {
+    let part = |aggregate: &Aggregate| {
+        let (expr, counts_true) = argument(aggregate, types)?;
+        let argument_type = expr.as_ref().map_or(LogicalType::Int64, |expr| expr.type_over(types));
+        check(aggregate.function, &argument_type)?;
+        let output = expr.map(|expr| {
+            exprs.push(expr);
+            exprs.len() - 1
+        });
+        let ty = aggregate.ty.clone();
+        Ok(Part { function: aggregate.function, output, counts_true, argument_type, ty })
+    };
+    aggregates.iter().map(part).collect()
 }
 
 /// The argument with its FILTER, and whether true rows are counted. No argument: rows are counted.

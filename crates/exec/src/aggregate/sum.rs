@@ -7,10 +7,10 @@ use sinter_codec::{Bitmap, Values};
 
 /// A running sum of either kind, with the number of values in it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sum {
-    pub(super) exact: i128,
-    pub(super) float: f64,
-    pub(super) count: u64,
+pub(crate) struct Sum {
+    pub(crate) exact: i128,
+    pub(crate) float: f64,
+    pub(crate) count: u64,
 }
 
 impl Sum {
@@ -178,7 +178,7 @@ fn floating<T: Copy + Into<f64>>(validity: Option<&Bitmap>, values: &[T]) -> f64
     sums.iter().sum::<f64>() + rest.iter().map(|&value| value.into()).sum::<f64>()
 }
 
-pub(super) fn overflow() -> Error {
+pub(crate) fn overflow() -> Error {
     Error::Overflow { what: "a sum beyond 128 bits".into(), type_name: "DECIMAL(38)".into() }
 }
 

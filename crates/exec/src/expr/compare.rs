@@ -126,6 +126,11 @@ pub(crate) fn float_key(value: f64) -> i64 {
     if value.is_nan() { i64::MAX } else { key }
 }
 
+/// A float that has this [`float_key`].
+pub(crate) fn float_of_key(key: i64) -> f64 {
+    f64::from_bits((key ^ ((key >> 63) as u64 >> 1) as i64) as u64)
+}
+
 #[derive(Clone, Copy)]
 enum Kernel {
     Equal,

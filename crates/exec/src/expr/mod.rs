@@ -21,7 +21,7 @@ mod program;
 mod slot;
 mod type_of;
 
-pub(crate) use compare::{float_key, holds};
+pub(crate) use compare::{float_key, float_of_key, holds};
 pub(crate) use compile::{compile, compile_condition};
 pub(crate) use decimal::{digits, divide_rounded, power_of_ten};
 pub(crate) use like::{LikePattern, Shape};

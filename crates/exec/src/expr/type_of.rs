@@ -2,6 +2,7 @@
 
 use super::Expr;
 use crate::LogicalType;
+use std::collections::BTreeSet;
 
 impl Expr {
     /// The type of the result over columns of these types; `Boolean` for a column that does not exist.
@@ -22,6 +23,19 @@ impl Expr {
             | Expr::InList { .. }
             | Expr::Like { .. } => LogicalType::Boolean,
         }
+    }
+
+    /// The columns that it reads.
+    pub(crate) fn columns(&self) -> BTreeSet<usize> {
+        let mut columns = BTreeSet::new();
+        let mut rest = vec![self];
+        while let Some(expr) = rest.pop() {
+            if let Expr::Column(column) = expr {
+                columns.insert(*column);
+            }
+            rest.extend(expr.children());
+        }
+        columns
     }
 
     /// The expressions that this one is made of. An AND within an AND is no part of its own, its parts are; OR likewise.

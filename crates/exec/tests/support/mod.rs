@@ -1,6 +1,7 @@
 //! A table in memory, random values, and a naive model: what the behaviour tests share.
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
+pub mod aggregates;
 pub mod exprs;
 pub mod model;
 pub mod random;

@@ -191,6 +191,7 @@ scripts! {
     filters
     floats
     forced_schemes
+    groups
     insert
     joins_groups
     names_and_types

@@ -2,7 +2,7 @@
 //!
 //! [`lower`] walks a plan from the top and replaces the largest parts that the engine can run by scans of a
 //! [`PipelineTable`]; what is left around them stays DataFusion's. A part that can be lowered is one table scan under
-//! any number of filters, projections and aliases, topped by at most one ungrouped aggregate or limit.
+//! any number of filters, projections and aliases, topped by at most one aggregate or limit.
 
 mod aggregate;
 mod expr;
@@ -18,18 +18,20 @@ use datafusion::common::{DFSchemaRef, Result, TableReference};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::{Expr as DfExpr, Limit, LogicalPlan, TableScan};
 use expr::Scope;
-use sinter_exec::{Expr, OnDamage, Output, Pipeline, ScanColumn, TableSource};
+use sinter_exec::{Expr, LogicalType, OnDamage, Output, Pipeline, ScanColumn, TableSource};
 use std::sync::Arc;
 
 /// Projections one above the other become one; beyond so many parts of expressions DataFusion runs them one by one.
 const OUTPUT_NODES_MAX: usize = 4096;
 
-/// `plan` with everything that the engine can run as pipelines.
+/// `plan` with everything that the engine can run as pipelines. DataFusion keeps a GROUP BY that might take more than
+/// `group_bytes_max`, since it can spill.
 ///
 /// # Errors
 /// None of its own; DataFusion's tree walk wants to be able to fail.
-pub(crate) fn lower(plan: LogicalPlan) -> Result<LogicalPlan> {
-    if let Some(lowered) = pipeline_of(&plan) {
+pub(crate) fn lower(plan: LogicalPlan, group_bytes_max: usize) -> Result<LogicalPlan> {
+    let fits = |lowered: &Lowered| lowered.pipeline.group_bytes_estimate() <= group_bytes_max;
+    if let Some(lowered) = pipeline_of(&plan).filter(fits) {
         // Nothing stands above that could bring rows into an order, so they keep the order of the table.
         return scan_of(lowered, true, plan.schema());
     }
@@ -38,7 +40,7 @@ pub(crate) fn lower(plan: LogicalPlan) -> Result<LogicalPlan> {
         if matches!(plan, LogicalPlan::TableScan(_)) {
             return Ok(Transformed::no(plan));
         }
-        match pipeline_of(&plan) {
+        match pipeline_of(&plan).filter(fits) {
             Some(lowered) => {
                 let scan = scan_of(lowered, false, plan.schema())?;
                 Ok(Transformed::new(scan, true, TreeNodeRecursion::Jump))
@@ -49,7 +51,7 @@ pub(crate) fn lower(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(plan.data)
 }
 
-/// A pipeline, and for aggregates what is computed from their one row.
+/// A pipeline, and for aggregates what is computed from their rows.
 struct Lowered {
     pipeline: Pipeline,
     finish: Option<Vec<ScalarFunction>>,
@@ -99,7 +101,7 @@ fn pipeline_of(plan: &LogicalPlan) -> Option<Lowered> {
     Some(Lowered { pipeline, finish: None, noted: part.noted })
 }
 
-/// An ungrouped aggregate, with whatever is computed from its row.
+/// An aggregate, with whatever is computed from its rows.
 fn aggregate_of(plan: &LogicalPlan) -> Option<Lowered> {
     match plan {
         LogicalPlan::SubqueryAlias(alias) => aggregate_of(&alias.input),
@@ -115,17 +117,22 @@ fn aggregate_of(plan: &LogicalPlan) -> Option<Lowered> {
         }
         LogicalPlan::Aggregate(aggregate) => {
             let part = part_of(&aggregate.input)?;
-            if part.limit.is_some() || !aggregate.group_expr.is_empty() {
+            if part.limit.is_some() {
                 return None;
             }
             let scope = Scope { schema: aggregate.input.schema(), columns: &part.output };
             let aggregates =
                 aggregate.aggr_expr.iter().map(|expr| aggregate::lower(expr, &scope)).collect::<Option<Vec<_>>>()?;
+            let keys = aggregate.group_expr.iter().map(|key| group_key(key, &scope)).collect::<Option<Vec<_>>>()?;
+            let output = match keys.is_empty() {
+                true => Output::Aggregate(aggregates),
+                false => Output::Groups { keys, aggregates },
+            };
             let pipeline = Pipeline {
                 source: part.source,
                 columns: part.columns,
                 filter: part.filter,
-                output: Output::Aggregate(aggregates),
+                output,
                 limit: None,
                 on_damage: part.on_damage,
             };
@@ -133,6 +140,15 @@ fn aggregate_of(plan: &LogicalPlan) -> Option<Lowered> {
         }
         _ => None,
     }
+}
+
+/// What rows are grouped by; `None` for lists, structs and intervals, and where it is not ours.
+fn group_key(expr: &DfExpr, scope: &Scope<'_>) -> Option<Expr> {
+    let ty = scope.type_of(expr)?;
+    if ty.physical().is_none() || ty == LogicalType::Interval {
+        return None;
+    }
+    scope.lower(expr)
 }
 
 fn part_of(plan: &LogicalPlan) -> Option<Part> {

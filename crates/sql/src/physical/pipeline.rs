@@ -1,6 +1,7 @@
 //! A pipeline of our engine as a leaf of a physical plan.
 
 use crate::foreign::ScalarFunction;
+use crate::query_memory::OperatorMemory;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::SchemaRef;
@@ -13,15 +14,16 @@ use datafusion::physical_plan::coop::make_cooperative;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+use futures::{StreamExt, TryFutureExt};
 use sinter_codec::VECTOR_LEN;
-use sinter_exec::{Batch, Foreign, LogicalType, Output, Pipeline, Run, Worker, edge};
+use sinter_exec::{Batch, Foreign, Groups, LogicalType, Output, Pipeline, Run, Worker, edge};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Vectors joined into one record batch: DataFusion's operators want about 8192 rows at a time.
 const VECTORS_PER_BATCH: usize = 8;
 
-/// Runs a [`Pipeline`]. Partitions are its workers; an aggregate has one partition and starts its workers itself.
+/// Runs a [`Pipeline`]. Partitions are its workers; aggregates have one partition and start their workers themselves.
 #[derive(Debug)]
 pub(crate) struct PipelineExec {
     pipeline: Pipeline,
@@ -29,7 +31,7 @@ pub(crate) struct PipelineExec {
     schema: SchemaRef,
     statistics: Arc<Statistics>,
     threads: usize,
-    /// What is computed from the row of an aggregate.
+    /// What is computed from the rows of an aggregate.
     finish: Option<Arc<[ScalarFunction]>>,
     properties: Arc<PlanProperties>,
     /// The run that partitions join. A partition that asks a second time begins a new run.
@@ -52,10 +54,14 @@ impl PipelineExec {
         let types = match &pipeline.output {
             Output::Rows(output) => output.iter().map(|expr| pipeline.type_of(expr)).collect(),
             Output::Aggregate(aggregates) => aggregates.iter().map(|aggregate| aggregate.ty.clone()).collect(),
+            Output::Groups { keys, aggregates } => {
+                let keys = keys.iter().map(|key| pipeline.type_of(key));
+                keys.chain(aggregates.iter().map(|aggregate| aggregate.ty.clone())).collect()
+            }
         };
         let partitions = match &pipeline.output {
             Output::Rows(_) => threads.min(pipeline.source.group_count()).max(1),
-            Output::Aggregate(_) => 1,
+            Output::Aggregate(_) | Output::Groups { .. } => 1,
         };
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(&schema)),
@@ -76,7 +82,7 @@ impl PipelineExec {
         })
     }
 
-    /// The same, computing its columns from the aggregates' row.
+    /// The same, computing its columns from the aggregates' rows.
     pub(crate) fn with_finish(self, finish: Option<Arc<[ScalarFunction]>>) -> PipelineExec {
         PipelineExec { finish, ..self }
     }
@@ -176,34 +182,43 @@ impl ExecutionPlan for PipelineExec {
         self.pipeline.limit
     }
 
-    fn execute(&self, partition: usize, _context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let run = self.join(partition)?;
-        let schema = Arc::clone(&self.schema);
-        if matches!(self.pipeline.output, Output::Aggregate(_)) {
-            let (threads, types, finish) = (self.threads, self.types.clone(), self.finish.clone());
-            let stop = StopOnDrop(Arc::clone(&run));
-            let future = async move {
-                let _stop = stop;
-                let row =
-                    tokio::task::spawn_blocking(move || aggregate(&run, threads, &types, finish.as_deref(), &schema));
-                row.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?
-            };
-            let stream = futures::stream::once(future);
-            return Ok(make_cooperative(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), stream))));
-        }
-        let rows = Rows {
-            worker: run.worker(),
-            _stop: StopOnDrop(run),
-            types: self.types.clone(),
-            schema: Arc::clone(&schema),
-            done: false,
+        let (threads, finish) = (self.threads, self.finish.clone());
+        let (types, schema) = (self.types.clone(), Arc::clone(&self.schema));
+        let stream = match &self.pipeline.output {
+            Output::Rows(_) => {
+                let worker = run.worker();
+                let rows = Rows { worker, _stop: StopOnDrop(run), types, schema, done: false };
+                futures::stream::iter(rows).boxed()
+            }
+            Output::Aggregate(_) => {
+                let row = blocking(run, move |run| aggregate(run, threads, &types, finish.as_deref(), &schema));
+                futures::stream::once(row).boxed()
+            }
+            Output::Groups { .. } => {
+                let memory = OperatorMemory::new("GROUP BY", context.memory_pool());
+                let grouped = blocking(run, move |run| {
+                    let groups = run.groups(threads, &memory).map_err(crate::Error::from)?;
+                    Ok(GroupRows { groups, next: 0, types, finish, schema })
+                });
+                grouped.map_ok(futures::stream::iter).try_flatten_stream().boxed()
+            }
         };
-        let stream = futures::stream::unfold(rows, |mut rows| async move {
-            let batch = rows.next().transpose()?;
-            rows.done |= batch.is_err();
-            Some((batch, rows))
-        });
-        Ok(make_cooperative(Box::pin(RecordBatchStreamAdapter::new(schema, stream))))
+        Ok(make_cooperative(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), stream))))
+    }
+}
+
+/// Does `work` where waiting is allowed; whoever drops the future stops the run.
+fn blocking<T: Send + 'static>(
+    run: Arc<Run>,
+    work: impl FnOnce(&Arc<Run>) -> Result<T> + Send + 'static,
+) -> impl Future<Output = Result<T>> + Send {
+    let stop = StopOnDrop(Arc::clone(&run));
+    async move {
+        let _stop = stop;
+        let done = tokio::task::spawn_blocking(move || work(&run));
+        done.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?
     }
 }
 
@@ -228,7 +243,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn next(&mut self) -> Result<Option<RecordBatch>> {
+    fn read(&mut self) -> Result<Option<RecordBatch>> {
         let mut parts = Vec::new();
         let mut batch = Batch::default();
         let mut rows = 0;
@@ -238,23 +253,85 @@ impl Rows {
                 break;
             }
             rows += batch.rows;
-            parts.push(to_record_batch(&batch, &self.types, &self.schema)?);
+            parts.push(finished(to_arrow(&batch, &self.types)?, batch.rows, None, &self.schema)?);
         }
-        Ok(match parts.len() {
-            0 => None,
-            1 => parts.pop(),
-            _ => Some(concat_batches(&self.schema, &parts)?),
-        })
+        joined(parts, &self.schema)
     }
 }
 
-fn to_record_batch(batch: &Batch, types: &[LogicalType], schema: &SchemaRef) -> Result<RecordBatch> {
-    let mut columns = Vec::with_capacity(types.len());
-    for ((vector, ty), field) in batch.columns.iter().zip(types).zip(schema.fields()) {
-        let array = edge::to_arrow(vector, ty, batch.rows).map_err(crate::Error::from)?;
-        columns.push(as_field(array, field.data_type())?);
+impl Iterator for Rows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
+        let batch = self.read().transpose()?;
+        self.done |= batch.is_err();
+        Some(batch)
     }
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
+}
+
+/// The groups of all workers as record batches.
+struct GroupRows {
+    groups: Groups,
+    /// The first group that was not read yet.
+    next: usize,
+    types: Vec<LogicalType>,
+    finish: Option<Arc<[ScalarFunction]>>,
+    schema: SchemaRef,
+}
+
+impl GroupRows {
+    fn read(&mut self) -> Result<Option<RecordBatch>> {
+        let mut parts = Vec::new();
+        let mut batch = Batch::default();
+        while parts.len() < VECTORS_PER_BATCH && self.groups.read(self.next, &mut batch).map_err(crate::Error::from)? {
+            self.next += batch.rows;
+            let columns = to_arrow(&batch, &self.types)?;
+            parts.push(finished(columns, batch.rows, self.finish.as_deref(), &self.schema)?);
+        }
+        joined(parts, &self.schema)
+    }
+}
+
+impl Iterator for GroupRows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
+        let batch = self.read().transpose()?;
+        if batch.is_err() {
+            self.next = self.groups.len();
+        }
+        Some(batch)
+    }
+}
+
+/// Few vectors as one record batch; `None` for none.
+fn joined(mut parts: Vec<RecordBatch>, schema: &SchemaRef) -> Result<Option<RecordBatch>> {
+    Ok(match parts.len() {
+        0 | 1 => parts.pop(),
+        _ => Some(concat_batches(schema, &parts)?),
+    })
+}
+
+fn to_arrow(batch: &Batch, types: &[LogicalType]) -> Result<Vec<ArrayRef>> {
+    let columns = batch.columns.iter().zip(types).map(|(vector, ty)| edge::to_arrow(vector, ty, batch.rows));
+    Ok(columns.collect::<sinter_exec::Result<Vec<_>>>().map_err(crate::Error::from)?)
+}
+
+/// The columns, or what is computed from them, as the plan knows them.
+fn finished(
+    mut columns: Vec<ArrayRef>,
+    rows: usize,
+    finish: Option<&[ScalarFunction]>,
+    schema: &SchemaRef,
+) -> Result<RecordBatch> {
+    if let Some(finish) = finish {
+        let finished = finish.iter().map(|function| function.evaluate(&columns, rows));
+        columns = finished.collect::<sinter_exec::Result<Vec<_>>>().map_err(crate::Error::from)?;
+    }
+    for (column, field) in columns.iter_mut().zip(schema.fields()) {
+        *column = as_field(Arc::clone(column), field.data_type())?;
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 
@@ -275,13 +352,5 @@ fn aggregate(
     for (value, ty) in row.iter().zip(types) {
         columns.push(edge::scalar_to_arrow(value, ty).map_err(crate::Error::from)?);
     }
-    if let Some(finish) = finish {
-        let finished = finish.iter().map(|function| function.evaluate(&columns, 1));
-        columns = finished.collect::<sinter_exec::Result<Vec<_>>>().map_err(crate::Error::from)?;
-    }
-    for (column, field) in columns.iter_mut().zip(schema.fields()) {
-        *column = as_field(Arc::clone(column), field.data_type())?;
-    }
-    let options = RecordBatchOptions::new().with_row_count(Some(1));
-    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+    finished(columns, 1, finish, schema)
 }

@@ -23,7 +23,7 @@ pub(crate) struct PipelineTable {
 }
 
 impl PipelineTable {
-    /// `finish` is computed from the row of an aggregate; `in_table_order` costs the other threads.
+    /// `finish` is computed from the rows of an aggregate; `in_table_order` costs the other threads.
     pub(crate) fn new(
         pipeline: Pipeline,
         finish: Option<Vec<ScalarFunction>>,
@@ -57,9 +57,9 @@ impl TableProvider for PipelineTable {
         }
         self.noted.rows(&self.pipeline.columns, &self.pipeline.filter);
         let mut statistics = Statistics::new_unknown(&self.schema);
-        let rows: usize = {
-            let source = &self.pipeline.source;
-            (0..source.group_count()).map(|group| source.group_rows(group)).sum()
+        let rows = match &self.pipeline.output {
+            Output::Rows(_) | Output::Groups { .. } => self.pipeline.rows_estimate(),
+            Output::Aggregate(_) => 1,
         };
         statistics.num_rows =
             datafusion::common::stats::Precision::Inexact(self.pipeline.limit.map_or(rows, |limit| rows.min(limit)));

@@ -1,0 +1,221 @@
+//! From the keys of a row to the number of its group.
+//!
+//! The codes of all keys are packed into one word of 64 or 128 bits, and the word is looked up in a hash table. Where
+//! they do not fit, the first ones are packed and numbered apart, and their number stands for them among the others. A
+//! lone key whose codes are numbers already needs no second table. In front of it all stands [`Direct`], which knows the
+//! groups of small domains by position.
+
+use super::direct::Direct;
+use super::key::{Coding, KeyColumn, NUMBER_BITS};
+use super::numbers::{Numbers, Word, Words};
+use crate::aggregate::Argument;
+use crate::{LogicalType, Result, Vector};
+use std::ops::Range;
+
+/// Keys that are numbered together.
+#[derive(Clone, Debug)]
+struct LevelPlan {
+    /// Which keys, each from which bit on.
+    keys: Vec<(usize, u32)>,
+    /// The number that the level before gave is in the lowest bits.
+    has_prefix: bool,
+    /// Bits in all.
+    bits: u32,
+}
+
+/// How the keys of a plan become groups; shared by all workers.
+#[derive(Clone, Debug)]
+pub(super) struct IndexPlan {
+    types: Vec<LogicalType>,
+    codings: Vec<Coding>,
+    levels: Vec<LevelPlan>,
+}
+
+impl IndexPlan {
+    /// For keys with these types and, where they are known, bounds. `None` where one of them is nested.
+    pub(super) fn new(types: Vec<LogicalType>, bounds: &[Option<(i128, i128)>]) -> Option<IndexPlan> {
+        let codings = types.iter().zip(bounds).map(|(ty, bounds)| Coding::new(ty, *bounds));
+        let codings = codings.collect::<Option<Vec<_>>>()?;
+        let mut levels = vec![LevelPlan { keys: Vec::new(), has_prefix: false, bits: 0 }];
+        for (key, coding) in codings.iter().enumerate() {
+            let mut level = levels.last_mut()?;
+            if level.bits + coding.bits() > u128::BITS {
+                levels.push(LevelPlan { keys: Vec::new(), has_prefix: true, bits: NUMBER_BITS });
+                level = levels.last_mut()?;
+            }
+            level.keys.push((key, level.bits));
+            level.bits += coding.bits();
+        }
+        Some(IndexPlan { types, codings, levels })
+    }
+}
+
+/// What numbers the words of a level.
+#[derive(Debug)]
+enum Table {
+    /// The one key's codes are the numbers.
+    Same {
+        count: usize,
+    },
+    Narrow(Numbers<Words<u64>>),
+    Wide(Numbers<Words<u128>>),
+}
+
+/// The groups that one worker has met. Groups are numbered in the order in which they first occur.
+#[derive(Debug)]
+pub(super) struct GroupIndex {
+    plan: IndexPlan,
+    keys: Vec<KeyColumn>,
+    tables: Vec<Table>,
+    direct: Direct,
+    codes: Vec<u64>,
+    narrow: Vec<u64>,
+    wide: Vec<u128>,
+}
+
+impl GroupIndex {
+    pub(super) fn new(plan: &IndexPlan) -> GroupIndex {
+        let keys = plan.types.iter().zip(&plan.codings);
+        let keys = keys.map(|(ty, &coding)| KeyColumn::new(coding, ty)).collect();
+        let table = |level: &LevelPlan| match level.keys[..] {
+            [(key, _)] if !level.has_prefix && plan.codings[key].is_numbered() => Table::Same { count: 0 },
+            _ if level.bits <= u64::BITS => Table::Narrow(Numbers::default()),
+            _ => Table::Wide(Numbers::default()),
+        };
+        let tables = plan.levels.iter().map(table).collect();
+        let direct = Direct::new(plan.codings.len());
+        let plan = plan.clone();
+        GroupIndex { plan, keys, tables, direct, codes: Vec::new(), narrow: Vec::new(), wide: Vec::new() }
+    }
+
+    /// How many groups there are.
+    pub(super) fn len(&self) -> usize {
+        match self.tables.last() {
+            Some(Table::Same { count }) => *count,
+            Some(Table::Narrow(numbers)) => numbers.len(),
+            Some(Table::Wide(numbers)) => numbers.len(),
+            None => 0,
+        }
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let tables = self.tables.iter().map(|table| match table {
+            Table::Same { .. } => 0,
+            Table::Narrow(numbers) => numbers.bytes(),
+            Table::Wide(numbers) => numbers.bytes(),
+        });
+        tables.sum::<usize>() + self.keys.iter().map(KeyColumn::bytes).sum::<usize>()
+    }
+
+    /// Writes over `groups` the group of each of `rows` rows, by their keys.
+    ///
+    /// # Errors
+    /// [`crate::Error::TooManyKeys`].
+    pub(super) fn number(&mut self, keys: &[Argument<'_>], rows: usize, groups: &mut Vec<u32>) -> Result<()> {
+        let by_position = self.direct.place(keys, rows);
+        if by_position && self.direct.find(groups) {
+            return Ok(());
+        }
+        groups.clear();
+        for level in 0..self.tables.len() {
+            self.number_level(level, keys, rows, groups)?;
+        }
+        if by_position {
+            self.direct.learn(groups);
+        }
+        Ok(())
+    }
+
+    /// Numbers the rows by the keys of a level, and by the numbers of the level before, which are in `numbers`.
+    fn number_level(&mut self, level: usize, keys: &[Argument<'_>], rows: usize, numbers: &mut Vec<u32>) -> Result<()> {
+        let plan = &self.plan.levels[level];
+        let (columns, codes) = (&mut self.keys, &mut self.codes);
+        match &mut self.tables[level] {
+            Table::Same { count } => {
+                let (key, _) = plan.keys[0];
+                columns[key].codes(keys[key], codes)?;
+                numbers.clear();
+                numbers.extend(codes.iter().map(|&code| code as u32));
+                *count = columns[key].number_count();
+                Ok(())
+            }
+            Table::Narrow(table) => {
+                pack(plan, columns, keys, rows, codes, numbers, &mut self.narrow)?;
+                number_all(table, &self.narrow, numbers)
+            }
+            Table::Wide(table) => {
+                pack(plan, columns, keys, rows, codes, numbers, &mut self.wide)?;
+                number_all(table, &self.wide, numbers)
+            }
+        }
+    }
+
+    /// Writes over `out` the keys of these groups, a vector for each key.
+    pub(super) fn keys(&self, groups: Range<usize>, out: &mut [Vector]) {
+        let mut numbers: Vec<u32> = groups.map(|group| group as u32).collect();
+        let mut codes = Vec::with_capacity(numbers.len());
+        for (plan, table) in self.plan.levels.iter().zip(&self.tables).rev() {
+            for &(key, shift) in &plan.keys {
+                codes.clear();
+                let bits = self.plan.codings[key].bits();
+                match table {
+                    Table::Same { .. } => codes.extend(numbers.iter().map(|&number| u64::from(number))),
+                    Table::Narrow(table) => {
+                        codes.extend(numbers.iter().map(|&number| table.word(number).code(shift, bits)))
+                    }
+                    Table::Wide(table) => {
+                        codes.extend(numbers.iter().map(|&number| table.word(number).code(shift, bits)))
+                    }
+                }
+                self.keys[key].values(&codes, &mut out[key]);
+            }
+            if plan.has_prefix {
+                for number in &mut numbers {
+                    *number = match table {
+                        Table::Same { .. } => *number,
+                        Table::Narrow(table) => table.word(*number).code(0, NUMBER_BITS) as u32,
+                        Table::Wide(table) => table.word(*number).code(0, NUMBER_BITS) as u32,
+                    };
+                }
+            }
+        }
+    }
+}
+
+/// Writes over `words` the keys of a level, packed.
+fn pack<W: Word>(
+    plan: &LevelPlan,
+    columns: &mut [KeyColumn],
+    keys: &[Argument<'_>],
+    rows: usize,
+    codes: &mut Vec<u64>,
+    prefixes: &[u32],
+    words: &mut Vec<W>,
+) -> Result<()> {
+    words.clear();
+    words.resize(rows, W::default());
+    if plan.has_prefix {
+        words.iter_mut().zip(prefixes).for_each(|(word, &prefix)| *word = word.with(prefix.into(), 0));
+    }
+    for &(key, shift) in &plan.keys {
+        columns[key].codes(keys[key], codes)?;
+        words.iter_mut().zip(&*codes).for_each(|(word, &code)| *word = word.with(code, shift));
+    }
+    Ok(())
+}
+
+/// Writes over `numbers` those of the words.
+fn number_all<W: Word>(table: &mut Numbers<Words<W>>, words: &[W], numbers: &mut Vec<u32>) -> Result<()> {
+    numbers.clear();
+    let Some(&first) = words.first() else { return Ok(()) };
+    // Rows of a group often come one after the other, and in order they always do.
+    let mut last = (first, table.number(first)?);
+    for &word in words {
+        if word != last.0 {
+            last = (word, table.number(word)?);
+        }
+        numbers.push(last.1);
+    }
+    Ok(())
+}

@@ -1,0 +1,365 @@
+//! The values of one key as codes: numbers of a known width that are equal where the values are.
+//!
+//! Integers of which the table knows the span are codes by their distance from its beginning. Whatever is wider, and
+//! text, is numbered in the order in which it occurs. Values of a dictionary are looked up once per entry and dictionary.
+
+use super::numbers::{Numbers, Texts, Words};
+use crate::aggregate::{Argument, Form};
+use crate::dispatch::each_narrow;
+use crate::{Dictionary, Error, LogicalType, Result, Vector};
+use sinter_codec::{Bitmap, Encoded, Physical, Values, ValuesBuf};
+
+/// How the values of a key become codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Coding {
+    /// The distance from `base`, and 1 more; NULL is 0. Floats of 32 bits are their bits here.
+    Distance { base: i128, bits: u32 },
+    /// By occurrence, NULL too. Integers and floats of 64 bits are their bits.
+    Words,
+    /// By occurrence.
+    WideWords,
+    /// By occurrence.
+    Texts,
+}
+
+/// Bits of a number.
+pub(super) const NUMBER_BITS: u32 = u32::BITS;
+
+impl Coding {
+    /// For a column of this type, whose values are known to be between two integers, or not. `None` for nested types.
+    pub(super) fn new(ty: &LogicalType, bounds: Option<(i128, i128)>) -> Option<Coding> {
+        let spanned = |low: i128, high: i128| {
+            let codes = high.checked_sub(low)?.checked_add(2)?;
+            let bits = u128::BITS - (codes - 1).leading_zeros();
+            (bits < u64::BITS).then_some(Coding::Distance { base: low, bits })
+        };
+        let physical = ty.physical()?;
+        let by_bounds = bounds.filter(|(low, high)| low <= high).and_then(|(low, high)| spanned(low, high));
+        let by_type = || match physical {
+            Physical::I8 => spanned(i8::MIN.into(), i8::MAX.into()),
+            Physical::I16 => spanned(i16::MIN.into(), i16::MAX.into()),
+            Physical::I32 => spanned(i32::MIN.into(), i32::MAX.into()),
+            Physical::U8 if *ty == LogicalType::Boolean => spanned(0, 1),
+            Physical::U8 => spanned(0, u8::MAX.into()),
+            Physical::U16 => spanned(0, u16::MAX.into()),
+            Physical::U32 | Physical::F32 => spanned(0, u32::MAX.into()),
+            Physical::I64 | Physical::U64 | Physical::F64 => Some(Coding::Words),
+            Physical::I128 => Some(Coding::WideWords),
+            Physical::Bytes => Some(Coding::Texts),
+        };
+        match physical {
+            Physical::F32 | Physical::F64 | Physical::Bytes => by_type(),
+            _ => by_bounds.or_else(by_type),
+        }
+    }
+
+    /// Bits of a code.
+    pub(super) fn bits(self) -> u32 {
+        match self {
+            Coding::Distance { bits, .. } => bits,
+            Coding::Words | Coding::WideWords | Coding::Texts => NUMBER_BITS,
+        }
+    }
+
+    /// Whether codes are numbers by occurrence: 0, 1, 2, ...
+    pub(super) fn is_numbered(self) -> bool {
+        !matches!(self, Coding::Distance { .. })
+    }
+}
+
+/// Codes of one key, for one worker.
+#[derive(Debug)]
+pub(super) struct KeyColumn {
+    coding: Coding,
+    physical: Physical,
+    numbers: KeyNumbers,
+    /// NULL's number, once it has occurred.
+    null: Option<u32>,
+    /// The codes of a dictionary's entries, as far as they have occurred.
+    entries: Vec<u64>,
+    dictionary: Option<u64>,
+}
+
+#[derive(Debug)]
+enum KeyNumbers {
+    None,
+    Words(Numbers<Words<u64>>),
+    WideWords(Numbers<Words<u128>>),
+    Texts(Numbers<Texts>),
+}
+
+/// An entry that has not occurred: no code has all bits set, as [`Coding::Distance`] leaves room for NULL.
+const UNKNOWN: u64 = u64::MAX;
+
+impl KeyColumn {
+    /// For values of a type that [`Coding::new`] took.
+    pub(super) fn new(coding: Coding, ty: &LogicalType) -> KeyColumn {
+        let numbers = match coding {
+            Coding::Distance { .. } => KeyNumbers::None,
+            Coding::Words => KeyNumbers::Words(Numbers::default()),
+            Coding::WideWords => KeyNumbers::WideWords(Numbers::default()),
+            Coding::Texts => KeyNumbers::Texts(Numbers::default()),
+        };
+        let physical = ty.physical().unwrap_or(Physical::Bytes);
+        KeyColumn { coding, physical, numbers, null: None, entries: Vec::new(), dictionary: None }
+    }
+
+    /// How many numbers were given, where codes are numbers.
+    pub(super) fn number_count(&self) -> usize {
+        match &self.numbers {
+            KeyNumbers::None => 0,
+            KeyNumbers::Words(numbers) => numbers.len(),
+            KeyNumbers::WideWords(numbers) => numbers.len(),
+            KeyNumbers::Texts(numbers) => numbers.len(),
+        }
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        match &self.numbers {
+            KeyNumbers::None => 0,
+            KeyNumbers::Words(numbers) => numbers.bytes(),
+            KeyNumbers::WideWords(numbers) => numbers.bytes(),
+            KeyNumbers::Texts(numbers) => numbers.bytes(),
+        }
+    }
+
+    /// Writes over `out` the code of each row.
+    ///
+    /// # Errors
+    /// [`Error::TooManyKeys`]; [`Error::Unsupported`] for values that are none of the column's.
+    pub(super) fn codes(&mut self, argument: Argument<'_>, out: &mut Vec<u64>) -> Result<()> {
+        out.clear();
+        out.resize(argument.rows, 0);
+        match argument.form {
+            Form::Null => {
+                let code = self.null_code()?;
+                out.fill(code);
+                return Ok(());
+            }
+            Form::Nested(_) => return Err(unsuitable()),
+            // What only NULLs would have must not get a number: no row is in its group.
+            Form::Constant(_) if argument.present() == 0 => {}
+            Form::Constant(one) => {
+                let mut code = [0];
+                self.flat(one, Argument { form: argument.form, validity: None, rows: 1 }, &mut code)?;
+                out.fill(code[0]);
+            }
+            Form::Truth(bits) => {
+                let codes = [self.code_of_int(0)?, self.code_of_int(1)?];
+                out.iter_mut().enumerate().for_each(|(row, code)| *code = codes[usize::from(bits.get(row))]);
+            }
+            Form::BaseDelta(base, deltas) => match self.coding {
+                Coding::Distance { base: from, .. } => {
+                    let first = (base - from + 1) as u64;
+                    each_narrow!(deltas, deltas => for (code, &delta) in out.iter_mut().zip(deltas) {
+                        *code = first.wrapping_add(delta.into());
+                    });
+                }
+                _ => each_narrow!(deltas, deltas => for_each_present(argument, |row| {
+                    out[row] = self.code_of_int(base + i128::from(deltas[row]))?;
+                    Ok(())
+                })?),
+            },
+            Form::Codes(codes, dictionary) => {
+                self.enter_dictionary(dictionary);
+                each_narrow!(codes, codes => for_each_present(argument, |row| {
+                    let entry = codes[row] as usize;
+                    let known = *self.entries.get(entry).ok_or_else(unsuitable)?;
+                    out[row] = if known == UNKNOWN { self.code_of_entry(dictionary, entry)? } else { known };
+                    Ok(())
+                })?);
+            }
+            Form::Flat(values) => self.flat(values, argument, out)?,
+        }
+        if let Some(validity) = argument.validity
+            && !validity.all()
+        {
+            let null = self.null_code()?;
+            out.iter_mut().enumerate().filter(|(row, _)| !validity.get(*row)).for_each(|(_, code)| *code = null);
+        }
+        if let Coding::Distance { bits, .. } = self.coding
+            && out.iter().fold(0, |all, code| all | code) >> (bits - 1) > 1
+        {
+            return Err(Error::Unsupported("a key outside of what its table's statistics tell".into()));
+        }
+        Ok(())
+    }
+
+    fn null_code(&mut self) -> Result<u64> {
+        if !self.coding.is_numbered() {
+            return Ok(0);
+        }
+        if let Some(null) = self.null {
+            return Ok(null.into());
+        }
+        let number = match &mut self.numbers {
+            KeyNumbers::None => 0,
+            KeyNumbers::Words(numbers) => numbers.skip()?,
+            KeyNumbers::WideWords(numbers) => numbers.skip()?,
+            KeyNumbers::Texts(numbers) => numbers.skip()?,
+        };
+        self.null = Some(number);
+        Ok(number.into())
+    }
+
+    fn code_of_int(&mut self, value: i128) -> Result<u64> {
+        match &mut self.numbers {
+            KeyNumbers::None => match self.coding {
+                Coding::Distance { base, .. } => Ok((value - base + 1) as u64),
+                _ => Err(unsuitable()),
+            },
+            KeyNumbers::Words(numbers) => numbers.number(value as u64).map(u64::from),
+            KeyNumbers::WideWords(numbers) => numbers.number(value as u128).map(u64::from),
+            KeyNumbers::Texts(_) => Err(unsuitable()),
+        }
+    }
+
+    fn enter_dictionary(&mut self, dictionary: &Dictionary) {
+        if self.dictionary != Some(dictionary.id) {
+            self.dictionary = Some(dictionary.id);
+            self.entries.clear();
+            self.entries.resize(dictionary.values.len(), UNKNOWN);
+        }
+    }
+
+    #[cold]
+    fn code_of_entry(&mut self, dictionary: &Dictionary, entry: usize) -> Result<u64> {
+        let mut code = [0];
+        let one = dictionary.values.as_values().slice(entry..entry + 1);
+        self.flat(one, Argument { form: Form::Flat(one), validity: None, rows: 1 }, &mut code)?;
+        self.entries[entry] = code[0];
+        Ok(code[0])
+    }
+
+    /// The codes of plain values.
+    fn flat(&mut self, values: Values<'_>, argument: Argument<'_>, out: &mut [u64]) -> Result<()> {
+        macro_rules! integers {
+            ($values:expr) => {
+                match (&mut self.numbers, self.coding) {
+                    (KeyNumbers::None, Coding::Distance { base, .. }) => {
+                        // It wraps to the right code, whatever the type.
+                        let first = 1u64.wrapping_sub(base as u64);
+                        for (code, &value) in out.iter_mut().zip($values) {
+                            *code = (value as u64).wrapping_add(first);
+                        }
+                        Ok(())
+                    }
+                    (KeyNumbers::Words(numbers), _) => for_each_present(argument, |row| {
+                        out[row] = numbers.number($values[row] as u64)?.into();
+                        Ok(())
+                    }),
+                    (KeyNumbers::WideWords(numbers), _) => for_each_present(argument, |row| {
+                        out[row] = numbers.number($values[row] as u128)?.into();
+                        Ok(())
+                    }),
+                    _ => Err(unsuitable()),
+                }
+            };
+        }
+        match values {
+            Values::I8(values) => integers!(values),
+            Values::I16(values) => integers!(values),
+            Values::I32(values) => integers!(values),
+            Values::I64(values) => integers!(values),
+            Values::I128(values) => integers!(values),
+            Values::U8(values) => integers!(values),
+            Values::U16(values) => integers!(values),
+            Values::U32(values) => integers!(values),
+            Values::U64(values) => integers!(values),
+            Values::F32(values) => {
+                for (code, &value) in out.iter_mut().zip(values) {
+                    *code = u64::from(canonical_f32(value)) + 1;
+                }
+                Ok(())
+            }
+            Values::F64(values) => match &mut self.numbers {
+                KeyNumbers::Words(numbers) => for_each_present(argument, |row| {
+                    out[row] = numbers.number(canonical_f64(values[row]))?.into();
+                    Ok(())
+                }),
+                _ => Err(unsuitable()),
+            },
+            Values::Bytes(view) => match &mut self.numbers {
+                KeyNumbers::Texts(numbers) => for_each_present(argument, |row| {
+                    out[row] = numbers.number(view.get(row))?.into();
+                    Ok(())
+                }),
+                _ => Err(unsuitable()),
+            },
+        }
+    }
+
+    /// Writes over `out` the values with these codes.
+    pub(super) fn values(&self, codes: &[u64], out: &mut Vector) {
+        let mut values = ValuesBuf::new(self.physical);
+        let null = if self.coding.is_numbered() { self.null.map(u64::from) } else { Some(0) };
+        match (&self.numbers, self.coding) {
+            (KeyNumbers::None, Coding::Distance { base, .. }) => {
+                let value = |code: u64| base.wrapping_add(code.into()).wrapping_sub(1);
+                push_bits(codes.iter().map(|&code| value(code) as u128), &mut values);
+            }
+            (KeyNumbers::Words(numbers), _) => {
+                let words = &numbers.keys().words;
+                push_bits(codes.iter().map(|&code| words[code as usize].into()), &mut values);
+            }
+            (KeyNumbers::WideWords(numbers), _) => {
+                let words = &numbers.keys().words;
+                push_bits(codes.iter().map(|&code| words[code as usize]), &mut values);
+            }
+            (KeyNumbers::Texts(numbers), _) => {
+                if let ValuesBuf::Bytes(texts) = &mut values {
+                    codes.iter().for_each(|&code| texts.push(numbers.keys().get(code as u32)));
+                }
+            }
+            (KeyNumbers::None, _) => debug_assert!(false, "numbered codes have numbers"),
+        }
+        out.values = Encoded::Flat(values);
+        out.validity = null.filter(|null| codes.contains(null)).map(|null| {
+            let mut validity = Bitmap::new(codes.len(), true);
+            codes.iter().enumerate().filter(|(_, code)| **code == null).for_each(|(row, _)| validity.set(row, false));
+            validity
+        });
+        (out.dictionary, out.nested) = (None, None);
+    }
+}
+
+/// Calls `visit` for each row that has a value, until one fails.
+#[inline(always)]
+fn for_each_present(argument: Argument<'_>, mut visit: impl FnMut(usize) -> Result<()>) -> Result<()> {
+    match argument.validity {
+        None => (0..argument.rows).try_for_each(visit),
+        Some(validity) => validity.ones().try_for_each(&mut visit),
+    }
+}
+
+/// One NaN, and one zero.
+fn canonical_f64(value: f64) -> u64 {
+    if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() }
+}
+
+fn canonical_f32(value: f32) -> u32 {
+    if value.is_nan() { f32::NAN.to_bits() } else { (value + 0.0).to_bits() }
+}
+
+/// Appends values by their bits.
+fn push_bits(bits: impl Iterator<Item = u128>, out: &mut ValuesBuf) {
+    match out {
+        ValuesBuf::I8(out) => out.extend(bits.map(|bits| bits as i8)),
+        ValuesBuf::I16(out) => out.extend(bits.map(|bits| bits as i16)),
+        ValuesBuf::I32(out) => out.extend(bits.map(|bits| bits as i32)),
+        ValuesBuf::I64(out) => out.extend(bits.map(|bits| bits as i64)),
+        ValuesBuf::I128(out) => out.extend(bits.map(|bits| bits as i128)),
+        ValuesBuf::U8(out) => out.extend(bits.map(|bits| bits as u8)),
+        ValuesBuf::U16(out) => out.extend(bits.map(|bits| bits as u16)),
+        ValuesBuf::U32(out) => out.extend(bits.map(|bits| bits as u32)),
+        ValuesBuf::U64(out) => out.extend(bits.map(|bits| bits as u64)),
+        ValuesBuf::F32(out) => out.extend(bits.map(|bits| f32::from_bits(bits as u32))),
+        ValuesBuf::F64(out) => out.extend(bits.map(|bits| f64::from_bits(bits as u64))),
+        ValuesBuf::Bytes(_) => debug_assert!(false, "text is not its bits"),
+    }
+}
+
+fn unsuitable() -> Error {
+    Error::Unsupported("a key of another type than its column's".into())
+}

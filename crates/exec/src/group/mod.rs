@@ -1,0 +1,21 @@
+//! GROUP BY: aggregates per group, in one pass over the rows.
+//!
+//! Keys become numbers first, whatever their type ([`key`]), and the numbers of a row become the number of its group
+//! ([`index`]). What is kept of the groups stands in arrays by that number ([`states`]), so that an aggregate is a loop
+//! over a vector's rows that adds to an array. Each worker has groups of its own, and those of all workers become one at
+//! the end.
+
+mod direct;
+mod extremes;
+mod index;
+mod ints;
+mod key;
+mod numbers;
+mod plan;
+mod sink;
+mod states;
+mod sums;
+
+pub(crate) use plan::GroupPlan;
+pub(crate) use sink::GroupSink;
+pub use sink::Groups;

@@ -1,0 +1,317 @@
+//! Numbers for keys: 0, 1, 2, ... in the order in which they first occur.
+//!
+//! Open addressing with linear probing. A slot holds a number and half of its key's hash, in 8 bytes; keys stand apart,
+//! by their numbers. So a probe that meets another key nearly always knows it by the half alone, a table that grows moves
+//! its slots without looking at keys, and keys that came together lie together.
+
+use crate::{Error, Result};
+use foldhash::fast::RandomState;
+use std::hash::BuildHasher;
+
+/// Different keys, at most: numbers have 32 bits, and one of them more is wanted for NULL.
+const NUMBERS_MAX: usize = u32::MAX as usize - 2;
+
+/// A slot without a key: no key has the last number.
+const EMPTY: u64 = u64::MAX;
+
+/// Slots of a table with few keys.
+const SLOTS_MIN: usize = 64;
+
+/// Keys by their numbers.
+pub(super) trait Keys: Default {
+    /// One of them.
+    type Key<'a>: Copy;
+    /// The upper half of it is used. Nobody can tell from the outside which keys have the same.
+    fn hash(&self, key: Self::Key<'_>) -> u64;
+    /// Whether this is the key with this number.
+    fn is(&self, number: u32, key: Self::Key<'_>) -> bool;
+    /// Adds a key: it has the next number.
+    fn push(&mut self, key: Self::Key<'_>);
+    /// Gives the next number to any key.
+    fn push_none(&mut self);
+    /// How many there are.
+    fn len(&self) -> usize;
+    /// Bytes that they take.
+    fn bytes(&self) -> usize;
+}
+
+/// A table of keys and their numbers.
+#[derive(Debug)]
+pub(super) struct Numbers<K> {
+    keys: K,
+    /// A power of two of them, three quarters full at most. The lower half is a number; the upper one is that of the
+    /// key's hash, whose lowest bits say where the slot should be.
+    slots: Vec<u64>,
+}
+
+impl<K: Keys> Default for Numbers<K> {
+    fn default() -> Self {
+        Numbers { keys: K::default(), slots: vec![EMPTY; SLOTS_MIN] }
+    }
+}
+
+impl<K: Keys> Numbers<K> {
+    /// The keys.
+    pub(super) fn keys(&self) -> &K {
+        &self.keys
+    }
+
+    /// How many numbers there are.
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.slots[..]) + self.keys.bytes()
+    }
+
+    /// The number of a key, a new one where it was not there.
+    ///
+    /// # Errors
+    /// [`Error::TooManyKeys`].
+    #[inline]
+    pub(super) fn number(&mut self, key: K::Key<'_>) -> Result<u32> {
+        let half = self.keys.hash(key) >> 32;
+        let mask = self.slots.len() - 1;
+        let mut place = half as usize & mask;
+        loop {
+            let slot = self.slots[place];
+            if slot >> 32 == half && slot != EMPTY && self.keys.is(slot as u32, key) {
+                return Ok(slot as u32);
+            }
+            if slot == EMPTY {
+                return self.insert(place, half, key);
+            }
+            place = (place + 1) & mask;
+        }
+    }
+
+    /// Gives the next number to nobody: no key is found by it.
+    ///
+    /// # Errors
+    /// [`Error::TooManyKeys`].
+    pub(super) fn skip(&mut self) -> Result<u32> {
+        let number = self.next()?;
+        self.keys.push_none();
+        Ok(number)
+    }
+
+    fn next(&self) -> Result<u32> {
+        let number = self.keys.len();
+        if number < NUMBERS_MAX { Ok(number as u32) } else { Err(Error::TooManyKeys) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn insert(&mut self, place: usize, half: u64, key: K::Key<'_>) -> Result<u32> {
+        let number = self.next()?;
+        self.keys.push(key);
+        self.slots[place] = half << 32 | u64::from(number);
+        if self.keys.len() * 4 > self.slots.len() * 3 {
+            self.grow();
+        }
+        Ok(number)
+    }
+
+    /// Twice as many slots; four times where there are few, as moving costs more than the memory.
+    fn grow(&mut self) {
+        let factor = if self.slots.len() < 1 << 16 { 4 } else { 2 };
+        let slots = vec![EMPTY; self.slots.len() * factor];
+        let mask = slots.len() - 1;
+        let old = std::mem::replace(&mut self.slots, slots);
+        for slot in old.into_iter().filter(|&slot| slot != EMPTY) {
+            let mut place = (slot >> 32) as usize & mask;
+            while self.slots[place] != EMPTY {
+                place = (place + 1) & mask;
+            }
+            self.slots[place] = slot;
+        }
+    }
+}
+
+/// A key of a known number of bits, in a word.
+pub(super) trait Word: Copy + Eq + Default + std::fmt::Debug + Send + Sync {
+    /// With `code` in the bits from `shift` on, which were 0.
+    fn with(self, code: u64, shift: u32) -> Self;
+    /// What is in the `bits` (1 to 64) from `shift` on.
+    fn code(self, shift: u32, bits: u32) -> u64;
+    /// A hash.
+    fn mixed(self, seed: u64) -> u64;
+}
+
+/// Both halves of a product, mixed.
+#[inline(always)]
+fn folded(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// An odd number without a pattern: the golden ratio.
+const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
+
+impl Word for u64 {
+    #[inline(always)]
+    fn with(self, code: u64, shift: u32) -> u64 {
+        self | code << shift
+    }
+
+    #[inline(always)]
+    fn code(self, shift: u32, bits: u32) -> u64 {
+        self >> shift & u64::MAX >> (64 - bits)
+    }
+
+    #[inline(always)]
+    fn mixed(self, seed: u64) -> u64 {
+        folded(self ^ seed, MULTIPLIER)
+    }
+}
+
+impl Word for u128 {
+    #[inline(always)]
+    fn with(self, code: u64, shift: u32) -> u128 {
+        self | u128::from(code) << shift
+    }
+
+    #[inline(always)]
+    fn code(self, shift: u32, bits: u32) -> u64 {
+        (self >> shift) as u64 & u64::MAX >> (64 - bits)
+    }
+
+    #[inline(always)]
+    fn mixed(self, seed: u64) -> u64 {
+        let low = folded(self as u64 ^ seed, MULTIPLIER);
+        folded(low ^ (self >> 64) as u64, MULTIPLIER)
+    }
+}
+
+/// Words as keys.
+#[derive(Debug)]
+pub(super) struct Words<W> {
+    /// By number.
+    pub(super) words: Vec<W>,
+    seed: u64,
+}
+
+impl<W> Default for Words<W> {
+    fn default() -> Self {
+        Words { words: Vec::new(), seed: RandomState::default().hash_one(0u64) }
+    }
+}
+
+impl<W: Word> Keys for Words<W> {
+    type Key<'a> = W;
+
+    #[inline(always)]
+    fn hash(&self, key: W) -> u64 {
+        key.mixed(self.seed)
+    }
+
+    #[inline(always)]
+    fn is(&self, number: u32, key: W) -> bool {
+        self.words[number as usize] == key
+    }
+
+    fn push(&mut self, key: W) {
+        self.words.push(key);
+    }
+
+    fn push_none(&mut self) {
+        self.words.push(W::default());
+    }
+
+    fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.words.capacity() * size_of::<W>()
+    }
+}
+
+impl<W: Word> Numbers<Words<W>> {
+    /// The word with a number.
+    #[inline]
+    pub(super) fn word(&self, number: u32) -> W {
+        self.keys.words[number as usize]
+    }
+}
+
+/// Byte strings as keys.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    data: Vec<u8>,
+    /// By number.
+    ends: Vec<usize>,
+    hasher: RandomState,
+}
+
+impl Texts {
+    /// The text with a number.
+    #[inline]
+    pub(super) fn get(&self, number: u32) -> &[u8] {
+        let number = number as usize;
+        let start = if number == 0 { 0 } else { self.ends[number - 1] };
+        &self.data[start..self.ends[number]]
+    }
+}
+
+impl Keys for Texts {
+    type Key<'a> = &'a [u8];
+
+    #[inline]
+    fn hash(&self, key: &[u8]) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
+    #[inline]
+    fn is(&self, number: u32, key: &[u8]) -> bool {
+        self.get(number) == key
+    }
+
+    fn push(&mut self, key: &[u8]) {
+        self.data.extend_from_slice(key);
+        self.ends.push(self.data.len());
+    }
+
+    fn push_none(&mut self) {
+        self.push(&[]);
+    }
+
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.data.capacity() + self.ends.capacity() * size_of::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_has_one_number_however_many_there_are() {
+        let mut words = Numbers::<Words<u64>>::default();
+        let mut wide = Numbers::<Words<u128>>::default();
+        let mut texts = Numbers::<Texts>::default();
+        for round in 0..2 {
+            for key in 0..100_000u64 {
+                assert_eq!(words.number(key << 40).unwrap(), key as u32, "round {round}");
+                assert_eq!(wide.number(u128::from(key) << 90).unwrap(), key as u32, "round {round}");
+                assert_eq!(texts.number(key.to_string().as_bytes()).unwrap(), key as u32, "round {round}");
+            }
+        }
+        assert_eq!(words.keys().words[77], 77 << 40);
+        assert_eq!(texts.keys().get(4711), b"4711");
+        assert_eq!(texts.keys().get(0), b"0");
+    }
+
+    #[test]
+    fn codes_stand_where_they_were_put() {
+        assert_eq!(0u64.with(5, 0).with(u64::MAX >> 3, 3).code(3, 61), u64::MAX >> 3);
+        assert_eq!(0u128.with(u64::MAX, 0).with(u64::MAX, 64).code(64, 64), u64::MAX);
+        assert_eq!(0u128.with(5, 60).code(60, 64), 5);
+    }
+}

@@ -1,0 +1,115 @@
+//! Keys and aggregates compiled: one program for all of them.
+
+use super::index::IndexPlan;
+use crate::aggregate::{Part, parts};
+use crate::expr::{Operand, Program, compile};
+use crate::{Aggregate, Error, Expr, LogicalType, Output, Pipeline, Result, ScanColumn, TableSource};
+use sinter_codec::{Physical, Scalar};
+use std::collections::BTreeSet;
+
+/// What a run's workers share.
+#[derive(Debug)]
+pub(crate) struct GroupPlan {
+    /// Its outputs are the keys, then the aggregates' arguments.
+    pub(super) program: Program,
+    pub(super) index: IndexPlan,
+    pub(super) key_count: usize,
+    pub(super) parts: Vec<Part>,
+}
+
+impl GroupPlan {
+    /// # Errors
+    /// [`Error::Unsupported`] for nested keys, and for what has no order or no sum.
+    pub(crate) fn new(
+        keys: &[Expr],
+        aggregates: &[Aggregate],
+        columns: &[ScanColumn],
+        types: &[LogicalType],
+        source: &dyn TableSource,
+    ) -> Result<GroupPlan> {
+        let mut exprs = keys.to_vec();
+        let parts = parts(aggregates, types, &mut exprs)?;
+        let program = compile(&exprs.iter().collect::<Vec<_>>(), types)?;
+        let key_types: Vec<LogicalType> = keys.iter().map(|key| key.type_over(types)).collect();
+        let bounds: Vec<_> = keys.iter().map(|key| bounds(key, columns, source)).collect();
+        let index = IndexPlan::new(key_types, &bounds);
+        let index = index.ok_or_else(|| Error::Unsupported("groups by nested values".into()))?;
+        Ok(GroupPlan { program, index, key_count: keys.len(), parts })
+    }
+
+    /// The columns that keys and arguments read.
+    pub(crate) fn columns(&self) -> &[usize] {
+        &self.program.columns
+    }
+
+    pub(super) fn key_operand(&self, key: usize) -> Operand {
+        self.program.outputs[key].0
+    }
+
+    pub(super) fn operand(&self, part: &Part) -> Option<Operand> {
+        part.output.map(|output| self.program.outputs[output].0)
+    }
+}
+
+/// Bytes of a group beside its keys and states: two slots and a number.
+const GROUP_BYTES: usize = 24;
+
+/// Bytes of a text among keys, and of a number of it, where nothing is known of its length.
+const TEXT_BYTES: usize = 56;
+
+impl Pipeline {
+    /// About how many rows come out, as the table's statistics tell: what is filtered is not known, and groups are no
+    /// more than the different values of the columns in their keys may make.
+    pub fn rows_estimate(&self) -> usize {
+        let source = &self.source;
+        let rows: usize = (0..source.group_count()).map(|group| source.group_rows(group)).sum();
+        match &self.output {
+            Output::Rows(_) => self.limit.map_or(rows, |limit| rows.min(limit)),
+            Output::Aggregate(_) => 1,
+            Output::Groups { keys, .. } => {
+                let columns: BTreeSet<usize> = keys.iter().flat_map(Expr::columns).collect();
+                let values = columns.into_iter().map(|column| self.distinct_estimate(column).unwrap_or(rows));
+                values.fold(1, usize::saturating_mul).min(rows)
+            }
+        }
+    }
+
+    /// About how many bytes a worker's groups take at most; 0 where there are none.
+    pub fn group_bytes_estimate(&self) -> usize {
+        let Output::Groups { keys, aggregates } = &self.output else { return 0 };
+        let key_bytes = |key: &Expr| match self.type_of(key).physical() {
+            Some(Physical::Bytes) | None => TEXT_BYTES,
+            Some(_) => size_of::<i128>(),
+        };
+        let bytes: usize = keys.iter().map(key_bytes).sum();
+        self.rows_estimate().saturating_mul(bytes + aggregates.len() * 2 * size_of::<u64>() + GROUP_BYTES)
+    }
+
+    /// At most so many different values has a column, if what its row groups estimate is right; `None` where one of
+    /// them does not know.
+    fn distinct_estimate(&self, column: usize) -> Option<usize> {
+        let ScanColumn::Table(column) = self.columns[column] else { return None };
+        let distinct = |group| {
+            let stats = self.source.zone(group, column)?;
+            let is_known = stats.distinct_estimate > 0 || stats.null_count == stats.value_count;
+            is_known.then_some(stats.distinct_estimate + usize::from(stats.null_count > 0))
+        };
+        (0..self.source.group_count()).map(distinct).sum()
+    }
+}
+
+/// Between which integers all values of a key are, as the statistics of its row groups tell.
+fn bounds(key: &Expr, columns: &[ScanColumn], source: &dyn TableSource) -> Option<(i128, i128)> {
+    let Expr::Column(column) = key else { return None };
+    let ScanColumn::Table(column) = columns[*column] else { return None };
+    let mut all: Option<(i128, i128)> = None;
+    for group in 0..source.group_count() {
+        let stats = source.zone(group, column)?;
+        if stats.null_count == stats.value_count {
+            continue;
+        }
+        let (Scalar::Int(min), Scalar::Int(max)) = (&stats.min, &stats.max) else { return None };
+        all = Some(all.map_or((*min, *max), |(low, high)| (low.min(*min), high.max(*max))));
+    }
+    all
+}

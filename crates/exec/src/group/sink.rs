@@ -1,0 +1,125 @@
+//! Groups of one worker, and how they become the rows of a result.
+
+use super::index::GroupIndex;
+use super::plan::GroupPlan;
+use super::states::{Counts, State};
+use crate::aggregate::Argument;
+use crate::expr::Machine;
+use crate::memory::Held;
+use crate::scan::Sink;
+use crate::{Batch, Memory, Result, Vector};
+use sinter_codec::VECTOR_LEN;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// The groups of one worker, or of all of them.
+#[derive(Debug)]
+pub struct Groups {
+    plan: Arc<GroupPlan>,
+    index: GroupIndex,
+    rows: Counts,
+    states: Vec<State>,
+    memory: Held,
+}
+
+impl Groups {
+    pub(crate) fn new(plan: &Arc<GroupPlan>, memory: &Arc<dyn Memory>) -> Groups {
+        Groups {
+            plan: Arc::clone(plan),
+            index: GroupIndex::new(&plan.index),
+            rows: Counts::default(),
+            states: plan.parts.iter().map(State::new).collect(),
+            memory: Held::new(memory),
+        }
+    }
+
+    /// How many groups there are.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes over the groups of another worker.
+    pub(crate) fn merge(&mut self, other: Groups) -> Result<()> {
+        let Groups { index, rows, states, memory: _memory, .. } = other;
+        let mut keys = vec![Vector::default(); self.plan.key_count];
+        let (mut map, mut numbers) = (Vec::with_capacity(index.len()), Vec::new());
+        for first in (0..index.len()).step_by(VECTOR_LEN) {
+            let range = first..index.len().min(first + VECTOR_LEN);
+            index.keys(range.clone(), &mut keys);
+            let arguments: Vec<_> = keys.iter().map(|key| Argument::of(key, range.len())).collect();
+            self.index.number(&arguments, range.len(), &mut numbers)?;
+            map.extend_from_slice(&numbers);
+        }
+        let group_count = self.index.len();
+        self.rows.merge(&rows, &map, group_count);
+        for (state, other) in self.states.iter_mut().zip(states) {
+            state.merge(other, &map, group_count)?;
+        }
+        self.memory.need(self.bytes())
+    }
+
+    /// Writes the groups from `first` on over `batch`, a vector's worth at most: keys, then aggregates. False when none is
+    /// left.
+    ///
+    /// # Errors
+    /// [`crate::Error::Overflow`] where a result does not fit its type.
+    pub fn read(&self, first: usize, batch: &mut Batch) -> Result<bool> {
+        let groups = first.min(self.len())..self.len().min(first + VECTOR_LEN);
+        batch.rows = groups.len();
+        batch.columns.resize_with(self.plan.key_count + self.states.len(), Vector::default);
+        let (keys, results) = batch.columns.split_at_mut(self.plan.key_count);
+        self.index.keys(groups.clone(), keys);
+        for ((state, part), out) in self.states.iter().zip(&self.plan.parts).zip(results) {
+            state.results(part, &self.rows, groups.clone(), out)?;
+        }
+        Ok(batch.rows > 0)
+    }
+
+    fn bytes(&self) -> usize {
+        self.index.bytes() + self.rows.bytes() + self.states.iter().map(State::bytes).sum::<usize>()
+    }
+}
+
+/// Takes vectors into a worker's groups.
+pub(crate) struct GroupSink {
+    groups: Groups,
+    machine: Machine,
+    numbers: Vec<u32>,
+}
+
+impl GroupSink {
+    pub(crate) fn new(plan: &Arc<GroupPlan>, memory: &Arc<dyn Memory>) -> GroupSink {
+        GroupSink { groups: Groups::new(plan, memory), machine: Machine::default(), numbers: Vec::new() }
+    }
+
+    pub(crate) fn into_groups(self) -> Groups {
+        self.groups
+    }
+}
+
+impl Sink for GroupSink {
+    fn columns(&self) -> &[usize] {
+        self.groups.plan.columns()
+    }
+
+    fn take(&mut self, columns: &mut [Vector], rows: usize) -> Result<ControlFlow<()>> {
+        let Groups { plan, index, rows: counts, states, .. } = &mut self.groups;
+        self.machine.run(&plan.program, columns, rows)?;
+        let frame = self.machine.frame(&plan.program, columns, rows);
+        let keys: Vec<_> = (0..plan.key_count).map(|key| Argument::new(frame, plan.key_operand(key))).collect();
+        index.number(&keys, rows, &mut self.numbers)?;
+        let (numbers, group_count) = (&self.numbers[..], index.len());
+        counts.add(numbers, group_count);
+        for (part, state) in plan.parts.iter().zip(states) {
+            let argument = plan.operand(part).map(|operand| Argument::new(frame, operand));
+            state.add(argument, numbers, group_count)?;
+        }
+        self.groups.memory.need(self.groups.bytes())?;
+        Ok(ControlFlow::Continue(()))
+    }
+}

@@ -1,0 +1,177 @@
+//! What is kept of each group: its rows, and the running results of its aggregates.
+
+use super::extremes::Extremes;
+use super::sums::Sums;
+use crate::aggregate::{Argument, Form, Part, average, sum};
+use crate::vector::push_scalar;
+use crate::{AggregateFunction, Error, Result, Vector};
+use sinter_codec::{Bitmap, Encoded, Physical, Scalar, ValuesBuf};
+use std::ops::Range;
+
+/// Counts by group.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    counts: Vec<u64>,
+}
+
+impl Counts {
+    /// The count of a group.
+    pub(super) fn get(&self, group: usize) -> u64 {
+        self.counts.get(group).copied().unwrap_or(0)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        8 * self.counts.capacity()
+    }
+
+    /// Counts one for each of these groups, of `group_count` in all.
+    pub(super) fn add(&mut self, groups: &[u32], group_count: usize) {
+        self.counts.resize(group_count, 0);
+        if group_count > FEW {
+            groups.iter().for_each(|&group| self.counts[group as usize] += 1);
+            return;
+        }
+        // The next row often is of the same group, and would wait for the last addition.
+        let mut lanes = [[0u32; FEW]; 4];
+        let (fours, rest) = groups.as_chunks::<4>();
+        for four in fours {
+            for lane in 0..4 {
+                lanes[lane][four[lane] as usize % FEW] += 1;
+            }
+        }
+        rest.iter().for_each(|&group| lanes[0][group as usize % FEW] += 1);
+        for (group, count) in self.counts.iter_mut().enumerate() {
+            *count += lanes.iter().map(|lane| u64::from(lane[group])).sum::<u64>();
+        }
+    }
+
+    fn add_where(&mut self, bits: impl Fn(usize) -> bool, groups: &[u32], group_count: usize) {
+        self.counts.resize(group_count, 0);
+        groups.iter().enumerate().for_each(|(row, &group)| self.counts[group as usize] += u64::from(bits(row)));
+    }
+
+    /// Adds what another worker counted; its groups are `map`ped to ours.
+    pub(super) fn merge(&mut self, other: &Counts, map: &[u32], group_count: usize) {
+        if !other.counts.is_empty() {
+            self.counts.resize(group_count, 0);
+            other.counts.iter().zip(map).for_each(|(count, &group)| self.counts[group as usize] += count);
+        }
+    }
+}
+
+const FEW: usize = 16;
+
+/// One aggregate of all groups.
+#[derive(Debug)]
+pub(super) struct State {
+    kind: Kind,
+    /// Rows of which the argument was NULL. Whoever counts values counts rows, and these.
+    nulls: Counts,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// Rows, or rows with a value.
+    Count,
+    /// Rows for which a condition is true.
+    CountTrue(Counts),
+    Sum(Sums),
+    Extreme(Extremes),
+}
+
+impl State {
+    pub(super) fn new(part: &Part) -> State {
+        let kind = match part.function {
+            _ if part.counts_true => Kind::CountTrue(Counts::default()),
+            AggregateFunction::CountStar | AggregateFunction::Count => Kind::Count,
+            AggregateFunction::Sum | AggregateFunction::Average => Kind::Sum(Sums::default()),
+            AggregateFunction::Min => Kind::Extreme(Extremes::new(true)),
+            AggregateFunction::Max => Kind::Extreme(Extremes::new(false)),
+        };
+        State { kind, nulls: Counts::default() }
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let own = match &self.kind {
+            Kind::Count => 0,
+            Kind::CountTrue(counts) => counts.bytes(),
+            Kind::Sum(sums) => sums.bytes(),
+            Kind::Extreme(extremes) => extremes.bytes(),
+        };
+        own + self.nulls.bytes()
+    }
+
+    /// Takes a vector whose rows are of `groups`, of `group_count` in all.
+    pub(super) fn add(&mut self, argument: Option<Argument<'_>>, groups: &[u32], group_count: usize) -> Result<()> {
+        let Some(argument) = argument else { return Ok(()) };
+        if let Kind::CountTrue(counts) = &mut self.kind {
+            let Form::Truth(bits) = argument.form else {
+                return Err(Error::Unsupported("a condition of values".into()));
+            };
+            counts.add_where(|row| bits.get(row), groups, group_count);
+            return Ok(());
+        }
+        match (argument.form, argument.validity) {
+            (Form::Null, _) => self.nulls.add_where(|_| true, groups, group_count),
+            (Form::Nested(array), _) => self.nulls.add_where(|row| array.is_null(row), groups, group_count),
+            (_, Some(validity)) if !validity.all() => {
+                self.nulls.add_where(|row| !validity.get(row), groups, group_count);
+            }
+            _ => {}
+        }
+        match &mut self.kind {
+            _ if matches!(argument.form, Form::Null) => Ok(()),
+            Kind::Count | Kind::CountTrue(_) => Ok(()),
+            Kind::Sum(sums) => sums.add(argument, groups, group_count),
+            Kind::Extreme(extremes) => extremes.add(argument, groups, group_count),
+        }
+    }
+
+    /// Adds what another worker found for the same aggregate; its groups are `map`ped to ours.
+    pub(super) fn merge(&mut self, other: State, map: &[u32], group_count: usize) -> Result<()> {
+        self.nulls.merge(&other.nulls, map, group_count);
+        match (&mut self.kind, other.kind) {
+            (Kind::Count, Kind::Count) => Ok(()),
+            (Kind::CountTrue(counts), Kind::CountTrue(other)) => {
+                counts.merge(&other, map, group_count);
+                Ok(())
+            }
+            (Kind::Sum(sums), Kind::Sum(other)) => sums.merge(&other, map, group_count),
+            (Kind::Extreme(extremes), Kind::Extreme(other)) => extremes.merge(other, map, group_count),
+            _ => Err(Error::Unsupported("states of different aggregates as one".into())),
+        }
+    }
+
+    /// Writes over `out` the results of these groups, which have so many rows.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] where a result does not fit its type.
+    pub(super) fn results(&self, part: &Part, rows: &Counts, groups: Range<usize>, out: &mut Vector) -> Result<()> {
+        let mut values = ValuesBuf::new(part.ty.physical().unwrap_or(Physical::I64));
+        let mut validity = Bitmap::new(groups.len(), true);
+        for (row, group) in groups.enumerate() {
+            let present = rows.get(group) - self.nulls.get(group);
+            let result = match &self.kind {
+                Kind::Count => Scalar::Int(present.into()),
+                Kind::CountTrue(counts) => Scalar::Int(counts.get(group).into()),
+                _ if present == 0 => Scalar::Null,
+                Kind::Sum(sums) if part.function == AggregateFunction::Sum => {
+                    sum(&sums.get(group, present), &part.argument_type, &part.ty)?
+                }
+                Kind::Sum(sums) => average(&sums.get(group, present), &part.argument_type, &part.ty)?,
+                Kind::Extreme(extremes) => extremes.get(group),
+            };
+            if result.is_null() {
+                validity.set(row, false);
+                values.push_default(1);
+            } else if !push_scalar(&mut values, &result) {
+                return Err(Error::Overflow { what: "an aggregate's result".into(), type_name: part.ty.to_string() });
+            }
+        }
+        out.values = Encoded::Flat(values);
+        out.validity = (!validity.all()).then_some(validity);
+        (out.dictionary, out.nested) = (None, None);
+        Ok(())
+    }
+}

@@ -1,0 +1,220 @@
+//! Random GROUP BY, with and without filters, against groups made row by row.
+
+mod support;
+
+use arrow::array::{ArrayRef, Int64Array, StringArray};
+use sinter_codec::{Choice, CompareOp, Scalar};
+use sinter_exec::{
+    Aggregate, AggregateFunction, Batch, Error, Expr, Groups, LogicalType, Memory, Output, Pipeline, Result,
+    ScanColumn, Unlimited, edge,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use support::aggregates::{close, holds, random_aggregates, results};
+use support::exprs::{self, boxed, int};
+use support::random::Random;
+use support::table::MemoryTable;
+use support::{choice_lists, model, random_table};
+
+fn pipeline(table: &Arc<MemoryTable>, columns: usize, keys: &[Expr], aggregates: &[Aggregate]) -> Pipeline {
+    Pipeline {
+        source: Arc::clone(table) as _,
+        columns: (0..columns).map(ScanColumn::Table).collect(),
+        filter: Vec::new(),
+        output: Output::Groups { keys: keys.to_vec(), aggregates: aggregates.to_vec() },
+        limit: None,
+        on_damage: Default::default(),
+    }
+}
+
+/// The rows of all groups.
+fn rows_of(groups: &Groups, types: &[LogicalType]) -> Result<Vec<Vec<Scalar>>> {
+    let (mut rows, mut batch) = (Vec::new(), Batch::default());
+    while groups.read(rows.len(), &mut batch)? {
+        let mut columns = Vec::new();
+        for (column, ty) in batch.columns.iter().zip(types) {
+            columns.push(model::scalars(&edge::to_arrow(column, ty, batch.rows)?, ty));
+        }
+        rows.extend((0..batch.rows).map(|row| columns.iter().map(|column| column[row].clone()).collect::<Vec<_>>()));
+    }
+    assert_eq!(rows.len(), groups.len());
+    Ok(rows)
+}
+
+fn found(pipeline: Pipeline, types: &[LogicalType], threads: usize) -> Result<Vec<Vec<Scalar>>> {
+    let memory: Arc<dyn Memory> = Arc::new(Unlimited);
+    rows_of(&pipeline.start()?.groups(threads, &memory)?, types)
+}
+
+/// Something that is equal, as text, where keys are.
+fn identity(keys: &[Scalar]) -> String {
+    let canonical = |key: &Scalar| match key {
+        Scalar::Float(value) if value.is_nan() => "NaN".to_owned(),
+        Scalar::Float(value) => format!("{:?}", value + 0.0),
+        other => format!("{other:?}"),
+    };
+    keys.iter().map(canonical).collect::<Vec<_>>().join("|")
+}
+
+#[test]
+fn all_functions_all_keys_all_schemes() {
+    let mut most = 0;
+    for (index, choices) in choice_lists().iter().enumerate() {
+        for seed in 0..6u64 {
+            let seed = seed * 100 + index as u64;
+            let mut random = Random(seed);
+            let rows = *random.pick(&[0, 1, 700, 2500, 9000]);
+            let (table, alive) = random_table(&mut random, rows, (seed % 3) as usize, choices);
+            let table = Arc::new(table);
+            let types = exprs::types();
+            for query in 0..12 {
+                let filter: Vec<Expr> =
+                    if random.chance(50) { Vec::new() } else { vec![exprs::simple_condition(&mut random)] };
+                let mut keys: Vec<Expr> = Vec::new();
+                let keys_max = *random.pick(&[1, 2, 6]);
+                for _ in 0..1 + random.below(keys_max) {
+                    let column = random.below(types.len());
+                    keys.push(match random.below(8) {
+                        0 => exprs::simple_condition(&mut random),
+                        1 => Expr::Case {
+                            branches: vec![(exprs::simple_condition(&mut random), Expr::Column(column))],
+                            otherwise: None,
+                            ty: types[column].clone(),
+                        },
+                        2 => Expr::Literal(Scalar::Null, types[column].clone()),
+                        _ => Expr::Column(column),
+                    });
+                }
+                let count = random.below(4);
+                let aggregates = random_aggregates(&mut random, count);
+                let mut groups: BTreeMap<String, (Vec<Scalar>, Vec<&Vec<Scalar>>)> = BTreeMap::new();
+                for row in alive.iter().filter(|row| filter.iter().all(|part| holds(part, row))) {
+                    let key = |key| model::evaluate(key, row, &types).expect("it cannot fail");
+                    let values: Vec<Scalar> = keys.iter().map(key).collect();
+                    groups.entry(identity(&values)).or_insert_with(|| (values, Vec::new())).1.push(row);
+                }
+                most = most.max(groups.len());
+                let expected = groups.into_iter().map(|(name, (mut row, rows))| {
+                    row.extend(results(&aggregates, &rows)?);
+                    Ok((name, row))
+                });
+                let expected: std::result::Result<BTreeMap<_, _>, String> = expected.collect();
+                let result_types: Vec<LogicalType> = keys.iter().map(|key| model::type_of(key, &types)).collect();
+                let result_types = [result_types, aggregates.iter().map(|part| part.ty.clone()).collect()].concat();
+                let pipeline = Pipeline { filter: filter.clone(), ..pipeline(&table, types.len(), &keys, &aggregates) };
+                let found = found(pipeline, &result_types, 1 + random.below(3));
+                let context =
+                    || format!("seed {seed}, query {query}, {choices:?}\n{filter:?}\n{keys:?}\n{aggregates:#?}");
+                match (found, expected) {
+                    (Ok(found), Ok(expected)) => {
+                        assert_eq!(found.len(), expected.len(), "{}", context());
+                        for row in found {
+                            let Some(wanted) = expected.get(&identity(&row[..keys.len()])) else {
+                                panic!("nobody wants {row:?}\n{}", context());
+                            };
+                            let same = row.iter().zip(wanted).all(|(found, wanted)| close(found, wanted));
+                            assert!(same, "{row:?}\n{wanted:?}\n{}", context());
+                        }
+                    }
+                    (Err(_), Err(_)) => {}
+                    (found, expected) => panic!("{found:?}\n{expected:?}\n{}", context()),
+                }
+            }
+        }
+    }
+    assert!(most > 5000, "{most} groups at most");
+}
+
+fn count_star() -> Aggregate {
+    Aggregate { function: AggregateFunction::CountStar, argument: None, filter: None, ty: LogicalType::Int64 }
+}
+
+/// Numbers up to `rows`, each with its text, in groups of 5000 rows.
+fn numbers(rows: i64) -> Arc<MemoryTable> {
+    let numbers: ArrayRef = Arc::new((0..rows).collect::<Int64Array>());
+    let texts: ArrayRef = Arc::new((0..rows).map(|number| Some(number.to_string())).collect::<StringArray>());
+    let columns = [(numbers, LogicalType::Int64), (texts, LogicalType::Utf8)];
+    Arc::new(MemoryTable::new(&columns, 5000, &[Choice::Auto, Choice::Auto]))
+}
+
+#[test]
+fn workers_agree_about_many_groups() {
+    let table = numbers(60_000);
+    let remainder = Expr::Arithmetic {
+        op: sinter_exec::ArithmeticOp::Modulo,
+        left: boxed(Expr::Column(0)),
+        right: boxed(int(30_000, LogicalType::Int64)),
+        ty: LogicalType::Int64,
+    };
+    let least = Aggregate {
+        function: AggregateFunction::Min,
+        argument: Some(Expr::Column(1)),
+        filter: None,
+        ty: LogicalType::Utf8,
+    };
+    let sum = Aggregate {
+        function: AggregateFunction::Sum,
+        argument: Some(Expr::Column(0)),
+        filter: None,
+        ty: LogicalType::Int64,
+    };
+    for threads in 1..4 {
+        let pipeline = pipeline(&table, 2, &[remainder.clone()], &[count_star(), least.clone(), sum.clone()]);
+        let types = [LogicalType::Int64, LogicalType::Int64, LogicalType::Utf8, LogicalType::Int64];
+        let mut rows = found(pipeline, &types, threads).expect("no error");
+        rows.sort_by(|a, b| model::order(&a[0], &b[0]));
+        for (number, row) in rows.iter().enumerate() {
+            let number = number as i128;
+            let least = number.to_string().min((number + 30_000).to_string());
+            let sum = Scalar::Int(2 * number + 30_000);
+            assert_eq!(row[..], [Scalar::Int(number), Scalar::Int(2), Scalar::Bytes(least.into()), sum]);
+        }
+        assert_eq!(rows.len(), 30_000);
+    }
+}
+
+/// Grants so many bytes in all.
+#[derive(Debug)]
+struct Limited(AtomicUsize);
+
+impl Memory for Limited {
+    fn grow(&self, bytes: usize) -> Result<()> {
+        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
+        taken.map(drop).map_err(|_| Error::OutOfMemory("enough".into()))
+    }
+
+    fn shrink(&self, bytes: usize) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn memory_that_is_not_granted_ends_the_query_and_is_given_back() {
+    const BYTES: usize = 1 << 20;
+    let limited = Arc::new(Limited(AtomicUsize::new(BYTES)));
+    let memory = Arc::clone(&limited) as Arc<dyn Memory>;
+    let texts = |filter: Vec<Expr>| Pipeline { filter, ..pipeline(&numbers(60_000), 2, &[Expr::Column(1)], &[]) };
+    let refused = texts(Vec::new()).start().expect("ours").groups(2, &memory);
+    assert!(matches!(refused, Err(Error::OutOfMemory(_))), "{refused:?}");
+    let few = Expr::Compare(CompareOp::Less, boxed(Expr::Column(0)), boxed(int(1000, LogicalType::Int64)));
+    let groups = texts(vec![few]).start().expect("ours").groups(2, &memory).expect("room for a thousand");
+    assert_eq!(groups.len(), 1000);
+    assert!(limited.0.load(Ordering::Relaxed) < BYTES, "groups that are there are held");
+    drop(groups);
+    assert_eq!(limited.0.load(Ordering::Relaxed), BYTES);
+}
+
+#[test]
+fn estimates_know_small_domains() {
+    let table = numbers(60_000);
+    let of = |keys: &[Expr]| pipeline(&table, 2, keys, &[count_star()]);
+    let high = Expr::Compare(CompareOp::Less, boxed(Expr::Column(0)), boxed(int(5, LogicalType::Int64)));
+    let estimate = of(&[high]).rows_estimate();
+    assert!((50_000..=60_000).contains(&estimate), "{estimate}, as of a comparison only its column is known");
+    assert_eq!(of(&[Expr::Column(0), Expr::Column(1)]).rows_estimate(), 60_000);
+    assert!(of(&[Expr::Column(0)]).group_bytes_estimate() > 50_000 * 16);
+    let same: ArrayRef = Arc::new(Int64Array::from(vec![7; 60_000]));
+    let table = Arc::new(MemoryTable::new(&[(same, LogicalType::Int64)], 5000, &[Choice::Auto]));
+    assert_eq!(pipeline(&table, 1, &[Expr::Column(0)], &[]).rows_estimate(), 12, "one value in each of 12 row groups");
+}
