@@ -14,7 +14,7 @@ use crate::sample::Sample;
 use crate::scheme::{Reader, Scheme};
 use crate::scratch::Scratch;
 use crate::values_mut::{Native, ValuesMut};
-use crate::{Bitmap, BytesBuf, BytesView, Encoded, Error, Physical, Result, VECTOR_LEN, Values, ValuesBuf};
+use crate::{Bitmap, BytesBuf, BytesView, Encoded, Error, Narrow, Physical, Result, VECTOR_LEN, Values, ValuesBuf};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -82,7 +82,8 @@ impl Scheme for Rle {
             return Err(cursor.damaged(format!("{lengths} lengths and {values} values for {} rows", node.value_count)));
         }
         cursor.finish()?;
-        Ok(Box::new(RleReader { value_count: node.value_count, lengths, values, runs: OnceLock::new() }))
+        let (ends, run_values, run_codes) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Ok(Box::new(RleReader { value_count: node.value_count, lengths, values, ends, run_values, run_codes }))
     }
 }
 
@@ -115,36 +116,40 @@ struct RleReader<'a> {
     value_count: usize,
     lengths: Opened<'a>,
     values: Opened<'a>,
-    runs: OnceLock<Runs>,
+    ends: OnceLock<Ends>,
+    run_values: OnceLock<ValuesBuf>,
+    /// Codes of the runs' values, where these are text with a dictionary.
+    run_codes: OnceLock<Option<Narrow>>,
 }
 
-/// Runs as kept once unpacked.
+/// The row after the last of each run: ascending, the last one is the value count.
 #[derive(Debug)]
-struct Runs {
-    /// The row after the last of each run: ascending, the last one is the value count.
-    ends: Vec<u32>,
-    values: ValuesBuf,
+struct Ends(Vec<u32>);
+
+/// Runs once unpacked.
+#[derive(Clone, Copy, Debug)]
+struct Runs<'r> {
+    ends: &'r Ends,
+    values: &'r ValuesBuf,
 }
 
-impl Runs {
+impl Ends {
     /// The run that holds this row.
     fn index_of(&self, row: usize) -> usize {
-        self.ends.partition_point(|&end| end as usize <= row)
+        self.0.partition_point(|&end| end as usize <= row)
     }
 
     /// The runs that `range` touches: index, and how many of its rows.
     fn pieces(&self, range: Range<usize>) -> impl Iterator<Item = (usize, usize)> {
         let mut row = range.start;
         let first = self.index_of(range.start);
-        self.ends[first..].iter().enumerate().map_while(move |(index, &end)| {
+        self.0[first..].iter().enumerate().map_while(move |(index, &end)| {
             let start = row;
             row = range.end.min(end as usize);
             (start < range.end).then(|| (first + index, row - start))
         })
     }
-}
 
-impl Runs {
     /// Shows each run that has rows that count: index, and how many.
     fn for_each_counted(&self, rows: &Rows<'_>, mut visit: impl FnMut(usize, usize)) {
         if rows.count() == rows.range.len() {
@@ -162,13 +167,22 @@ impl Runs {
 }
 
 impl RleReader<'_> {
-    fn runs(&self, scratch: &mut Scratch) -> Result<&Runs> {
-        if let Some(runs) = self.runs.get() {
-            return Ok(runs);
+    fn runs(&self, scratch: &mut Scratch) -> Result<Runs<'_>> {
+        let ends = self.ends(scratch)?;
+        if let Some(values) = self.run_values.get() {
+            return Ok(Runs { ends, values });
         }
-        let (mut lengths, mut values) = (ValuesBuf::new(Physical::U32), ValuesBuf::new(self.values.physical));
-        self.lengths.decode_into(0..self.lengths.value_count, &mut lengths, scratch)?;
+        let mut values = ValuesBuf::new(self.values.physical);
         self.values.decode_into(0..self.values.value_count, &mut values, scratch)?;
+        Ok(Runs { ends, values: self.run_values.get_or_init(|| values) })
+    }
+
+    fn ends(&self, scratch: &mut Scratch) -> Result<&Ends> {
+        if let Some(ends) = self.ends.get() {
+            return Ok(ends);
+        }
+        let mut lengths = ValuesBuf::new(Physical::U32);
+        self.lengths.decode_into(0..self.lengths.value_count, &mut lengths, scratch)?;
         let mut ends = std::mem::take(u32::vec_mut(&mut lengths));
         let mut row = 0u64;
         for end in &mut ends {
@@ -178,7 +192,48 @@ impl RleReader<'_> {
         if row != self.value_count as u64 {
             return Err(Error::damaged("rle", format!("its runs hold {row} rows, not {}", self.value_count)));
         }
-        Ok(self.runs.get_or_init(|| Runs { ends, values }))
+        Ok(self.ends.get_or_init(|| Ends(ends)))
+    }
+
+    fn run_codes(&self, scratch: &mut Scratch) -> Result<Option<&Narrow>> {
+        if let Some(codes) = self.run_codes.get() {
+            return Ok(codes.as_ref());
+        }
+        let codes = self.codes_of_values(scratch)?;
+        Ok(self.run_codes.get_or_init(|| codes).as_ref())
+    }
+
+    /// Numbers are as good plain.
+    fn codes_of_values(&self, scratch: &mut Scratch) -> Result<Option<Narrow>> {
+        if self.values.physical != Physical::Bytes {
+            return Ok(None);
+        }
+        let Some(entries) = self.values.reader.dictionary(scratch)? else { return Ok(None) };
+        let mut codes: Vec<u32> = Vec::with_capacity(self.values.value_count);
+        let mut part = Encoded::default();
+        for start in (0..self.values.value_count).step_by(VECTOR_LEN) {
+            let range = start..self.values.value_count.min(start + VECTOR_LEN);
+            self.values.reader.load(range, Physical::Bytes, &mut part, scratch)?;
+            let Encoded::Codes(part) = &part else { return Ok(None) };
+            codes.extend((0..part.len()).map(|run| part.get(run)));
+        }
+        Ok(Some(match entries.len() {
+            0..=0x100 => Narrow::U8(codes.into_iter().map(|code| code as u8).collect()),
+            0x101..=0x1_0000 => Narrow::U16(codes.into_iter().map(|code| code as u16).collect()),
+            _ => Narrow::U32(codes),
+        }))
+    }
+}
+
+/// Writes the values of the runs that `range` touches, each as often as its run has rows there.
+fn spread<T: Copy>(ends: &Ends, values: &[T], range: Range<usize>, out: &mut [T]) {
+    let mut done = 0;
+    for (run, count) in ends.pieces(range) {
+        match out[done..].first_chunk_mut::<SHORT_RUN>() {
+            Some(slots) if count <= SHORT_RUN => *slots = [values[run]; SHORT_RUN],
+            _ => out[done..done + count].fill(values[run]),
+        }
+        done += count;
     }
 }
 
@@ -188,18 +243,8 @@ impl Reader for RleReader<'_> {
     }
 
     fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
-        fn fixed<T: Native>(runs: &Runs, values: &[T], range: Range<usize>, out: &mut [T]) {
-            let mut done = 0;
-            for (run, count) in runs.pieces(range) {
-                match out[done..].first_chunk_mut::<SHORT_RUN>() {
-                    Some(slots) if count <= SHORT_RUN => *slots = [values[run]; SHORT_RUN],
-                    _ => out[done..done + count].fill(values[run]),
-                }
-                done += count;
-            }
-        }
-        fn bytes(runs: &Runs, view: BytesView<'_>, range: Range<usize>, buf: &mut BytesBuf) -> Result<()> {
-            for (run, count) in runs.pieces(range) {
+        fn bytes(ends: &Ends, view: BytesView<'_>, range: Range<usize>, buf: &mut BytesBuf) -> Result<()> {
+            for (run, count) in ends.pieces(range) {
                 for _ in 0..count {
                     buf.push_decoded(view.get(run), "rle")?;
                 }
@@ -209,18 +254,19 @@ impl Reader for RleReader<'_> {
         let runs = self.runs(scratch)?;
         match runs.values.as_values() {
             Values::Bytes(view) => match out {
-                ValuesMut::Bytes(buf) => bytes(runs, view, range, buf)?,
+                ValuesMut::Bytes(buf) => bytes(runs.ends, view, range, buf)?,
                 _ => unreachable!("the caller asks for the type of the node"),
             },
-            values => for_fixed!(Values, values, values => fixed(runs, values, range, Native::slice_mut(out)), _ => ()),
+            values => for_fixed!(Values, values,
+                values => spread(runs.ends, values, range, Native::slice_mut(out)), _ => ()),
         }
         Ok(())
     }
 
     fn gather(&self, rows: &[u32], out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
-        fn fixed<T: Native>(runs: &Runs, values: &[T], rows: &[u32], out: &mut [T]) {
+        fn fixed<T: Native>(ends: &Ends, values: &[T], rows: &[u32], out: &mut [T]) {
             let mut cursor = RunCursor::default();
-            out.iter_mut().zip(rows).for_each(|(slot, row)| *slot = values[cursor.seek(&runs.ends, *row)]);
+            out.iter_mut().zip(rows).for_each(|(slot, row)| *slot = values[cursor.seek(&ends.0, *row)]);
         }
         let runs = self.runs(scratch)?;
         match runs.values.as_values() {
@@ -228,18 +274,39 @@ impl Reader for RleReader<'_> {
                 let ValuesMut::Bytes(buf) = out else { unreachable!("the caller asks for the type of the node") };
                 let mut cursor = RunCursor::default();
                 for row in rows {
-                    buf.push_decoded(view.get(cursor.seek(&runs.ends, *row)), "rle")?;
+                    buf.push_decoded(view.get(cursor.seek(&runs.ends.0, *row)), "rle")?;
                 }
             }
-            values => for_fixed!(Values, values, values => fixed(runs, values, rows, Native::slice_mut(out)), _ => ()),
+            values => {
+                for_fixed!(Values, values, values => fixed(runs.ends, values, rows, Native::slice_mut(out)), _ => ())
+            }
         }
         Ok(())
     }
 
     fn load(&self, range: Range<usize>, physical: Physical, out: &mut Encoded, scratch: &mut Scratch) -> Result<()> {
-        let runs = self.runs(scratch)?;
+        let ends = self.ends(scratch)?;
         let len = range.len();
-        if len == 0 || runs.index_of(range.start) != runs.index_of(range.end - 1) {
+        if let Some(codes) = self.run_codes(scratch)? {
+            if !matches!(out, Encoded::Codes(_)) {
+                *out = Encoded::Codes(Narrow::U8(Vec::new()));
+            }
+            let Encoded::Codes(out) = out else { unreachable!("it was just made so") };
+            macro_rules! spread_codes {
+                ($codes:expr, $out:expr) => {{
+                    let out = $out;
+                    out.resize(len, 0);
+                    spread(ends, $codes, range, out);
+                }};
+            }
+            match codes {
+                Narrow::U8(codes) => spread_codes!(codes, out.as_u8()),
+                Narrow::U16(codes) => spread_codes!(codes, out.as_u16()),
+                Narrow::U32(codes) => spread_codes!(codes, out.as_u32()),
+            }
+            return Ok(());
+        }
+        if len == 0 || ends.index_of(range.start) != ends.index_of(range.end - 1) {
             return self.decode(range, ValuesMut::over(out.flat(physical), physical, len), scratch);
         }
         if !matches!(out, Encoded::Constant(_)) {
@@ -253,10 +320,22 @@ impl Reader for RleReader<'_> {
         }
     }
 
+    /// [`Encoded::Codes`] of text.
+    fn dictionary(&self, scratch: &mut Scratch) -> Result<Option<ValuesBuf>> {
+        match self.run_codes(scratch)? {
+            Some(_) => self.values.reader.dictionary(scratch),
+            None => Ok(None),
+        }
+    }
+
+    /// The runs' values are asked in their own form.
     fn prepare(&self, condition: &Condition, scratch: &mut Scratch) -> Result<Prepared> {
-        let runs = self.runs(scratch)?;
+        let prepared = self.values.prepare(condition, scratch)?;
         let mut passing = Bitmap::default();
-        condition.evaluate(runs.values.as_values(), &mut passing);
+        for start in (0..self.values.value_count).step_by(VECTOR_LEN) {
+            let range = start..self.values.value_count.min(start + VECTOR_LEN);
+            self.values.filter(range, &prepared, &mut passing, scratch)?;
+        }
         let condition = match passing.count_ones() {
             0 => Condition::Never,
             count if count == passing.len() => Condition::Always,
@@ -273,20 +352,20 @@ impl Reader for RleReader<'_> {
         out: &mut Bitmap,
         scratch: &mut Scratch,
     ) -> Result<bool> {
-        for (run, count) in self.runs(scratch)?.pieces(range) {
+        for (run, count) in self.ends(scratch)?.pieces(range) {
             out.extend_with(count, prepared.passing.get(run));
         }
         Ok(true)
     }
     fn sum(&self, rows: &Rows<'_>, _physical: Physical, total: &mut WideSum, scratch: &mut Scratch) -> Result<()> {
-        fn integers<T: Integer>(runs: &Runs, values: &[T], rows: &Rows<'_>, total: &mut WideSum) {
+        fn integers<T: Integer>(runs: Runs<'_>, values: &[T], rows: &Rows<'_>, total: &mut WideSum) {
             if T::BYTES > 8 {
-                runs.for_each_counted(rows, |run, count| total.add_product(values[run].wide(), count as u64));
+                runs.ends.for_each_counted(rows, |run, count| total.add_product(values[run].wide(), count as u64));
                 return;
             }
             // As many values as a block has, of 64 bits each, do not overflow 128.
             let mut sum = 0;
-            runs.for_each_counted(rows, |run, count| sum += values[run].wide() * count as i128);
+            runs.ends.for_each_counted(rows, |run, count| sum += values[run].wide() * count as i128);
             total.add(sum);
         }
         let runs = self.runs(scratch)?;
@@ -299,10 +378,10 @@ impl Reader for RleReader<'_> {
         let runs = self.runs(scratch)?;
         let values = runs.values.as_values();
         if rows.count() == rows.range.len() && !rows.range.is_empty() {
-            let (first, last) = (runs.index_of(rows.range.start), runs.index_of(rows.range.end - 1));
+            let (first, last) = (runs.ends.index_of(rows.range.start), runs.ends.index_of(rows.range.end - 1));
             found.widen(values.slice(first..last + 1));
         } else {
-            runs.for_each_counted(rows, |run, _| found.widen(values.slice(run..run + 1)));
+            runs.ends.for_each_counted(rows, |run, _| found.widen(values.slice(run..run + 1)));
         }
         Ok(())
     }
@@ -318,7 +397,7 @@ impl Reader for RleReader<'_> {
         let runs = self.runs(scratch)?;
         for_integers!(Values, runs.values.as_values(), values => {
             let pivot = Integer::cut(pivot);
-            runs.for_each_counted(rows, |run, count| found.add(values[run], pivot, count as u64));
+            runs.ends.for_each_counted(rows, |run, count| found.add(values[run], pivot, count as u64));
         }, other => unreachable!("{} values have no exact squares", other.physical().name()));
         Ok(())
     }
@@ -327,7 +406,7 @@ impl Reader for RleReader<'_> {
         let runs = self.runs(scratch)?;
         let values = runs.values.as_values();
         let mut added = Ok(());
-        runs.for_each_counted(rows, |run, count| {
+        runs.ends.for_each_counted(rows, |run, count| {
             if added.is_ok() {
                 added = tally.add(values.slice(run..run + 1), count as u64);
             }
@@ -339,7 +418,7 @@ impl Reader for RleReader<'_> {
         let runs = self.runs(scratch)?;
         let Values::U32(codes) = runs.values.as_values() else { unreachable!("codes are u32") };
         let mut added = Ok(());
-        runs.for_each_counted(rows, |run, count| {
+        runs.ends.for_each_counted(rows, |run, count| {
             if added.is_ok() {
                 added = add_code(codes[run], count as u64, counts);
             }
@@ -359,12 +438,12 @@ impl Reader for RleReader<'_> {
             return Ok(range.start);
         }
         let values = runs.values.as_values();
-        let (mut first, mut end) = (runs.index_of(range.start), runs.index_of(range.end - 1) + 1);
+        let (mut first, mut end) = (runs.ends.index_of(range.start), runs.ends.index_of(range.end - 1) + 1);
         while first < end {
             let middle = first + (end - first) / 2;
             if below.passes(values, middle) { first = middle + 1 } else { end = middle }
         }
-        let start = if first == 0 { 0 } else { runs.ends[first - 1] as usize };
+        let start = if first == 0 { 0 } else { runs.ends.0[first - 1] as usize };
         Ok(start.clamp(range.start, range.end))
     }
 }

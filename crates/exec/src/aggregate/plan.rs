@@ -36,7 +36,8 @@ impl AggregatePlan {
     ) -> Result<AggregatePlan> {
         let mut exprs = Vec::new();
         let parts = parts(aggregates, types, &mut exprs)?;
-        let program = compile(&exprs.iter().collect::<Vec<_>>(), types)?;
+        let mut program = compile(&exprs.iter().collect::<Vec<_>>(), types)?;
+        program.narrow_decimals();
         Ok(AggregatePlan { program, parts, columns: columns.to_vec() })
     }
 

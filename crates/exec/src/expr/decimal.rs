@@ -14,7 +14,7 @@ use super::arithmetic::fill;
 use super::machine::reset;
 use super::slot::{Each, Input, Lane, Same, Slot};
 use crate::{Error, LogicalType, Result};
-use sinter_codec::{Values, ValuesBuf};
+use sinter_codec::{Physical, Values, ValuesBuf};
 
 /// A decimal operation with all its factors.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ pub(crate) struct DecimalPlan {
     checked: bool,
     /// The result may have more digits than its type.
     limit: Option<i128>,
+    /// Whoever reads the result takes 64 bits, too, where its type has 128.
+    pub(super) may_narrow: bool,
 }
 
 /// Precision and scale of decimals, and of integers seen as decimals.
@@ -89,6 +91,7 @@ impl DecimalPlan {
             checked: way > 38,
             // Rounding may carry into one digit more.
             limit: (grown + i32::from(grow < 0) > precision).then(|| power_of_ten(precision)).transpose()?,
+            may_narrow: false,
         })
     }
 }
@@ -107,6 +110,13 @@ pub(super) fn decimals(
     if out.all_null() {
         out.values.push_default(rows);
         return Ok(());
+    }
+    if plan.may_narrow
+        && matches!(out.values, ValuesBuf::I128(_))
+        && let (Values::I64(l), Values::I64(r)) = (left.values, right.values)
+        && plan.fits(narrow_bits(l), narrow_bits(r), i64::BITS - 1)
+    {
+        out.values.reset(Physical::I64);
     }
     let failed = match (left.values, right.values) {
         (Values::I64(l), Values::I64(r)) => match (left.constant, right.constant) {
@@ -168,7 +178,8 @@ fn run<L: Lane<i64> + Lane<i128>, R: Lane<i64> + Lane<i128>>(
     rows: usize,
     out: &mut ValuesBuf,
 ) -> bool {
-    if !plan.narrow || plan.limit.is_some() || plan.grow != 1 || plan.shrink != 1 {
+    let is_narrow = plan.narrow && plan.limit.is_none() || plan.may_narrow && matches!(out, ValuesBuf::I64(_));
+    if !is_narrow || plan.grow != 1 || plan.shrink != 1 {
         return run_wide(plan, left, right, rows, out);
     }
     let (lf, rf) = (plan.left_factor as i64, plan.right_factor as i64);
@@ -207,7 +218,7 @@ fn run_wide(
     rows: usize,
     out: &mut ValuesBuf,
 ) -> bool {
-    let fits = !plan.checked && plan.limit.is_none() || plan.fits(bits(left, rows), bits(right, rows));
+    let fits = !plan.checked && plan.limit.is_none() || plan.fits(bits(left, rows), bits(right, rows), i128::BITS - 1);
     let plain = fits && plan.grow == 1 && plan.shrink == 1;
     let same_scale = plan.left_factor == 1 && plan.right_factor == 1;
     if let (ValuesBuf::I128(out), true, true) = (&mut *out, plain, same_scale) {
@@ -247,6 +258,11 @@ fn bits(lane: &impl Lane<i128>, rows: usize) -> u32 {
     128 - all.leading_zeros()
 }
 
+/// The same of plain values, one or one per row.
+fn narrow_bits(values: &[i64]) -> u32 {
+    i64::BITS - values.iter().fold(0, |all, value| all | value ^ (value >> 63)).leading_zeros()
+}
+
 fn narrowed<T: TryFrom<i128> + Default>((value, wrong): (i128, bool)) -> (T, bool) {
     match T::try_from(value) {
         Ok(value) => (value, wrong),
@@ -255,8 +271,9 @@ fn narrowed<T: TryFrom<i128> + Default>((value, wrong): (i128, bool)) -> (T, boo
 }
 
 impl DecimalPlan {
-    /// True when numbers of so many bits cannot overflow, nor give more digits than the result's type has.
-    fn fits(&self, left: u32, right: u32) -> bool {
+    /// True when numbers of so many bits cannot need `bits_max` bits on the way, nor give more digits than the result's type
+    /// has.
+    fn fits(&self, left: u32, right: u32, bits_max: u32) -> bool {
         let of = |value: i128| 128 - value.leading_zeros();
         let (left, right) = (left + of(self.left_factor), right + of(self.right_factor));
         let most = match self.op {
@@ -265,7 +282,7 @@ impl DecimalPlan {
             ArithmeticOp::Divide | ArithmeticOp::Modulo => left.max(right),
         };
         // A number of `n` bits is less than 2^n, and the limit at least that where it has more bits.
-        most < self.limit.map_or(127, of)
+        most < self.limit.map_or(bits_max, of).min(bits_max)
     }
 
     /// One row, with every check. The flag says that the result is wrong.

@@ -12,7 +12,7 @@ use super::like::LikePattern;
 use super::membership::Membership;
 use crate::LogicalType;
 use sinter_codec::{CompareOp, Scalar, ValuesBuf};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Where an instruction finds an operand.
@@ -82,6 +82,27 @@ pub(crate) enum Operation {
     },
 }
 
+impl Operation {
+    /// Shows the operands that must be as wide as their types.
+    fn for_each_wide_operand(&self, visit: &mut dyn FnMut(Operand)) {
+        match self {
+            Operation::Flatten(_) | Operation::Decimal(..) | Operation::Case { .. } | Operation::Entries { .. } => {}
+            Operation::Truth(operand)
+            | Operation::FromTruth(operand)
+            | Operation::Not(operand)
+            | Operation::Cast(_, operand)
+            | Operation::IsNull { operand, .. }
+            | Operation::In { operand, .. }
+            | Operation::Like { operand, .. } => visit(*operand),
+            Operation::Number(_, left, right)
+            | Operation::Compare(_, left, right)
+            | Operation::CompareScaled(_, (left, _), (right, _)) => [*left, *right].into_iter().for_each(visit),
+            Operation::And(parts) | Operation::Or(parts) => parts.iter().copied().for_each(visit),
+            Operation::Foreign { arguments, .. } => arguments.iter().for_each(|(operand, _)| visit(*operand)),
+        }
+    }
+}
+
 /// An operation and the type of its result.
 #[derive(Clone, Debug)]
 pub(crate) struct Instruction {
@@ -123,6 +144,31 @@ impl Program {
         match self.outputs[..] {
             [(Operand::Constant(constant), _)] => Some(&self.constants[constant]),
             _ => None,
+        }
+    }
+
+    /// Lets decimals of 128 bits be computed in 64 where the values of a vector allow it. Outputs may come in either width
+    /// then.
+    pub(crate) fn narrow_decimals(&mut self) {
+        let mut wide = HashSet::new();
+        for instruction in &self.instructions {
+            instruction.operation.for_each_wide_operand(&mut |operand| {
+                wide.insert(operand);
+            });
+        }
+        for (number, constant) in self.constants.iter_mut().enumerate() {
+            if let ValuesBuf::I128(values) = &constant.values
+                && let [value] = values[..]
+                && let Ok(value) = i64::try_from(value)
+                && !wide.contains(&Operand::Constant(number))
+            {
+                constant.values = ValuesBuf::I64(vec![value]);
+            }
+        }
+        for (register, instruction) in self.instructions.iter_mut().enumerate() {
+            if let Operation::Decimal(plan, _, _) = &mut instruction.operation {
+                plan.may_narrow = !wide.contains(&Operand::Register(register));
+            }
         }
     }
 

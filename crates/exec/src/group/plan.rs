@@ -1,6 +1,7 @@
 //! Keys and aggregates compiled: one program for all of them.
 
 use super::index::IndexPlan;
+use super::states::State;
 use crate::aggregate::{Part, parts};
 use crate::expr::{Operand, Program, compile};
 use crate::{Aggregate, Error, Expr, LogicalType, Output, Pipeline, Result, ScanColumn, TableSource};
@@ -15,6 +16,10 @@ pub(crate) struct GroupPlan {
     pub(super) index: IndexPlan,
     pub(super) key_count: usize,
     pub(super) parts: Vec<Part>,
+    /// Which state has each part's result: sum and average of the same values have one.
+    pub(super) state_of: Vec<usize>,
+    /// The first part of each state.
+    pub(super) states: Vec<usize>,
 }
 
 impl GroupPlan {
@@ -29,12 +34,30 @@ impl GroupPlan {
     ) -> Result<GroupPlan> {
         let mut exprs = keys.to_vec();
         let parts = parts(aggregates, types, &mut exprs)?;
-        let program = compile(&exprs.iter().collect::<Vec<_>>(), types)?;
+        let mut program = compile(&exprs.iter().collect::<Vec<_>>(), types)?;
+        program.narrow_decimals();
         let key_types: Vec<LogicalType> = keys.iter().map(|key| key.type_over(types)).collect();
         let bounds: Vec<_> = keys.iter().map(|key| bounds(key, columns, source)).collect();
         let index = IndexPlan::new(key_types, &bounds);
         let index = index.ok_or_else(|| Error::Unsupported("groups by nested values".into()))?;
-        Ok(GroupPlan { program, index, key_count: keys.len(), parts })
+        let mut plan =
+            GroupPlan { program, index, key_count: keys.len(), parts, state_of: Vec::new(), states: Vec::new() };
+        plan.share_states();
+        Ok(plan)
+    }
+
+    fn share_states(&mut self) {
+        for (number, part) in self.parts.iter().enumerate() {
+            let same = |&state: &usize| {
+                let other = &self.parts[state];
+                self.operand(other) == self.operand(part) && State::is_shared(other, part)
+            };
+            let state = self.states.iter().position(same).unwrap_or(self.states.len());
+            self.state_of.push(state);
+            if state == self.states.len() {
+                self.states.push(number);
+            }
+        }
     }
 
     /// The columns that keys and arguments read.

@@ -28,7 +28,7 @@ impl Groups {
             plan: Arc::clone(plan),
             index: GroupIndex::new(&plan.index),
             rows: Counts::default(),
-            states: plan.parts.iter().map(State::new).collect(),
+            states: plan.states.iter().map(|&part| State::new(&plan.parts[part])).collect(),
             memory: Held::new(memory),
         }
     }
@@ -71,11 +71,11 @@ impl Groups {
     pub fn read(&self, first: usize, batch: &mut Batch) -> Result<bool> {
         let groups = first.min(self.len())..self.len().min(first + VECTOR_LEN);
         batch.rows = groups.len();
-        batch.columns.resize_with(self.plan.key_count + self.states.len(), Vector::default);
+        batch.columns.resize_with(self.plan.key_count + self.plan.parts.len(), Vector::default);
         let (keys, results) = batch.columns.split_at_mut(self.plan.key_count);
         self.index.keys(groups.clone(), keys);
-        for ((state, part), out) in self.states.iter().zip(&self.plan.parts).zip(results) {
-            state.results(part, &self.rows, groups.clone(), out)?;
+        for ((part, &state), out) in self.plan.parts.iter().zip(&self.plan.state_of).zip(results) {
+            self.states[state].results(part, &self.rows, groups.clone(), out)?;
         }
         Ok(batch.rows > 0)
     }
@@ -115,8 +115,8 @@ impl Sink for GroupSink {
         index.number(&keys, rows, &mut self.numbers)?;
         let (numbers, group_count) = (&self.numbers[..], index.len());
         counts.add(numbers, group_count);
-        for (part, state) in plan.parts.iter().zip(states) {
-            let argument = plan.operand(part).map(|operand| Argument::new(frame, operand));
+        for (state, &part) in states.iter_mut().zip(&plan.states) {
+            let argument = plan.operand(&plan.parts[part]).map(|operand| Argument::new(frame, operand));
             state.add(argument, numbers, group_count)?;
         }
         self.groups.memory.need(self.groups.bytes())?;

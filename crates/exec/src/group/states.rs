@@ -91,6 +91,12 @@ impl State {
         State { kind, nulls: Counts::default() }
     }
 
+    /// True when one state has the results of both, if their arguments are the same.
+    pub(super) fn is_shared(one: &Part, other: &Part) -> bool {
+        let sums = |part: &Part| matches!(part.function, AggregateFunction::Sum | AggregateFunction::Average);
+        one.counts_true == other.counts_true && (one.function == other.function || sums(one) && sums(other))
+    }
+
     /// Bytes that it takes.
     pub(super) fn bytes(&self) -> usize {
         let own = match &self.kind {
