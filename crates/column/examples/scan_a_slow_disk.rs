@@ -175,6 +175,7 @@ fn pipeline(source: &Arc<dyn TableSource>) -> Pipeline {
         columns: (0..COLUMNS).map(ScanColumn::Table).collect(),
         filter: vec![compare(CompareOp::Less, 0, 50_000), compare(CompareOp::Greater, 2, 5_000)],
         output: Output::Aggregate(vec![sum(0, 1), sum(2, 3), sum(0, 3), sum(1, 2), sum(1, 3)]),
+        steps: Vec::new(),
         limit: None,
         on_damage: sinter_exec::OnDamage::Fail,
     }

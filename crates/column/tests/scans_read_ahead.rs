@@ -46,6 +46,7 @@ fn the_column_of_a_filter() {
         columns: vec![ScanColumn::Table(1), ScanColumn::Table(0)],
         filter: vec![positive],
         output: Output::Aggregate(vec![count]),
+        steps: Vec::new(),
         limit: None,
         on_damage: sinter_exec::OnDamage::Fail,
     };

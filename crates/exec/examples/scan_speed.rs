@@ -149,8 +149,15 @@ fn main() -> Result<()> {
     for (name, filter, aggregates) in queries {
         let columns = (0..5).map(ScanColumn::Table).collect();
         let output = Output::Aggregate(aggregates);
-        let pipeline =
-            Pipeline { source: table.clone(), columns, filter, output, limit: None, on_damage: Default::default() };
+        let pipeline = Pipeline {
+            source: table.clone(),
+            columns,
+            filter,
+            steps: Vec::new(),
+            output,
+            limit: None,
+            on_damage: Default::default(),
+        };
         let (mut times, mut busy) = (Vec::new(), Vec::new());
         let mut result = Vec::new();
         for _ in 0..runs {

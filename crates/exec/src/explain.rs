@@ -1,7 +1,7 @@
 //! Plans and expressions as text, for EXPLAIN.
 
 use crate::scan::ScanPlan;
-use crate::{Aggregate, AggregateFunction, Expr, LogicalType, Output, Pipeline, ScanColumn};
+use crate::{Aggregate, AggregateFunction, Expr, LogicalType, Output, Pipeline, ScanColumn, Step};
 use sinter_codec::{CompareOp, Scalar};
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::fmt;
 impl fmt::Display for Pipeline {
     /// One line each for the scan, the two halves of the filter, the output and the limit, as far as they are there.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let types = self.scan_types();
+        let types = self.column_types();
         let name = |column: usize| (self.column_text(column), types[column].clone());
         let text = |expr: &Expr| ExprText(expr, &|column| self.column_text(column), &types).to_string();
         let list = |exprs: &[Expr]| exprs.iter().map(&text).collect::<Vec<_>>().join(", ");
@@ -27,6 +27,24 @@ impl fmt::Display for Pipeline {
                 }
             }
             Err(error) => write!(f, "\n  {error}")?,
+        }
+        for step in &self.steps {
+            match step {
+                Step::Filter(condition) => write!(f, "\n  filter: {}", text(condition))?,
+                Step::Join(join) => {
+                    let theirs = join.build.column_types();
+                    let their_text =
+                        |expr: &Expr| ExprText(expr, &|column| join.build.column_text(column), &theirs).to_string();
+                    let equal = if join.nulls_are_equal { "IS NOT DISTINCT FROM" } else { "=" };
+                    let keys = join.keys.iter().zip(join.build_exprs());
+                    let keys: Vec<String> =
+                        keys.map(|(ours, other)| format!("{} {equal} {}", text(ours), their_text(other))).collect();
+                    write!(f, "\n  {} join: {}", join.kind.name(), keys.join(" AND "))?;
+                    for line in join.build.to_string().lines() {
+                        write!(f, "\n    {line}")?;
+                    }
+                }
+            }
         }
         match &self.output {
             Output::Rows(exprs) => write!(f, "\n  output: {}", list(exprs))?,
@@ -50,8 +68,19 @@ impl Pipeline {
         match self.columns.get(column) {
             Some(ScanColumn::Table(column)) => self.source.column_name(*column).to_owned(),
             Some(ScanColumn::RowId) => "row id".to_owned(),
-            None => format!("column {column}"),
+            None => self.payload_text(column - self.columns.len()),
         }
+    }
+
+    fn payload_text(&self, mut payload: usize) -> String {
+        for join in self.joins() {
+            if let Some(expr) = join.payload().get(payload) {
+                let types = join.build.column_types();
+                return ExprText(expr, &|column| join.build.column_text(column), &types).to_string();
+            }
+            payload -= join.payload().len();
+        }
+        format!("column {payload}")
     }
 }
 

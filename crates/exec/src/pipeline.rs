@@ -1,9 +1,12 @@
 //! A plan for one pass over a table.
 
-use crate::{Expr, LogicalType, OnDamage, ScanColumn, TableSource};
+use crate::{Expr, Join, LogicalType, OnDamage, ScanColumn, TableSource};
 use std::sync::Arc;
 
-/// Scan, filter, then rows, aggregates or groups, then limit.
+/// Scan, filter, then joins and further filters, then rows, aggregates or groups, then limit.
+///
+/// Expressions refer to columns by number: those of the scan first, then the payload of each join, in the order of the
+/// steps. The filter knows the scan's alone, and a step those of the steps before it.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
     /// What is scanned.
@@ -12,12 +15,23 @@ pub struct Pipeline {
     pub columns: Vec<ScanColumn>,
     /// All must hold. Comparisons of a column with constants run on the encoded form.
     pub filter: Vec<Expr>,
+    /// What is done with the rows that are left, in this order.
+    pub steps: Vec<Step>,
     /// What comes out.
     pub output: Output,
     /// At most so many rows in all (rows only).
     pub limit: Option<usize>,
     /// What becomes of row groups that cannot be read.
     pub on_damage: OnDamage,
+}
+
+/// What a pipeline does with rows between its scan and its output.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Drops the rows for which it is not true.
+    Filter(Expr),
+    /// Brings them together with rows of another pipeline.
+    Join(Join),
 }
 
 /// What a pipeline hands out.
@@ -80,7 +94,41 @@ pub struct Aggregate {
 impl Pipeline {
     /// The type of an expression over this pipeline's columns.
     pub fn type_of(&self, expr: &Expr) -> LogicalType {
-        expr.type_over(&self.scan_types())
+        expr.type_over(&self.column_types())
+    }
+
+    /// Its joins, in order.
+    pub(crate) fn joins(&self) -> impl Iterator<Item = &Join> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Join(join) => Some(join),
+            Step::Filter(_) => None,
+        })
+    }
+
+    /// The types of all columns.
+    pub(crate) fn column_types(&self) -> Vec<LogicalType> {
+        let mut types = self.scan_types();
+        self.joins().for_each(|join| types.extend(join.payload_types()));
+        types
+    }
+
+    /// The table's column that a column is, with the pipeline that scans it, however many joins it came through. `None`
+    /// for what is computed and for row ids.
+    pub(crate) fn origin(&self, column: usize) -> Option<(&dyn TableSource, usize)> {
+        let Some(mut payload) = column.checked_sub(self.columns.len()) else {
+            return match self.columns[column] {
+                ScanColumn::Table(column) => Some((&*self.source, column)),
+                ScanColumn::RowId => None,
+            };
+        };
+        for join in self.joins() {
+            match join.payload().get(payload) {
+                Some(Expr::Column(column)) => return join.build.origin(*column),
+                Some(_) => return None,
+                None => payload -= join.payload().len(),
+            }
+        }
+        None
     }
 
     /// The types of [`Pipeline::columns`]; `Boolean` where the table has no such column, which starting reports.

@@ -4,8 +4,8 @@
 //! vectors only, so that what is decoded is still in cache when it is taken, and yet enough to make up for opening the
 //! group's segments again after each pause.
 
-use crate::expr::{Machine, Operand, Program};
-use crate::scan::Sink;
+use crate::expr::{Machine, Program};
+use crate::flow::{Flow, Sink};
 use crate::{Batch, Result, Vector};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -56,22 +56,17 @@ impl Sink for ProgramSink<'_> {
         &self.program.columns
     }
 
-    fn take(&mut self, columns: &mut [Vector], rows: usize) -> Result<ControlFlow<()>> {
+    fn take(&mut self, flow: &mut Flow<'_>) -> Result<ControlFlow<()>> {
+        flow.load(&self.program.columns)?;
+        let rows = flow.rows();
+        let columns = flow.columns_mut();
         let queue = &mut *self.queue;
         let mut batch = queue.spare.pop().unwrap_or_default();
         let outputs = &self.program.outputs;
         batch.columns.resize_with(outputs.len(), Vector::default);
         batch.rows = rows;
         queue.machine.run(self.program, columns, rows)?;
-        for (index, out) in batch.columns.iter_mut().enumerate() {
-            let again = outputs[index + 1..].iter().any(|(operand, _)| *operand == outputs[index].0);
-            match outputs[index].0 {
-                // The last to want a column or a result has it without a copy.
-                Operand::Column(column) if !again => std::mem::swap(out, &mut columns[column]),
-                Operand::Register(_) if again => queue.machine.copy_output(self.program, rows, index, out),
-                _ => queue.machine.output(self.program, columns, rows, index, out),
-            }
-        }
+        queue.machine.outputs(self.program, columns, rows, &mut batch.columns);
         queue.rows += rows;
         queue.ready.push_back(batch);
         let enough = queue.ready.len() >= BATCHES_AHEAD || queue.rows >= self.limit;

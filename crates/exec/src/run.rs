@@ -1,16 +1,18 @@
 //! A pipeline at work.
 
 use crate::aggregate::{AggregatePlan, AggregateSink};
-use crate::expr::{Program, compile};
+use crate::expr::{Program, compile, compile_condition};
+use crate::flow::{Chain, Layout, Sink, StepPlan, StepsPlan, StepsState};
 use crate::group::{GroupPlan, GroupSink};
+use crate::join::{BuildPlan, BuildSink, JoinTable, ProbePlan};
 use crate::rows::RowSink;
 use crate::scan::{ScanPlan, Scanner, Shared};
-use crate::{AggregateState, Batch, Error, Groups, Memory, Output, Pipeline, Result};
+use crate::{AggregateState, Batch, Error, Groups, LogicalType, Memory, Output, Pipeline, Result, Step};
 use sinter_codec::Scalar;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What a run has touched so far; for EXPLAIN ANALYZE and SHOW. Counted per vector, so reading them is cheap and exact
 /// once all workers are done.
@@ -48,14 +50,31 @@ pub struct Counters {
 pub struct Run {
     /// What runs.
     pub pipeline: Pipeline,
-    /// What it has touched.
-    pub counters: Counters,
+    /// What it has touched, build sides of joins included.
+    pub counters: Arc<Counters>,
     scan: ScanPlan,
+    steps: StepsPlan,
+    /// Of which join each column beyond those of the scan is, and which of its payload.
+    payload: Vec<(usize, usize)>,
+    /// The build sides, by join.
+    builds: Vec<Arc<Run>>,
+    tables: OnceLock<Vec<Arc<JoinTable>>>,
+    preparation: Mutex<Preparation>,
     output: OutputPlan,
     next_group: AtomicUsize,
     next_announced: AtomicUsize,
     rows_out: AtomicUsize,
-    cancelled: AtomicBool,
+    /// Shared with the build sides.
+    cancelled: Arc<AtomicBool>,
+}
+
+/// How far the build sides are.
+#[derive(Debug, Default, PartialEq)]
+enum Preparation {
+    #[default]
+    Pending,
+    Done,
+    Failed,
 }
 
 #[derive(Debug)]
@@ -63,6 +82,33 @@ enum OutputPlan {
     Rows(Program),
     Aggregate(AggregatePlan),
     Groups(Arc<GroupPlan>),
+    /// The table of a join.
+    Build(Arc<BuildPlan>),
+}
+
+impl OutputPlan {
+    /// What a pipeline hands out.
+    fn new(pipeline: &Pipeline, types: &[LogicalType]) -> Result<OutputPlan> {
+        Ok(match &pipeline.output {
+            Output::Rows(exprs) => OutputPlan::Rows(compile(&exprs.iter().collect::<Vec<_>>(), types)?),
+            Output::Aggregate(aggregates) => {
+                OutputPlan::Aggregate(AggregatePlan::new(aggregates, &pipeline.columns, types)?)
+            }
+            Output::Groups { keys, aggregates } => {
+                OutputPlan::Groups(Arc::new(GroupPlan::new(keys, aggregates, types, pipeline)?))
+            }
+        })
+    }
+
+    /// The columns that it reads.
+    fn columns(&self) -> &[usize] {
+        match self {
+            OutputPlan::Rows(program) => &program.columns,
+            OutputPlan::Aggregate(plan) => plan.columns(),
+            OutputPlan::Groups(plan) => plan.columns(),
+            OutputPlan::Build(plan) => plan.columns(),
+        }
+    }
 }
 
 /// One thread's part in a run.
@@ -70,6 +116,7 @@ enum OutputPlan {
 pub struct Worker {
     run: Arc<Run>,
     scanner: Scanner,
+    steps: StepsState,
     rows: RowSink,
 }
 
@@ -79,27 +126,57 @@ impl Pipeline {
     /// # Errors
     /// [`Error::Unsupported`] where an expression is none of ours.
     pub fn start(self) -> Result<Arc<Run>> {
-        let scan = ScanPlan::new(&self)?;
-        let types = self.scan_types();
-        let output = match &self.output {
-            Output::Rows(exprs) => OutputPlan::Rows(compile(&exprs.iter().collect::<Vec<_>>(), &types)?),
-            Output::Aggregate(aggregates) => {
-                OutputPlan::Aggregate(AggregatePlan::new(aggregates, &self.columns, &types)?)
+        let output = OutputPlan::new(&self, &self.column_types())?;
+        Run::new(self, output, Arc::default(), Arc::default())
+    }
+}
+
+impl Run {
+    fn new(
+        pipeline: Pipeline,
+        output: OutputPlan,
+        counters: Arc<Counters>,
+        cancelled: Arc<AtomicBool>,
+    ) -> Result<Arc<Run>> {
+        let scan = ScanPlan::new(&pipeline)?;
+        let mut types = pipeline.scan_types();
+        let (mut steps, mut payload, mut probes) = (Vec::new(), Vec::new(), 0);
+        for step in &pipeline.steps {
+            steps.push(match step {
+                Step::Filter(condition) => StepPlan::Filter(compile_condition(condition, &types)?),
+                Step::Join(join) => StepPlan::Join(ProbePlan::new(probes, join, &types)?),
+            });
+            if let Step::Join(join) = step {
+                payload.extend((0..join.payload().len()).map(|column| (probes, column)));
+                types.extend(join.payload_types());
+                probes += 1;
             }
-            Output::Groups { keys, aggregates } => {
-                let plan = GroupPlan::new(keys, aggregates, &self.columns, &types, &*self.source)?;
-                OutputPlan::Groups(Arc::new(plan))
-            }
-        };
+        }
+        let steps = StepsPlan::new(steps, output.columns(), pipeline.columns.len());
+        let mut builds = Vec::with_capacity(probes);
+        for (number, join) in pipeline.joins().enumerate() {
+            let mine = (0..payload.len()).filter(|&column| payload[column].0 == number);
+            let is_wanted = |column: usize| steps.wants(column) || output.columns().contains(&column);
+            let is_wanted: Vec<bool> = mine.map(|column| is_wanted(pipeline.columns.len() + column)).collect();
+            let key_types: Vec<LogicalType> = join.keys.iter().map(|key| key.type_over(&types)).collect();
+            let plan = OutputPlan::Build(Arc::new(BuildPlan::new(join, &key_types, &is_wanted)?));
+            let (counters, cancelled) = (Arc::clone(&counters), Arc::clone(&cancelled));
+            builds.push(Run::new((*join.build).clone(), plan, counters, cancelled)?);
+        }
         Ok(Arc::new(Run {
-            pipeline: self,
-            counters: Counters::default(),
+            pipeline,
+            counters,
             scan,
+            steps,
+            payload,
+            builds,
+            tables: OnceLock::new(),
+            preparation: Mutex::default(),
             output,
             next_group: AtomicUsize::new(0),
             next_announced: AtomicUsize::new(0),
             rows_out: AtomicUsize::new(0),
-            cancelled: AtomicBool::new(false),
+            cancelled,
         }))
     }
 }
@@ -107,12 +184,45 @@ impl Pipeline {
 impl Run {
     /// A worker; take one per thread.
     pub fn worker(self: &Arc<Run>) -> Worker {
-        Worker { run: Arc::clone(self), scanner: Scanner::default(), rows: RowSink::default() }
+        Worker {
+            run: Arc::clone(self),
+            scanner: Scanner::default(),
+            steps: StepsState::default(),
+            rows: RowSink::default(),
+        }
     }
 
     /// Makes every worker stop with [`Error::Cancelled`] at its next vector.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes the tables of all joins, on this many threads, this one included. Whoever comes later waits. Pipelines
+    /// without joins need no preparation. False when another caller's preparation failed: it has the error.
+    ///
+    /// # Errors
+    /// As [`Run::groups`].
+    pub fn prepare(&self, threads: usize, memory: &Arc<dyn Memory>) -> Result<bool> {
+        let mut preparation = self.preparation.lock().unwrap_or_else(PoisonError::into_inner);
+        if *preparation != Preparation::Pending {
+            return Ok(*preparation == Preparation::Done);
+        }
+        *preparation = Preparation::Failed;
+        let tables = self.builds.iter().map(|build| build.table(threads, memory).map(Arc::new));
+        let tables = tables.collect::<Result<Vec<_>>>()?;
+        self.tables.get_or_init(|| tables);
+        *preparation = Preparation::Done;
+        Ok(true)
+    }
+
+    /// The table of this build side.
+    fn table(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<JoinTable> {
+        let OutputPlan::Build(plan) = &self.output else {
+            return Err(Error::Unsupported("rows as a join's table".into()));
+        };
+        self.prepare(threads, memory)?;
+        let sinks = self.on_threads(threads, |worker| worker.build(memory))?;
+        plan.finish(sinks, memory)
     }
 
     /// Merges what the workers found into the one row of results, in the order of the aggregates.
@@ -122,13 +232,14 @@ impl Run {
     pub fn finish(&self, states: Vec<AggregateState>) -> Result<Vec<Scalar>> {
         match &self.output {
             OutputPlan::Aggregate(plan) => AggregateState::finish(plan, states),
-            OutputPlan::Rows(_) | OutputPlan::Groups(_) => {
+            OutputPlan::Rows(_) | OutputPlan::Groups(_) | OutputPlan::Build(_) => {
                 Err(Error::Unsupported("rows as one row of aggregates".into()))
             }
         }
     }
 
-    /// Aggregates on this many threads, this one included, and returns the one row of results.
+    /// Aggregates on this many threads, this one included, and returns the one row of results. Joins have been
+    /// [prepared](Run::prepare).
     ///
     /// # Errors
     /// The first error of any worker; the others stop then. A panic becomes [`Error::Foreign`].
@@ -142,6 +253,7 @@ impl Run {
     /// # Errors
     /// As [`Run::aggregate`], and what `memory` says when it has no more.
     pub fn groups(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<Groups> {
+        self.prepare(threads, memory)?;
         let groups = self.on_threads(threads, |worker| worker.groups(memory))?;
         let merged = groups.into_iter().map(Ok).reduce(|all, other| {
             let (all, other) = (all?, other?);
@@ -158,6 +270,7 @@ impl Run {
         threads: usize,
         work: impl Fn(Worker) -> Result<T> + Send + Sync,
     ) -> Result<Vec<T>> {
+        self.layout()?;
         let work = || {
             let done = catch_unwind(AssertUnwindSafe(|| work(self.worker())));
             let done = done.unwrap_or_else(|panic| Err(panicked(&*panic)));
@@ -184,9 +297,19 @@ impl Run {
         }
     }
 
-    fn shared(&self) -> Shared<'_> {
+    fn layout(&self) -> Result<Layout<'_>> {
+        let tables = match self.tables.get() {
+            Some(tables) => tables,
+            None if self.builds.is_empty() => &[][..],
+            None => return Err(Error::Unsupported("a join whose table is not there yet".into())),
+        };
+        Ok(Layout { scan_columns: self.pipeline.columns.len(), payload: &self.payload, tables })
+    }
+
+    fn shared<'a>(&'a self, layout: Layout<'a>) -> Shared<'a> {
         Shared {
             plan: &self.scan,
+            layout,
             source: &*self.pipeline.source,
             next_group: &self.next_group,
             next_announced: &self.next_announced,
@@ -227,8 +350,7 @@ impl Worker {
                 return Ok(false);
             }
             let mut sink = self.rows.sink(program, run.pipeline.limit);
-            let more = self.scanner.run(&run.shared(), &mut sink);
-            self.scanner.tally.flush(&run.counters);
+            let more = scan(&run, &mut self.scanner, &mut self.steps, &mut sink);
             if !more? && self.rows.is_empty() {
                 return Ok(false);
             }
@@ -258,9 +380,8 @@ impl Worker {
             return Err(Error::Unsupported("rows as aggregates".into()));
         };
         let mut sink = AggregateSink::new(plan, &*self.run.pipeline.source);
-        let done = self.scanner.run(&self.run.shared(), &mut sink);
-        self.scanner.tally.flush(&self.run.counters);
-        done.map(|_| sink.into_state())
+        scan(&self.run, &mut self.scanner, &mut self.steps, &mut sink)?;
+        Ok(sink.into_state())
     }
 
     /// Groups until no row group is left. For [`Output::Groups`].
@@ -269,10 +390,34 @@ impl Worker {
             return Err(Error::Unsupported("rows as groups".into()));
         };
         let mut sink = GroupSink::new(plan, memory);
-        let done = self.scanner.run(&self.run.shared(), &mut sink);
-        self.scanner.tally.flush(&self.run.counters);
-        done.map(|_| sink.into_groups())
+        scan(&self.run, &mut self.scanner, &mut self.steps, &mut sink)?;
+        Ok(sink.into_groups())
     }
+
+    /// Keeps rows until no row group is left. For build sides.
+    fn build(mut self, memory: &Arc<dyn Memory>) -> Result<BuildSink> {
+        let OutputPlan::Build(plan) = &self.run.output else {
+            return Err(Error::Unsupported("rows as a join's table".into()));
+        };
+        let mut sink = BuildSink::new(plan, memory)?;
+        scan(&self.run, &mut self.scanner, &mut self.steps, &mut sink)?;
+        Ok(sink)
+    }
+}
+
+/// Feeds `sink` through a run's steps until it pauses (true) or no row group is left (false).
+fn scan(run: &Run, scanner: &mut Scanner, state: &mut StepsState, sink: &mut dyn Sink) -> Result<bool> {
+    let layout = run.layout()?;
+    let shared = run.shared(layout);
+    let more = match run.steps.is_empty() {
+        true => scanner.run(&shared, sink),
+        false => {
+            let mut chain = Chain { plan: &run.steps, layout, state, cancelled: &run.cancelled, sink };
+            scanner.run(&shared, &mut chain)
+        }
+    };
+    scanner.tally.flush(&run.counters);
+    more
 }
 
 impl Run {

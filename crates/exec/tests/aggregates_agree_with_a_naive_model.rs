@@ -34,6 +34,7 @@ fn all_functions_all_schemes() {
                     columns: (0..types.len()).map(ScanColumn::Table).collect(),
                     filter: filter.clone(),
                     output: Output::Aggregate(aggregates.clone()),
+                    steps: Vec::new(),
                     limit: None,
                     on_damage: Default::default(),
                 };

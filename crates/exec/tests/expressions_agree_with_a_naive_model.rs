@@ -44,6 +44,7 @@ fn all_types_all_schemes() {
                     columns: (0..types.len()).map(ScanColumn::Table).collect(),
                     filter: filter.clone(),
                     output: Output::Rows(outputs.clone()),
+                    steps: Vec::new(),
                     limit: None,
                     on_damage: Default::default(),
                 };

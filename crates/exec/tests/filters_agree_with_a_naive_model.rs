@@ -35,6 +35,7 @@ fn check(seed: u64, choices: &[sinter_codec::Choice], depth: usize) {
             columns: (0..types.len()).map(ScanColumn::Table).collect(),
             filter: filter.clone(),
             output: Output::Rows((0..types.len()).map(Expr::Column).collect()),
+            steps: Vec::new(),
             limit: None,
             on_damage: Default::default(),
         };

@@ -23,6 +23,7 @@ fn pipeline(table: &Arc<MemoryTable>, columns: usize, keys: &[Expr], aggregates:
         columns: (0..columns).map(ScanColumn::Table).collect(),
         filter: Vec::new(),
         output: Output::Groups { keys: keys.to_vec(), aggregates: aggregates.to_vec() },
+        steps: Vec::new(),
         limit: None,
         on_damage: Default::default(),
     }

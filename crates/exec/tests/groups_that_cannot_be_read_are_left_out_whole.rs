@@ -32,7 +32,10 @@ fn pipeline(columns: &[usize], filter: Vec<Expr>, output: Output) -> (Pipeline, 
     let left_out = Arc::new(LeftOut::default());
     let on_damage = OnDamage::LeaveOut(Arc::clone(&left_out));
     let columns = columns.iter().map(|&column| ScanColumn::Table(column)).collect();
-    (Pipeline { source: Arc::new(damaged()), columns, filter, output, limit: None, on_damage }, left_out)
+    (
+        Pipeline { source: Arc::new(damaged()), columns, filter, steps: Vec::new(), output, limit: None, on_damage },
+        left_out,
+    )
 }
 
 fn groups_of(rows: &[Vec<Scalar>]) -> Vec<usize> {

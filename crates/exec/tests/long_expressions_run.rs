@@ -22,6 +22,7 @@ fn run(filter: Vec<Expr>, output: Expr) -> Vec<i128> {
         columns,
         filter,
         output: Output::Rows(vec![output]),
+        steps: Vec::new(),
         limit: None,
         on_damage: Default::default(),
     };

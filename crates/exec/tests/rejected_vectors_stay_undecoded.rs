@@ -27,7 +27,15 @@ fn compare(op: CompareOp, column: usize, value: i128) -> Expr {
 
 fn pipeline(table: &Arc<MemoryTable>, filter: Vec<Expr>, output: Output) -> Pipeline {
     let columns = (0..3).map(ScanColumn::Table).collect();
-    Pipeline { source: table.clone(), columns, filter, output, limit: None, on_damage: Default::default() }
+    Pipeline {
+        source: table.clone(),
+        columns,
+        filter,
+        steps: Vec::new(),
+        output,
+        limit: None,
+        on_damage: Default::default(),
+    }
 }
 
 fn aggregate(function: AggregateFunction, column: usize) -> Aggregate {

@@ -20,7 +20,15 @@ fn numbers(rows: i64, group_rows: usize) -> MemoryTable {
 
 fn pipeline(table: MemoryTable, output: Output, limit: Option<usize>) -> Pipeline {
     let columns = vec![ScanColumn::Table(0), ScanColumn::RowId];
-    Pipeline { source: Arc::new(table), columns, filter: vec![], output, limit, on_damage: Default::default() }
+    Pipeline {
+        source: Arc::new(table),
+        columns,
+        filter: vec![],
+        steps: Vec::new(),
+        output,
+        limit,
+        on_damage: Default::default(),
+    }
 }
 
 #[test]

@@ -30,7 +30,15 @@ fn compare(op: CompareOp, column: usize, value: i128) -> Expr {
 fn pipeline(table: &Arc<MemoryTable>, filter: Vec<Expr>, output: Output) -> Pipeline {
     // Not in the order of the table.
     let columns = vec![ScanColumn::RowId, ScanColumn::Table(2), ScanColumn::Table(1), ScanColumn::Table(0)];
-    Pipeline { source: table.clone(), columns, filter, output, limit: None, on_damage: OnDamage::Fail }
+    Pipeline {
+        source: table.clone(),
+        columns,
+        filter,
+        steps: Vec::new(),
+        output,
+        limit: None,
+        on_damage: OnDamage::Fail,
+    }
 }
 
 /// Columns of the scan, by what they hold.

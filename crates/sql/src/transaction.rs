@@ -496,6 +496,7 @@ impl Seen {
             columns: self.columns.clone(),
             filter: self.filter.clone(),
             output: Output::Rows(Vec::new()),
+            steps: Vec::new(),
             limit: Some(1),
             on_damage: OnDamage::Fail,
         };

@@ -5,8 +5,8 @@ use super::form::Argument;
 use super::plan::AggregatePlan;
 use super::zone;
 use crate::expr::Machine;
-use crate::scan::Sink;
-use crate::{Result, TableSource, Vector};
+use crate::flow::{Flow, Sink};
+use crate::{Result, TableSource};
 use sinter_codec::Scalar;
 use std::ops::ControlFlow;
 
@@ -57,7 +57,9 @@ impl Sink for AggregateSink<'_> {
         self.plan.columns()
     }
 
-    fn take(&mut self, columns: &mut [Vector], rows: usize) -> Result<ControlFlow<()>> {
+    fn take(&mut self, flow: &mut Flow<'_>) -> Result<ControlFlow<()>> {
+        flow.load(self.plan.columns())?;
+        let (columns, rows) = (flow.columns(), flow.rows());
         self.machine.run(&self.plan.program, columns, rows)?;
         let frame = self.machine.frame(&self.plan.program, columns, rows);
         for (part, accumulator) in self.plan.parts.iter().zip(&mut self.state.accumulators) {

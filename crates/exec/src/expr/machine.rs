@@ -70,8 +70,22 @@ impl Machine {
 }
 
 impl Machine {
+    /// Moves all outputs into `out`. The last one to want a column or a result has it without a copy; `columns` are of no
+    /// use to anybody afterwards.
+    pub(crate) fn outputs(&mut self, program: &Program, columns: &mut [Vector], rows: usize, out: &mut [Vector]) {
+        let outputs = &program.outputs;
+        for (index, out) in out.iter_mut().enumerate() {
+            let again = outputs[index + 1..].iter().any(|(operand, _)| *operand == outputs[index].0);
+            match outputs[index].0 {
+                Operand::Column(column) if !again => std::mem::swap(out, &mut columns[column]),
+                Operand::Register(_) if again => self.copy_output(program, rows, index, out),
+                _ => self.output(program, columns, rows, index, out),
+            }
+        }
+    }
+
     /// Like [`Machine::output`] for a register that is an output more than once.
-    pub(crate) fn copy_output(&self, program: &Program, rows: usize, index: usize, out: &mut Vector) {
+    fn copy_output(&self, program: &Program, rows: usize, index: usize, out: &mut Vector) {
         let (operand, ty) = &program.outputs[index];
         if let Operand::Register(register) = *operand {
             let slot = &self.registers[register];

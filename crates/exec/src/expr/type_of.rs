@@ -26,7 +26,7 @@ impl Expr {
     }
 
     /// The columns that it reads.
-    pub(crate) fn columns(&self) -> BTreeSet<usize> {
+    pub fn columns(&self) -> BTreeSet<usize> {
         let mut columns = BTreeSet::new();
         let mut rest = vec![self];
         while let Some(expr) = rest.pop() {

@@ -14,26 +14,26 @@ use std::ops::Range;
 
 /// Keys that are numbered together.
 #[derive(Clone, Debug)]
-struct LevelPlan {
+pub(super) struct LevelPlan {
     /// Which keys, each from which bit on.
-    keys: Vec<(usize, u32)>,
+    pub(super) keys: Vec<(usize, u32)>,
     /// The number that the level before gave is in the lowest bits.
-    has_prefix: bool,
+    pub(super) has_prefix: bool,
     /// Bits in all.
     bits: u32,
 }
 
 /// How the keys of a plan become groups; shared by all workers.
 #[derive(Clone, Debug)]
-pub(super) struct IndexPlan {
+pub(crate) struct IndexPlan {
     types: Vec<LogicalType>,
     codings: Vec<Coding>,
-    levels: Vec<LevelPlan>,
+    pub(super) levels: Vec<LevelPlan>,
 }
 
 impl IndexPlan {
     /// For keys with these types and, where they are known, bounds. `None` where one of them is nested.
-    pub(super) fn new(types: Vec<LogicalType>, bounds: &[Option<(i128, i128)>]) -> Option<IndexPlan> {
+    pub(crate) fn new(types: Vec<LogicalType>, bounds: &[Option<(i128, i128)>]) -> Option<IndexPlan> {
         let codings = types.iter().zip(bounds).map(|(ty, bounds)| Coding::new(ty, *bounds));
         let codings = codings.collect::<Option<Vec<_>>>()?;
         let mut levels = vec![LevelPlan { keys: Vec::new(), has_prefix: false, bits: 0 }];
@@ -52,7 +52,7 @@ impl IndexPlan {
 
 /// What numbers the words of a level.
 #[derive(Debug)]
-enum Table {
+pub(super) enum Table {
     /// The one key's codes are the numbers.
     Same {
         count: usize,
@@ -63,10 +63,10 @@ enum Table {
 
 /// The groups that one worker has met. Groups are numbered in the order in which they first occur.
 #[derive(Debug)]
-pub(super) struct GroupIndex {
-    plan: IndexPlan,
-    keys: Vec<KeyColumn>,
-    tables: Vec<Table>,
+pub(crate) struct GroupIndex {
+    pub(super) plan: IndexPlan,
+    pub(super) keys: Vec<KeyColumn>,
+    pub(super) tables: Vec<Table>,
     direct: Direct,
     codes: Vec<u64>,
     narrow: Vec<u64>,
@@ -74,7 +74,7 @@ pub(super) struct GroupIndex {
 }
 
 impl GroupIndex {
-    pub(super) fn new(plan: &IndexPlan) -> GroupIndex {
+    pub(crate) fn new(plan: &IndexPlan) -> GroupIndex {
         let keys = plan.types.iter().zip(&plan.codings);
         let keys = keys.map(|(ty, &coding)| KeyColumn::new(coding, ty)).collect();
         let table = |level: &LevelPlan| match level.keys[..] {
@@ -89,7 +89,7 @@ impl GroupIndex {
     }
 
     /// How many groups there are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self.tables.last() {
             Some(Table::Same { count }) => *count,
             Some(Table::Narrow(numbers)) => numbers.len(),
@@ -99,7 +99,7 @@ impl GroupIndex {
     }
 
     /// Bytes that it takes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let tables = self.tables.iter().map(|table| match table {
             Table::Same { .. } => 0,
             Table::Narrow(numbers) => numbers.bytes(),
@@ -112,7 +112,7 @@ impl GroupIndex {
     ///
     /// # Errors
     /// [`crate::Error::TooManyKeys`].
-    pub(super) fn number(&mut self, keys: &[Argument<'_>], rows: usize, groups: &mut Vec<u32>) -> Result<()> {
+    pub(crate) fn number(&mut self, keys: &[Argument<'_>], rows: usize, groups: &mut Vec<u32>) -> Result<()> {
         let by_position = self.direct.place(keys, rows);
         if by_position && self.direct.find(groups) {
             return Ok(());

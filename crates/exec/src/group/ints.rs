@@ -5,7 +5,7 @@ use crate::dispatch::each_narrow;
 use sinter_codec::{Narrow, Values};
 
 /// The integers of a vector, one per row; those at NULLs are any.
-pub(super) enum Ints<'a> {
+pub(crate) enum Ints<'a> {
     /// All of them fit 64 bits, and none is further from zero than `reach`.
     Narrow {
         values: &'a [i64],
@@ -16,14 +16,14 @@ pub(super) enum Ints<'a> {
 
 /// Where integers are written that are not there as such.
 #[derive(Debug, Default)]
-pub(super) struct IntScratch {
+pub(crate) struct IntScratch {
     narrow: Vec<i64>,
     wide: Vec<i128>,
 }
 
 impl IntScratch {
     /// The integers of `argument`; `None` where it holds others than integers.
-    pub(super) fn ints<'a>(&'a mut self, argument: Argument<'a>) -> Option<Ints<'a>> {
+    pub(crate) fn ints<'a>(&'a mut self, argument: Argument<'a>) -> Option<Ints<'a>> {
         self.narrow.clear();
         self.wide.clear();
         match argument.form {

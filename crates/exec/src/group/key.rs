@@ -70,18 +70,18 @@ impl Coding {
 /// Codes of one key, for one worker.
 #[derive(Debug)]
 pub(super) struct KeyColumn {
-    coding: Coding,
+    pub(super) coding: Coding,
     physical: Physical,
-    numbers: KeyNumbers,
+    pub(super) numbers: KeyNumbers,
     /// NULL's number, once it has occurred.
-    null: Option<u32>,
+    pub(super) null: Option<u32>,
     /// The codes of a dictionary's entries, as far as they have occurred.
     entries: Vec<u64>,
     dictionary: Option<u64>,
 }
 
 #[derive(Debug)]
-enum KeyNumbers {
+pub(super) enum KeyNumbers {
     None,
     Words(Numbers<Words<u64>>),
     WideWords(Numbers<Words<u128>>),
@@ -334,11 +334,11 @@ fn for_each_present(argument: Argument<'_>, mut visit: impl FnMut(usize) -> Resu
 }
 
 /// One NaN, and one zero.
-fn canonical_f64(value: f64) -> u64 {
+pub(super) fn canonical_f64(value: f64) -> u64 {
     if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() }
 }
 
-fn canonical_f32(value: f32) -> u32 {
+pub(super) fn canonical_f32(value: f32) -> u32 {
     if value.is_nan() { f32::NAN.to_bits() } else { (value + 0.0).to_bits() }
 }
 

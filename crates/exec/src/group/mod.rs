@@ -7,6 +7,7 @@
 
 mod direct;
 mod extremes;
+mod find;
 mod index;
 mod ints;
 mod key;
@@ -16,6 +17,9 @@ mod sink;
 mod states;
 mod sums;
 
+pub(crate) use find::{ABSENT, Finder};
+pub(crate) use index::{GroupIndex, IndexPlan};
+pub(crate) use ints::{IntScratch, Ints};
 pub(crate) use plan::GroupPlan;
 pub(crate) use sink::GroupSink;
 pub use sink::Groups;

@@ -87,6 +87,24 @@ impl<K: Keys> Numbers<K> {
         }
     }
 
+    /// The number of a key; `None` where it is not there.
+    #[inline]
+    pub(super) fn find(&self, key: K::Key<'_>) -> Option<u32> {
+        let half = self.keys.hash(key) >> 32;
+        let mask = self.slots.len() - 1;
+        let mut place = half as usize & mask;
+        loop {
+            let slot = self.slots[place];
+            if slot == EMPTY {
+                return None;
+            }
+            if slot >> 32 == half && self.keys.is(slot as u32, key) {
+                return Some(slot as u32);
+            }
+            place = (place + 1) & mask;
+        }
+    }
+
     /// Gives the next number to nobody: no key is found by it.
     ///
     /// # Errors

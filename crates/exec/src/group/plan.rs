@@ -4,7 +4,7 @@ use super::index::IndexPlan;
 use super::states::State;
 use crate::aggregate::{Part, parts};
 use crate::expr::{Operand, Program, compile};
-use crate::{Aggregate, Error, Expr, LogicalType, Output, Pipeline, Result, ScanColumn, TableSource};
+use crate::{Aggregate, Error, Expr, LogicalType, Output, Pipeline, Result};
 use sinter_codec::{Physical, Scalar};
 use std::collections::BTreeSet;
 
@@ -28,16 +28,15 @@ impl GroupPlan {
     pub(crate) fn new(
         keys: &[Expr],
         aggregates: &[Aggregate],
-        columns: &[ScanColumn],
         types: &[LogicalType],
-        source: &dyn TableSource,
+        pipeline: &Pipeline,
     ) -> Result<GroupPlan> {
         let mut exprs = keys.to_vec();
         let parts = parts(aggregates, types, &mut exprs)?;
         let mut program = compile(&exprs.iter().collect::<Vec<_>>(), types)?;
         program.narrow_decimals();
         let key_types: Vec<LogicalType> = keys.iter().map(|key| key.type_over(types)).collect();
-        let bounds: Vec<_> = keys.iter().map(|key| bounds(key, columns, source)).collect();
+        let bounds: Vec<_> = keys.iter().map(|key| bounds(key, pipeline)).collect();
         let index = IndexPlan::new(key_types, &bounds);
         let index = index.ok_or_else(|| Error::Unsupported("groups by nested values".into()))?;
         let mut plan =
@@ -77,6 +76,9 @@ impl GroupPlan {
 /// Bytes of a group beside its keys and states: two slots and a number.
 const GROUP_BYTES: usize = 24;
 
+/// Bytes of a row in the index of a join, while it is made.
+const INDEX_BYTES: usize = 12;
+
 /// Bytes of a text among keys, and of a number of it, where nothing is known of its length.
 const TEXT_BYTES: usize = 56;
 
@@ -108,23 +110,34 @@ impl Pipeline {
         self.rows_estimate().saturating_mul(bytes + aggregates.len() * 2 * size_of::<u64>() + GROUP_BYTES)
     }
 
+    /// About how many bytes the build sides of joins take at most; 0 where there are none.
+    pub fn join_bytes_estimate(&self) -> usize {
+        let bytes = self.joins().map(|join| {
+            let types = join.build_exprs().iter().map(|expr| join.build.type_of(expr));
+            let row: usize = types.map(|ty| ty.physical().and_then(Physical::value_bytes).unwrap_or(TEXT_BYTES)).sum();
+            let own = join.build.rows_estimate().saturating_mul(row + INDEX_BYTES);
+            own.saturating_add(join.build.join_bytes_estimate())
+        });
+        bytes.fold(0, usize::saturating_add)
+    }
+
     /// At most so many different values has a column, if what its row groups estimate is right; `None` where one of
     /// them does not know.
     fn distinct_estimate(&self, column: usize) -> Option<usize> {
-        let ScanColumn::Table(column) = self.columns[column] else { return None };
+        let (source, column) = self.origin(column)?;
         let distinct = |group| {
-            let stats = self.source.zone(group, column)?;
+            let stats = source.zone(group, column)?;
             let is_known = stats.distinct_estimate > 0 || stats.null_count == stats.value_count;
             is_known.then_some(stats.distinct_estimate + usize::from(stats.null_count > 0))
         };
-        (0..self.source.group_count()).map(distinct).sum()
+        (0..source.group_count()).map(distinct).sum()
     }
 }
 
 /// Between which integers all values of a key are, as the statistics of its row groups tell.
-fn bounds(key: &Expr, columns: &[ScanColumn], source: &dyn TableSource) -> Option<(i128, i128)> {
+fn bounds(key: &Expr, pipeline: &Pipeline) -> Option<(i128, i128)> {
     let Expr::Column(column) = key else { return None };
-    let ScanColumn::Table(column) = columns[*column] else { return None };
+    let (source, column) = pipeline.origin(*column)?;
     let mut all: Option<(i128, i128)> = None;
     for group in 0..source.group_count() {
         let stats = source.zone(group, column)?;

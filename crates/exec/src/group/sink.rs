@@ -5,8 +5,8 @@ use super::plan::GroupPlan;
 use super::states::{Counts, State};
 use crate::aggregate::Argument;
 use crate::expr::Machine;
+use crate::flow::{Flow, Sink};
 use crate::memory::Held;
-use crate::scan::Sink;
 use crate::{Batch, Memory, Result, Vector};
 use sinter_codec::VECTOR_LEN;
 use std::ops::ControlFlow;
@@ -107,7 +107,9 @@ impl Sink for GroupSink {
         self.groups.plan.columns()
     }
 
-    fn take(&mut self, columns: &mut [Vector], rows: usize) -> Result<ControlFlow<()>> {
+    fn take(&mut self, flow: &mut Flow<'_>) -> Result<ControlFlow<()>> {
+        flow.load(self.groups.plan.columns())?;
+        let (columns, rows) = (flow.columns(), flow.rows());
         let Groups { plan, index, rows: counts, states, .. } = &mut self.groups;
         self.machine.run(&plan.program, columns, rows)?;
         let frame = self.machine.frame(&plan.program, columns, rows);

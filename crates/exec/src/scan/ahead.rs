@@ -7,7 +7,8 @@
 
 use super::group::Group;
 use super::plan::ScanPlan;
-use super::vectors::{Shared, Sink};
+use super::vectors::Shared;
+use crate::flow::Sink;
 use crate::{ReadAhead, ScanColumn};
 use std::sync::atomic::Ordering;
 

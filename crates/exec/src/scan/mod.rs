@@ -6,14 +6,13 @@
 
 mod ahead;
 mod group;
+mod load;
 mod plan;
 mod row_ids;
-mod selection;
-mod survivors;
 mod tally;
 mod test;
 mod vectors;
 mod zone;
 
 pub(crate) use plan::ScanPlan;
-pub(crate) use vectors::{Scanner, Shared, Sink};
+pub(crate) use vectors::{Scanner, Shared};

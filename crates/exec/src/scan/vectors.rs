@@ -2,11 +2,11 @@
 
 use super::ahead::Ahead;
 use super::group::{Group, Segments, Tester};
+use super::load::GroupVector;
 use super::plan::ScanPlan;
-use super::survivors::Survivors;
 use super::tally::Tally;
-use crate::expr::Machine;
-use crate::{Error, OnDamage, Result, TableSource, Vector};
+use crate::flow::{FilterScratch, Flow, Layout, Sink, Survivors};
+use crate::{Error, OnDamage, Result, TableSource};
 use sinter_codec::{Bitmap, Scratch};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,14 +20,15 @@ pub(crate) struct Scanner {
     scratch: Scratch,
     alive: Bitmap,
     passed: Bitmap,
-    kept: Vec<u16>,
-    machines: Vec<Machine>,
+    filters: Vec<FilterScratch>,
     pub(crate) tally: Tally,
 }
 
 /// What the workers of a run share of the scan.
 pub(crate) struct Shared<'a> {
     pub(crate) plan: &'a ScanPlan,
+    /// Of the pipeline's columns.
+    pub(crate) layout: Layout<'a>,
     pub(crate) source: &'a dyn TableSource,
     pub(crate) next_group: &'a AtomicUsize,
     /// The first group of which nobody was told that it will be read.
@@ -38,28 +39,15 @@ pub(crate) struct Shared<'a> {
     pub(crate) on_damage: &'a OnDamage,
 }
 
-/// What takes the vectors.
-pub(crate) trait Sink {
-    /// The columns it wants, by their place in the scan.
-    fn columns(&self) -> &[usize];
-    /// Takes a vector's surviving rows, at least one. `Break` pauses the scan; it can go on later.
-    fn take(&mut self, columns: &mut [Vector], rows: usize) -> Result<ControlFlow<()>>;
-    /// May take a whole group by its statistics: all its rows pass and none is deleted. True when it did.
-    fn take_group(&mut self, _group: usize, _rows: usize) -> bool {
-        false
-    }
-    /// Whether it is going to do so, as far as one can tell.
-    fn would_take_group(&self, _group: usize) -> bool {
-        false
-    }
-}
-
 impl Scanner {
     /// Feeds `sink` until it pauses the scan (true) or no row group is left (false).
     ///
     /// # Errors
     /// What reading and evaluating bring about, and [`Error::Cancelled`].
     pub(crate) fn run(&mut self, shared: &Shared<'_>, sink: &mut dyn Sink) -> Result<bool> {
+        if sink.resume()?.is_break() {
+            return Ok(true);
+        }
         loop {
             let mut group = match self.group.take() {
                 Some(group) => group,
@@ -115,23 +103,20 @@ impl Scanner {
         sink: &mut dyn Sink,
     ) -> Result<ControlFlow<()>> {
         let plan = shared.plan;
-        self.machines.resize_with(plan.programs.len(), Machine::default);
+        self.filters.resize_with(plan.programs.len(), FilterScratch::default);
         while group.next_vector < group.vectors() {
             check(shared.cancelled)?;
             let range = group.range(group.next_vector);
             group.next_vector += 1;
             self.tally.vectors_total += 1;
             self.tally.rows_scanned += range.len() as u64;
-            if !self.filter(plan, segments, group, range.clone())? {
+            if !self.filter(shared, segments, group, range.clone())? {
                 self.tally.vectors_rejected += 1;
                 continue;
             }
-            for &column in sink.columns() {
-                self.survivors.load(column, segments, group, range.clone(), &mut self.tally)?;
-            }
-            let rows = self.survivors.rows();
-            self.tally.rows_selected += rows as u64;
-            if sink.take(&mut self.survivors.columns, rows)?.is_break() {
+            self.tally.rows_selected += self.survivors.rows() as u64;
+            let mut vector = GroupVector { segments, group, range, tally: &mut self.tally };
+            if sink.take(&mut Flow::new(&mut self.survivors, shared.layout, Some(&mut vector)))?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -141,11 +126,12 @@ impl Scanner {
     /// Leaves in `self.survivors` the rows of `range` that pass everything; false when there are none.
     fn filter(
         &mut self,
-        plan: &ScanPlan,
+        shared: &Shared<'_>,
         segments: &Segments<'_>,
         group: &mut Group,
         range: Range<usize>,
     ) -> Result<bool> {
+        let (plan, layout) = (shared.plan, shared.layout);
         match &group.deleted {
             Some(deleted) => {
                 deleted.slice_into(range.clone(), &mut self.alive);
@@ -166,13 +152,12 @@ impl Scanner {
                 return Ok(false);
             }
         }
-        self.survivors.start(&self.alive, plan.columns.len());
-        for (index, program) in plan.programs.iter().enumerate() {
-            for &column in &program.columns {
-                self.survivors.load(column, segments, group, range.clone(), &mut self.tally)?;
-            }
-            self.tally.filters_decoded += 1;
-            if !self.survivors.evaluate(program, &mut self.machines[index], &mut self.passed, &mut self.kept)? {
+        self.survivors.start(&self.alive, layout.columns());
+        let mut vector = GroupVector { segments, group, range, tally: &mut self.tally };
+        for (program, scratch) in plan.programs.iter().zip(&mut self.filters) {
+            vector.tally.filters_decoded += 1;
+            let mut flow = Flow::new(&mut self.survivors, layout, Some(&mut vector));
+            if !flow.filter(program, scratch)? {
                 return Ok(false);
             }
         }

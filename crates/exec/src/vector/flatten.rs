@@ -1,12 +1,37 @@
 //! Encoded forms written out as plain values.
 
-use super::Dictionary;
+use super::{Dictionary, Vector};
 use crate::dispatch::{each_narrow, each_type};
+use crate::{Error, Result};
 use sinter_codec::{Encoded, Scalar, Values, ValuesBuf};
 
 /// Writes `rows` values over `out`, which is a buffer of the vector's physical type.
 pub(crate) fn flatten(encoded: &Encoded, dictionary: Option<&Dictionary>, rows: usize, out: &mut ValuesBuf) {
     out.clear();
+    extend(encoded, dictionary, rows, out);
+}
+
+/// Appends a vector's `rows` values to `out`.
+///
+/// # Errors
+/// [`Error::Unsupported`] for lists and structs, and where `out` is a buffer of another type.
+pub(crate) fn append(vector: &Vector, rows: usize, out: &mut ValuesBuf) -> Result<()> {
+    if vector.nested.is_some() {
+        return Err(Error::Unsupported("nested values as plain ones".into()));
+    }
+    let physical = match &vector.values {
+        Encoded::Constant(values) | Encoded::Flat(values) => Some(values.physical()),
+        Encoded::Codes(_) => vector.dictionary.as_ref().map(|dictionary| dictionary.values.physical()),
+        Encoded::BaseDelta { .. } => None,
+    };
+    if physical.is_some_and(|physical| physical != out.physical()) {
+        return Err(Error::Unsupported("values of one type among those of another".into()));
+    }
+    extend(&vector.values, vector.dictionary.as_deref(), rows, out);
+    Ok(())
+}
+
+fn extend(encoded: &Encoded, dictionary: Option<&Dictionary>, rows: usize, out: &mut ValuesBuf) {
     match encoded {
         Encoded::Constant(one) => repeat(one.as_values(), rows, out),
         Encoded::BaseDelta { base, deltas } => each_narrow!(deltas, deltas => each_type!(ValuesBuf, out,
@@ -56,21 +81,21 @@ fn add_base<T: FromBase>(base: i128, deltas: &[impl Copy + Into<u32>], out: &mut
     out.extend(deltas.iter().map(|&delta| T::from_base(base, delta.into())));
 }
 
-/// `count` copies of the one value in `one`.
+/// Appends `count` copies of the one value in `one`.
 fn repeat(one: Values<'_>, count: usize, out: &mut ValuesBuf) {
     each_type!(Values, one,
     _numbers => match (out, one) {
-        (ValuesBuf::I8(out), Values::I8(one)) => out.resize(count, one[0]),
-        (ValuesBuf::I16(out), Values::I16(one)) => out.resize(count, one[0]),
-        (ValuesBuf::I32(out), Values::I32(one)) => out.resize(count, one[0]),
-        (ValuesBuf::I64(out), Values::I64(one)) => out.resize(count, one[0]),
-        (ValuesBuf::I128(out), Values::I128(one)) => out.resize(count, one[0]),
-        (ValuesBuf::U8(out), Values::U8(one)) => out.resize(count, one[0]),
-        (ValuesBuf::U16(out), Values::U16(one)) => out.resize(count, one[0]),
-        (ValuesBuf::U32(out), Values::U32(one)) => out.resize(count, one[0]),
-        (ValuesBuf::U64(out), Values::U64(one)) => out.resize(count, one[0]),
-        (ValuesBuf::F32(out), Values::F32(one)) => out.resize(count, one[0]),
-        (ValuesBuf::F64(out), Values::F64(one)) => out.resize(count, one[0]),
+        (ValuesBuf::I8(out), Values::I8(one)) => out.resize(out.len() + count, one[0]),
+        (ValuesBuf::I16(out), Values::I16(one)) => out.resize(out.len() + count, one[0]),
+        (ValuesBuf::I32(out), Values::I32(one)) => out.resize(out.len() + count, one[0]),
+        (ValuesBuf::I64(out), Values::I64(one)) => out.resize(out.len() + count, one[0]),
+        (ValuesBuf::I128(out), Values::I128(one)) => out.resize(out.len() + count, one[0]),
+        (ValuesBuf::U8(out), Values::U8(one)) => out.resize(out.len() + count, one[0]),
+        (ValuesBuf::U16(out), Values::U16(one)) => out.resize(out.len() + count, one[0]),
+        (ValuesBuf::U32(out), Values::U32(one)) => out.resize(out.len() + count, one[0]),
+        (ValuesBuf::U64(out), Values::U64(one)) => out.resize(out.len() + count, one[0]),
+        (ValuesBuf::F32(out), Values::F32(one)) => out.resize(out.len() + count, one[0]),
+        (ValuesBuf::F64(out), Values::F64(one)) => out.resize(out.len() + count, one[0]),
         _ => debug_assert!(false, "a constant of another type"),
     },
     one => if let ValuesBuf::Bytes(out) = out {

@@ -7,7 +7,7 @@ mod gather;
 
 pub(crate) use compact::{compact, compact_bits, truncate};
 pub use dictionary::Dictionary;
-pub(crate) use flatten::{flatten, push_scalar, scalar_at};
+pub(crate) use flatten::{append, flatten, push_scalar, scalar_at};
 pub(crate) use gather::{gather_values, gather_vector};
 
 use sinter_codec::{Bitmap, Encoded};

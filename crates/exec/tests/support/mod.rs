@@ -8,12 +8,14 @@ pub mod random;
 pub mod table;
 
 use sinter_codec::Scalar;
-use sinter_exec::{Batch, LogicalType, Pipeline, Result, Run, edge};
+use sinter_exec::{Batch, LogicalType, Memory, Pipeline, Result, Run, Unlimited, edge};
 use std::sync::Arc;
 
 /// All rows that a pipeline hands out on this many threads, as scalars, sorted by `sort` where there are several.
 pub fn rows_of(pipeline: Pipeline, types: &[LogicalType], threads: usize) -> Result<Vec<Vec<Scalar>>> {
     let run = pipeline.start()?;
+    let memory: Arc<dyn Memory> = Arc::new(Unlimited);
+    assert!(run.prepare(threads, &memory)?);
     rows_of_run(&run, types, threads)
 }
 

@@ -193,6 +193,7 @@ scripts! {
     forced_schemes
     groups
     insert
+    joins
     joins_groups
     names_and_types
     nulls

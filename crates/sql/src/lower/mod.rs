@@ -1,11 +1,12 @@
 //! DataFusion's optimised logical plans as pipelines of our engine.
 //!
 //! [`lower`] walks a plan from the top and replaces the largest parts that the engine can run by scans of a
-//! [`PipelineTable`]; what is left around them stays DataFusion's. A part that can be lowered is one table scan under
-//! any number of filters, projections and aliases, topped by at most one aggregate or limit.
+//! [`PipelineTable`]; what is left around them stays DataFusion's. A part that can be lowered is a table scan, or joins
+//! of such parts, under any number of filters, projections and aliases, topped by at most one aggregate or limit.
 
 mod aggregate;
 mod expr;
+mod join;
 mod scalar;
 
 pub(crate) use expr::{argument_type, can_run_anywhere};
@@ -18,22 +19,26 @@ use datafusion::common::{DFSchemaRef, Result, TableReference};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::{Expr as DfExpr, Limit, LogicalPlan, TableScan};
 use expr::Scope;
-use sinter_exec::{Expr, LogicalType, OnDamage, Output, Pipeline, ScanColumn, TableSource};
+use sinter_exec::{Expr, LogicalType, OnDamage, Output, Pipeline, ScanColumn, Step, TableSource};
 use std::sync::Arc;
 
 /// Projections one above the other become one; beyond so many parts of expressions DataFusion runs them one by one.
 const OUTPUT_NODES_MAX: usize = 4096;
 
-/// `plan` with everything that the engine can run as pipelines. DataFusion keeps a GROUP BY that might take more than
-/// `group_bytes_max`, since it can spill.
+/// `plan` with everything that the engine can run as pipelines. DataFusion keeps GROUP BY and joins that might take more
+/// than `bytes_max`, since it can spill.
 ///
 /// # Errors
 /// None of its own; DataFusion's tree walk wants to be able to fail.
-pub(crate) fn lower(plan: LogicalPlan, group_bytes_max: usize) -> Result<LogicalPlan> {
-    let fits = |lowered: &Lowered| lowered.pipeline.group_bytes_estimate() <= group_bytes_max;
+pub(crate) fn lower(plan: LogicalPlan, bytes_max: usize) -> Result<LogicalPlan> {
+    let fits = |lowered: &Lowered| {
+        let pipeline = &lowered.pipeline;
+        pipeline.group_bytes_estimate().saturating_add(pipeline.join_bytes_estimate()) <= bytes_max
+    };
     if let Some(lowered) = pipeline_of(&plan).filter(fits) {
         // Nothing stands above that could bring rows into an order, so they keep the order of the table.
-        return scan_of(lowered, true, plan.schema());
+        let in_table_order = lowered.pipeline.steps.is_empty();
+        return scan_of(lowered, in_table_order, plan.schema());
     }
     let plan = plan.transform_down(|plan| {
         // A bare scan gains nothing: the provider makes a pipeline of it anyway.
@@ -55,8 +60,11 @@ pub(crate) fn lower(plan: LogicalPlan, group_bytes_max: usize) -> Result<Logical
 struct Lowered {
     pipeline: Pipeline,
     finish: Option<Vec<ScalarFunction>>,
-    noted: Noted,
+    noted: Vec<NotedScan>,
 }
+
+/// A scan, for the transaction that wants to know what is read.
+pub(crate) type NotedScan = (Noted, Vec<ScanColumn>, Vec<Expr>);
 
 /// A scan that runs `pipeline` and has the schema of the plan it replaces.
 fn scan_of(lowered: Lowered, in_table_order: bool, schema: &DFSchemaRef) -> Result<LogicalPlan> {
@@ -77,11 +85,57 @@ fn scan_of(lowered: Lowered, in_table_order: bool, schema: &DFSchemaRef) -> Resu
 struct Part {
     source: Arc<dyn TableSource>,
     noted: Noted,
+    /// The scans of build sides.
+    others: Vec<NotedScan>,
     columns: Vec<ScanColumn>,
     filter: Vec<Expr>,
+    steps: Vec<Step>,
     output: Vec<Expr>,
     limit: Option<usize>,
     on_damage: OnDamage,
+}
+
+impl Part {
+    /// How many columns expressions can refer to.
+    fn column_count(&self) -> usize {
+        self.columns.len() + join::payload_count(&self.steps)
+    }
+
+    /// The type of an expression over the columns.
+    fn type_of(&self, expr: &Expr) -> LogicalType {
+        self.as_pipeline(Output::Rows(Vec::new())).type_of(expr)
+    }
+
+    /// Keeps the rows for which a condition over the columns is true.
+    fn add_filter(&mut self, condition: Expr) {
+        for condition in conjuncts(condition) {
+            match condition.columns().iter().all(|&column| column < self.columns.len()) {
+                // Whatever joins do, they do it to each row of the scan alone.
+                true => self.filter.push(condition),
+                false => self.steps.push(Step::Filter(condition)),
+            }
+        }
+    }
+
+    fn as_pipeline(&self, output: Output) -> Pipeline {
+        Pipeline {
+            source: Arc::clone(&self.source),
+            columns: self.columns.clone(),
+            filter: self.filter.clone(),
+            steps: self.steps.clone(),
+            output,
+            limit: self.limit,
+            on_damage: self.on_damage.clone(),
+        }
+    }
+
+    /// The pipeline that hands out `output`.
+    fn lowered(self, output: Output) -> Lowered {
+        let pipeline = self.as_pipeline(output);
+        let mut noted = vec![(self.noted, self.columns, self.filter)];
+        noted.extend(self.others);
+        Lowered { pipeline, finish: None, noted }
+    }
 }
 
 /// The whole plan as one pipeline; `None` where some part of it is not ours.
@@ -90,15 +144,8 @@ fn pipeline_of(plan: &LogicalPlan) -> Option<Lowered> {
         return Some(lowered);
     }
     let part = part_of(plan)?;
-    let pipeline = Pipeline {
-        source: part.source,
-        columns: part.columns,
-        filter: part.filter,
-        output: Output::Rows(part.output),
-        limit: part.limit,
-        on_damage: part.on_damage,
-    };
-    Some(Lowered { pipeline, finish: None, noted: part.noted })
+    let output = Output::Rows(part.output.clone());
+    Some(part.lowered(output))
 }
 
 /// An aggregate, with whatever is computed from its rows.
@@ -128,15 +175,7 @@ fn aggregate_of(plan: &LogicalPlan) -> Option<Lowered> {
                 true => Output::Aggregate(aggregates),
                 false => Output::Groups { keys, aggregates },
             };
-            let pipeline = Pipeline {
-                source: part.source,
-                columns: part.columns,
-                filter: part.filter,
-                output,
-                limit: None,
-                on_damage: part.on_damage,
-            };
-            Some(Lowered { pipeline, finish: None, noted: part.noted })
+            Some(part.lowered(output))
         }
         _ => None,
     }
@@ -144,11 +183,12 @@ fn aggregate_of(plan: &LogicalPlan) -> Option<Lowered> {
 
 /// What rows are grouped by; `None` for lists, structs and intervals, and where it is not ours.
 fn group_key(expr: &DfExpr, scope: &Scope<'_>) -> Option<Expr> {
-    let ty = scope.type_of(expr)?;
-    if ty.physical().is_none() || ty == LogicalType::Interval {
-        return None;
-    }
-    scope.lower(expr)
+    if is_key(expr, scope) { scope.lower(expr) } else { None }
+}
+
+/// Whether rows can be grouped and joined by values of an expression's type.
+fn is_key(expr: &DfExpr, scope: &Scope<'_>) -> bool {
+    scope.type_of(expr).is_some_and(|ty| ty.physical().is_some() && ty != LogicalType::Interval)
 }
 
 fn part_of(plan: &LogicalPlan) -> Option<Part> {
@@ -162,7 +202,7 @@ fn part_of(plan: &LogicalPlan) -> Option<Part> {
             }
             let scope = Scope { schema: filter.input.schema(), columns: &part.output };
             let condition = scope.lower(&filter.predicate)?;
-            part.filter.extend(conjuncts(condition));
+            part.add_filter(condition);
             Some(part)
         }
         LogicalPlan::Projection(projection) => {
@@ -174,6 +214,7 @@ fn part_of(plan: &LogicalPlan) -> Option<Part> {
             output.iter().for_each(|expr| count_nodes(expr, &mut nodes));
             (nodes <= OUTPUT_NODES_MAX).then_some(Part { output, ..part })
         }
+        LogicalPlan::Join(join) => join::part(join),
         LogicalPlan::Limit(limit) => {
             let mut part = part_of(&limit.input)?;
             let rows = fetch_without_skip(limit)?;
@@ -195,7 +236,8 @@ fn scan_part(scan: &TableScan) -> Option<Part> {
     let output: Vec<Expr> = (0..columns.len()).map(Expr::Column).collect();
     let filter = table.lower_filters(&scan.filters, &mut columns)?;
     let (source, noted, on_damage) = (table.source(), table.noted(), table.on_damage());
-    Some(Part { source, noted, columns, filter, output, limit: scan.fetch, on_damage })
+    let (others, steps) = (Vec::new(), Vec::new());
+    Some(Part { source, noted, others, columns, filter, steps, output, limit: scan.fetch, on_damage })
 }
 
 /// A condition as the list of what must hold.

@@ -186,18 +186,35 @@ impl ExecutionPlan for PipelineExec {
         let run = self.join(partition)?;
         let (threads, finish) = (self.threads, self.finish.clone());
         let (types, schema) = (self.types.clone(), Arc::clone(&self.schema));
+        let has_joins = !self.pipeline.steps.is_empty();
+        let operator = match &self.pipeline.output {
+            Output::Groups { .. } => "GROUP BY",
+            Output::Rows(_) | Output::Aggregate(_) => "a join",
+        };
+        let memory = OperatorMemory::new(operator, context.memory_pool());
         let stream = match &self.pipeline.output {
+            Output::Rows(_) if has_joins => {
+                let prepared = blocking(Arc::clone(&run), move |run| {
+                    // Where another partition failed to prepare, that one reports it.
+                    let ready = run.prepare(threads, &memory).map_err(crate::Error::from)?;
+                    let _stop = StopOnDrop(Arc::clone(run));
+                    Ok(Rows { worker: run.worker(), _stop, types, schema, done: !ready })
+                });
+                prepared.map_ok(futures::stream::iter).try_flatten_stream().boxed()
+            }
             Output::Rows(_) => {
                 let worker = run.worker();
                 let rows = Rows { worker, _stop: StopOnDrop(run), types, schema, done: false };
                 futures::stream::iter(rows).boxed()
             }
             Output::Aggregate(_) => {
-                let row = blocking(run, move |run| aggregate(run, threads, &types, finish.as_deref(), &schema));
+                let row = blocking(run, move |run| {
+                    run.prepare(threads, &memory).map_err(crate::Error::from)?;
+                    aggregate(run, threads, &types, finish.as_deref(), &schema)
+                });
                 futures::stream::once(row).boxed()
             }
             Output::Groups { .. } => {
-                let memory = OperatorMemory::new("GROUP BY", context.memory_pool());
                 let grouped = blocking(run, move |run| {
                     let groups = run.groups(threads, &memory).map_err(crate::Error::from)?;
                     Ok(GroupRows { groups, next: 0, types, finish, schema })

@@ -130,7 +130,7 @@ impl TableProvider for ColumnTableProvider {
         let exact = filter.is_empty() && limit.is_none();
         let statistics = statistics::of_table(&self.table, &self.schema, Some(&projection), exact);
         let (source, output, on_damage) = (self.source(), Output::Rows(output), self.on_damage());
-        let pipeline = Pipeline { source, columns, filter, output, limit, on_damage };
+        let pipeline = Pipeline { source, columns, filter, steps: Vec::new(), output, limit, on_damage };
         Ok(Arc::new(PipelineExec::new(pipeline, schema, statistics, state.config().target_partitions())?))
     }
 }

@@ -1,7 +1,7 @@
 //! A lowered part of a plan, dressed as a table so that DataFusion plans around it.
 
-use super::Noted;
 use crate::foreign::ScalarFunction;
+use crate::lower::NotedScan;
 use crate::physical::PipelineExec;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
@@ -19,7 +19,7 @@ pub(crate) struct PipelineTable {
     finish: Option<Arc<[ScalarFunction]>>,
     in_table_order: bool,
     schema: SchemaRef,
-    noted: Noted,
+    noted: Vec<NotedScan>,
 }
 
 impl PipelineTable {
@@ -29,7 +29,7 @@ impl PipelineTable {
         finish: Option<Vec<ScalarFunction>>,
         in_table_order: bool,
         schema: SchemaRef,
-        noted: Noted,
+        noted: Vec<NotedScan>,
     ) -> PipelineTable {
         PipelineTable { pipeline, finish: finish.map(Arc::from), in_table_order, schema, noted }
     }
@@ -55,7 +55,7 @@ impl TableProvider for PipelineTable {
         if projection.is_some_and(|projection| !projection.iter().copied().eq(0..self.schema.fields().len())) {
             return datafusion::common::internal_err!("a lowered plan is never projected again");
         }
-        self.noted.rows(&self.pipeline.columns, &self.pipeline.filter);
+        self.noted.iter().for_each(|(noted, columns, filter)| noted.rows(columns, filter));
         let mut statistics = Statistics::new_unknown(&self.schema);
         let rows = match &self.pipeline.output {
             Output::Rows(_) | Output::Groups { .. } => self.pipeline.rows_estimate(),

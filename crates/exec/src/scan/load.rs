@@ -1,86 +1,39 @@
-//! Columns of a vector's surviving rows, decoded when first asked for and at most once.
+//! Columns of a vector's surviving rows, decoded out of their segments.
 
 use super::group::{Group, Segment, Segments};
 use super::row_ids;
-use super::selection::Selection;
 use super::tally::Tally;
 use crate::edge::SegmentReader;
-use crate::expr::{Machine, Program};
+use crate::flow::{LoadColumn, Selection};
 use crate::vector::{compact, compact_bits};
 use crate::{Dictionary, Error, Result, ScanColumn, Vector};
-use sinter_codec::{Bitmap, Block, Encoded, ValuesBuf};
+use sinter_codec::{Block, Encoded, ValuesBuf};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Columns of the surviving rows of a vector, as far as they have been asked for.
-#[derive(Debug, Default)]
-pub(super) struct Survivors {
-    pub(super) columns: Vec<Vector>,
-    /// Which columns are there, for the rows of `selection`.
-    loaded: Vec<bool>,
-    selection: Selection,
+/// A vector of a group that is being scanned.
+pub(super) struct GroupVector<'a, 'p> {
+    pub(super) segments: &'a Segments<'p>,
+    pub(super) group: &'a mut Group,
+    pub(super) range: Range<usize>,
+    pub(super) tally: &'a mut Tally,
 }
 
-impl Survivors {
-    /// Starts a new vector with these rows, and no column yet.
-    pub(super) fn start(&mut self, alive: &Bitmap, column_count: usize) {
-        self.columns.resize_with(column_count, Vector::default);
-        self.loaded.clear();
-        self.loaded.resize(column_count, false);
-        self.selection.set(alive);
-    }
-
-    /// How many rows are alive.
-    pub(super) fn rows(&self) -> usize {
-        self.selection.rows()
-    }
-
-    /// Keeps the rows for which the program's one result is true; false when there are none.
-    pub(super) fn evaluate(
-        &mut self,
-        program: &Program,
-        machine: &mut Machine,
-        passed: &mut Bitmap,
-        kept: &mut Vec<u16>,
-    ) -> Result<bool> {
-        let rows = self.selection.rows();
-        machine.run(program, &self.columns, rows)?;
-        passed.clone_from(machine.frame(program, &self.columns, rows).bits(program.outputs[0].0).0);
-        if passed.all() {
-            return Ok(true);
-        }
-        self.selection.keep(passed, kept);
-        for (vector, _) in self.columns.iter_mut().zip(&self.loaded).filter(|(_, loaded)| **loaded) {
-            compact(vector, kept)?;
-        }
-        Ok(self.selection.rows() > 0)
-    }
-
-    /// Decodes a column for the surviving rows, unless that has been done.
-    pub(super) fn load(
-        &mut self,
-        column: usize,
-        segments: &Segments<'_>,
-        group: &mut Group,
-        range: Range<usize>,
-        tally: &mut Tally,
-    ) -> Result<()> {
-        if std::mem::replace(&mut self.loaded[column], true) {
-            return Ok(());
-        }
-        let vector = &mut self.columns[column];
-        if let (Some(ids), true) = (&group.row_ids, segments.is_row_id(column)) {
+impl LoadColumn for GroupVector<'_, '_> {
+    fn load(&mut self, column: usize, selection: &Selection, vector: &mut Vector) -> Result<()> {
+        let (segments, range) = (self.segments, self.range.clone());
+        if let (Some(ids), true) = (&self.group.row_ids, segments.is_row_id(column)) {
             row_ids::load(ids, range.start, range.len(), vector);
-            return match self.selection.positions() {
+            return match selection.positions() {
                 Some(positions) => compact(vector, positions),
                 None => Ok(()),
             };
         }
-        tally.vectors_decoded += 1;
-        let loaded = match segments.open(column, tally)? {
-            Segment::Nested(reader) => load_nested(reader, range, &self.selection, vector, tally),
+        self.tally.vectors_decoded += 1;
+        let loaded = match segments.open(column, self.tally)? {
+            Segment::Nested(reader) => load_nested(reader, range, selection, vector, self.tally),
             Segment::Plain(block) => {
-                load_plain(block, range, &self.selection, &mut group.dictionaries[column], vector, tally)
+                load_plain(block, range, selection, &mut self.group.dictionaries[column], vector, self.tally)
             }
         };
         loaded.map_err(|error| error.at(segments.place(column)))

@@ -5,7 +5,7 @@ use sinter_codec::Bitmap;
 /// All rows of a vector, or some by their positions. Tests on the encoded form work on bitmaps; as soon as values are
 /// decoded for some of the rows, positions say which, because that is what gathering wants.
 #[derive(Debug, Default)]
-pub(super) struct Selection {
+pub(crate) struct Selection {
     /// Ascending; meaningful unless `all`.
     positions: Vec<u16>,
     rows: usize,
@@ -14,7 +14,7 @@ pub(super) struct Selection {
 
 impl Selection {
     /// Takes the set bits over.
-    pub(super) fn set(&mut self, alive: &Bitmap) {
+    pub(crate) fn set(&mut self, alive: &Bitmap) {
         self.rows = alive.count_ones();
         self.all = self.rows == alive.len();
         if !self.all {
@@ -23,21 +23,20 @@ impl Selection {
     }
 
     /// How many rows are alive.
-    pub(super) fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
     /// The positions, or `None` when all rows are alive.
-    pub(super) fn positions(&self) -> Option<&[u16]> {
+    pub(crate) fn positions(&self) -> Option<&[u16]> {
         (!self.all).then_some(&self.positions)
     }
 
-    /// Keeps those of the alive rows whose bit is set (one bit per alive row) and writes to `kept` which of them these
-    /// are.
-    pub(super) fn keep(&mut self, passed: &Bitmap, kept: &mut Vec<u16>) {
-        write_positions(passed, kept);
+    /// Keeps these of the alive rows, which are counted from 0 and ascend.
+    pub(crate) fn keep(&mut self, kept: &[u16]) {
         if self.all {
-            self.positions.clone_from(kept);
+            self.positions.clear();
+            self.positions.extend_from_slice(kept);
         } else {
             for (index, &row) in kept.iter().enumerate() {
                 self.positions[index] = self.positions[usize::from(row)];
@@ -49,7 +48,7 @@ impl Selection {
     }
 
     /// One bit per row of a vector of `len` rows.
-    pub(super) fn to_bitmap(&self, len: usize) -> Bitmap {
+    pub(crate) fn to_bitmap(&self, len: usize) -> Bitmap {
         let mut bits = Bitmap::new(len, self.all);
         if !self.all {
             for &position in &self.positions {
@@ -79,7 +78,7 @@ static PLACES: [[u8; 8]; 256] = {
 };
 
 /// Positions of the set bits of a vector: eight are written at a time, however many of them count.
-fn write_positions(bits: &Bitmap, out: &mut Vec<u16>) {
+pub(super) fn write_positions(bits: &Bitmap, out: &mut Vec<u16>) {
     out.clear();
     out.resize(bits.len() + 8, 0);
     let mut count = 0;
@@ -101,12 +100,12 @@ mod tests {
 
     #[test]
     fn filters_one_after_the_other() {
-        let (mut selection, mut kept) = (Selection::default(), Vec::new());
+        let mut selection = Selection::default();
         selection.set(&Bitmap::new(5, true));
         assert_eq!(selection.positions(), None);
-        selection.keep(&Bitmap::from_bools([true, false, true, true, false]), &mut kept);
+        selection.keep(&[0, 2, 3]);
         assert_eq!(selection.positions(), Some(&[0, 2, 3][..]));
-        selection.keep(&Bitmap::from_bools([false, true, true]), &mut kept);
+        selection.keep(&[1, 2]);
         assert_eq!((selection.positions(), selection.rows()), (Some(&[2, 3][..]), 2));
         assert_eq!(selection.to_bitmap(5), Bitmap::from_bools([false, false, true, true, false]));
     }

@@ -1,0 +1,116 @@
+//! Rows on their way from a scan to a sink.
+//!
+//! A vector's rows flow through the steps of a pipeline in place: a filter drops some, a join notes for each which row
+//! of its table it met. Columns come when they are first asked for, for the rows that are alive then: those of the scan
+//! out of their segments, those of a join out of its table. Only a join in which a row meets several copies rows, and
+//! only what is still wanted of them ([`steps`]).
+
+mod selection;
+mod steps;
+mod survivors;
+
+pub(crate) use selection::Selection;
+pub(crate) use steps::{Chain, StepPlan, StepsPlan, StepsState};
+pub(crate) use survivors::{FilterScratch, LoadColumn, Survivors};
+
+use crate::expr::Program;
+use crate::join::JoinTable;
+use crate::{Result, Vector};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// What takes vectors.
+pub(crate) trait Sink {
+    /// The columns it wants, by their place in the pipeline.
+    fn columns(&self) -> &[usize];
+    /// Takes the rows of a vector, at least one. `Break` pauses the scan; it can go on later.
+    fn take(&mut self, flow: &mut Flow<'_>) -> Result<ControlFlow<()>>;
+    /// Goes on with what was left when it last paused; `Break` pauses again.
+    fn resume(&mut self) -> Result<ControlFlow<()>> {
+        Ok(ControlFlow::Continue(()))
+    }
+    /// May take a whole group by its statistics: all its rows pass and none is deleted. True when it did.
+    fn take_group(&mut self, _group: usize, _rows: usize) -> bool {
+        false
+    }
+    /// Whether it is going to do so, as far as one can tell.
+    fn would_take_group(&self, _group: usize) -> bool {
+        false
+    }
+}
+
+/// Where the columns of a pipeline are: first those of its scan, then what its joins bring.
+#[derive(Clone, Copy)]
+pub(crate) struct Layout<'a> {
+    pub(crate) scan_columns: usize,
+    /// Of which join they are, and which of its table's columns.
+    pub(crate) payload: &'a [(usize, usize)],
+    /// By join.
+    pub(crate) tables: &'a [Arc<JoinTable>],
+}
+
+impl Layout<'_> {
+    /// How many columns there are.
+    pub(crate) fn columns(&self) -> usize {
+        self.scan_columns + self.payload.len()
+    }
+}
+
+/// The rows of a vector that are alive, with their columns on demand.
+pub(crate) struct Flow<'a> {
+    survivors: &'a mut Survivors,
+    layout: Layout<'a>,
+    /// The scan's vector, while it is at hand.
+    scan: Option<&'a mut (dyn LoadColumn + 'a)>,
+}
+
+impl<'a> Flow<'a> {
+    pub(crate) fn new(
+        survivors: &'a mut Survivors,
+        layout: Layout<'a>,
+        scan: Option<&'a mut (dyn LoadColumn + 'a)>,
+    ) -> Flow<'a> {
+        Flow { survivors, layout, scan }
+    }
+
+    /// How many rows there are.
+    pub(crate) fn rows(&self) -> usize {
+        self.survivors.rows()
+    }
+
+    /// Makes these columns be there.
+    ///
+    /// # Errors
+    /// What reading them brings about.
+    pub(crate) fn load(&mut self, columns: &[usize]) -> Result<()> {
+        columns.iter().try_for_each(|&column| {
+            let scan = self.scan.as_mut().map(|scan| &mut **scan as &mut dyn LoadColumn);
+            self.survivors.load(column, self.layout, scan)
+        })
+    }
+
+    /// Makes those of these columns be there that only the scan has.
+    fn load_scanned(&mut self, columns: &[usize]) -> Result<()> {
+        let scanned = columns.iter().take_while(|&&column| column < self.layout.scan_columns).count();
+        self.load(&columns[..scanned])
+    }
+
+    /// All columns; only those that were loaded hold anything.
+    pub(crate) fn columns(&self) -> &[Vector] {
+        self.survivors.columns()
+    }
+
+    /// The same, for whoever takes them away.
+    pub(crate) fn columns_mut(&mut self) -> &mut [Vector] {
+        self.survivors.columns_mut()
+    }
+
+    /// Keeps the rows for which the program's one result is true; false when there are none.
+    ///
+    /// # Errors
+    /// What loading and evaluating bring about.
+    pub(crate) fn filter(&mut self, program: &Program, scratch: &mut FilterScratch) -> Result<bool> {
+        self.load(&program.columns)?;
+        self.survivors.evaluate(program, scratch)
+    }
+}

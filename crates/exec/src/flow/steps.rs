@@ -1,0 +1,235 @@
+//! Filters and joins between a scan and a sink.
+//!
+//! A join whose rows meet one row each at most works in place. One in which a row may meet several has a [`Level`]: the
+//! rows before it stand still there, and vectors of joined rows are made of them one after the other, each of which runs
+//! through the steps that follow before the next one is made. So whatever a join multiplies, few rows are in memory, and
+//! a sink may pause between any two vectors.
+
+use super::survivors::{FilterScratch, Survivors};
+use super::{Flow, Layout, Sink};
+use crate::expr::Program;
+use crate::join::{JoinKind, JoinTable, NONE, Probe, ProbePlan};
+use crate::{Error, Result};
+use sinter_codec::VECTOR_LEN;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The steps of a pipeline, compiled once and shared by its workers.
+#[derive(Debug)]
+pub(crate) struct StepsPlan {
+    steps: Vec<StepPlan>,
+    /// Columns that are wanted after each step, ascending.
+    live: Vec<Vec<usize>>,
+    /// Columns of the scan that a sink or a step wants, in that order.
+    scan_columns: Vec<usize>,
+}
+
+/// What is done with rows.
+#[derive(Debug)]
+pub(crate) enum StepPlan {
+    Filter(Program),
+    Join(ProbePlan),
+}
+
+impl StepPlan {
+    /// The columns that it reads.
+    fn columns(&self) -> &[usize] {
+        match self {
+            StepPlan::Filter(program) => &program.columns,
+            StepPlan::Join(probe) => probe.columns(),
+        }
+    }
+}
+
+impl StepsPlan {
+    /// Steps before a sink that wants `sink_columns`, over a scan of so many columns.
+    pub(crate) fn new(steps: Vec<StepPlan>, sink_columns: &[usize], scan_columns: usize) -> StepsPlan {
+        let mut live = vec![sink_columns.to_vec()];
+        for step in steps.iter().skip(1).rev() {
+            let mut all = step.columns().to_vec();
+            all.extend(live.last().into_iter().flatten());
+            live.push(all);
+        }
+        live.reverse();
+        live.iter_mut().for_each(|columns| {
+            columns.sort_unstable();
+            columns.dedup();
+        });
+        let steps_columns = steps.iter().flat_map(StepPlan::columns);
+        let mut scanned: Vec<usize> = steps_columns.chain(sink_columns).copied().collect();
+        let mut seen = vec![false; scan_columns];
+        scanned.retain(|&column| column < scan_columns && !std::mem::replace(&mut seen[column], true));
+        StepsPlan { steps, live, scan_columns: scanned }
+    }
+
+    /// Whether a step reads this column.
+    pub(crate) fn wants(&self, column: usize) -> bool {
+        self.steps.iter().any(|step| step.columns().contains(&column))
+    }
+
+    /// True when rows go from the scan to the sink as they are.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+}
+
+/// What one worker keeps of its steps, also while the sink pauses.
+#[derive(Debug, Default)]
+pub(crate) struct StepsState {
+    filters: Vec<FilterScratch>,
+    probes: Vec<Probe>,
+    levels: Vec<Level>,
+    /// How many of the levels have rows left.
+    depth: usize,
+}
+
+/// Rows that meet several others, and how far they are.
+#[derive(Debug, Default)]
+struct Level {
+    /// The join that they stand before.
+    step: usize,
+    before: Survivors,
+    /// What each of them meets.
+    numbers: Vec<u32>,
+    /// The row that comes next, and how many of its matches are done.
+    row: usize,
+    done: usize,
+    /// The next vector: which row each of its rows comes from, and what it meets.
+    from: Vec<u32>,
+    matches: Vec<u32>,
+    after: Survivors,
+}
+
+impl Level {
+    /// Makes the next vector; false when no row is left.
+    fn advance(&mut self, table: &JoinTable, probe: &ProbePlan, live: &[usize]) -> Result<bool> {
+        self.from.clear();
+        self.matches.clear();
+        while self.row < self.numbers.len() && self.from.len() < VECTOR_LEN {
+            let room = VECTOR_LEN - self.from.len();
+            let row = self.row as u32;
+            match self.numbers[self.row] {
+                NONE => {
+                    if probe.kind == JoinKind::Left {
+                        self.from.push(row);
+                        self.matches.push(NONE);
+                    }
+                    self.row += 1;
+                }
+                number => {
+                    let all = table.matches(number);
+                    let part = &all[self.done..all.len().min(self.done + room)];
+                    self.from.resize(self.from.len() + part.len(), row);
+                    self.matches.extend_from_slice(part);
+                    self.done += part.len();
+                    if self.done == all.len() {
+                        (self.row, self.done) = (self.row + 1, 0);
+                    }
+                }
+            }
+        }
+        if self.from.is_empty() {
+            return Ok(false);
+        }
+        self.after.start_with(&self.before, &self.from, live)?;
+        self.after.meet(probe.join, &mut self.matches);
+        Ok(true)
+    }
+}
+
+/// A worker's steps in front of its sink.
+pub(crate) struct Chain<'a> {
+    pub(crate) plan: &'a StepsPlan,
+    pub(crate) layout: Layout<'a>,
+    pub(crate) state: &'a mut StepsState,
+    pub(crate) cancelled: &'a AtomicBool,
+    pub(crate) sink: &'a mut dyn Sink,
+}
+
+impl Sink for Chain<'_> {
+    fn columns(&self) -> &[usize] {
+        &self.plan.scan_columns
+    }
+
+    fn take(&mut self, flow: &mut Flow<'_>) -> Result<ControlFlow<()>> {
+        match self.run(0, flow)? {
+            ControlFlow::Break(()) => Ok(ControlFlow::Break(())),
+            ControlFlow::Continue(()) => self.resume(),
+        }
+    }
+
+    fn resume(&mut self) -> Result<ControlFlow<()>> {
+        while let Some(index) = self.state.depth.checked_sub(1) {
+            if self.cancelled.load(Ordering::Relaxed) {
+                return Err(Error::Cancelled);
+            }
+            let level = &mut self.state.levels[index];
+            let step = level.step;
+            let StepPlan::Join(probe) = &self.plan.steps[step] else { return Err(misplaced()) };
+            if !level.advance(&self.layout.tables[probe.join], probe, &self.plan.live[step])? {
+                self.state.depth = index;
+                continue;
+            }
+            let mut rows = std::mem::take(&mut level.after);
+            let done = self.run(step + 1, &mut Flow::new(&mut rows, self.layout, None));
+            self.state.levels[index].after = rows;
+            if done?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+impl Chain<'_> {
+    /// Takes rows through the steps from `first` on into the sink, or to a level, where [`Sink::resume`] finds them.
+    fn run(&mut self, first: usize, flow: &mut Flow<'_>) -> Result<ControlFlow<()>> {
+        let state = &mut *self.state;
+        state.filters.resize_with(self.plan.steps.len(), FilterScratch::default);
+        state.probes.resize_with(self.plan.steps.len(), Probe::default);
+        for (step, plan) in self.plan.steps.iter().enumerate().skip(first) {
+            let live = &self.plan.live[step];
+            match plan {
+                StepPlan::Filter(program) => {
+                    if !flow.filter(program, &mut state.filters[step])? {
+                        return Ok(ControlFlow::Continue(()));
+                    }
+                }
+                StepPlan::Join(probe) => {
+                    let table = &*self.layout.tables[probe.join];
+                    flow.load(probe.columns())?;
+                    let scratch = &mut state.probes[step];
+                    scratch.find(probe, table, flow.columns(), flow.rows())?;
+                    if probe.may_expand(table) {
+                        flow.load_scanned(live)?;
+                        state.push_level(step, flow);
+                        return Ok(ControlFlow::Continue(()));
+                    }
+                    flow.survivors.keep_columns(live);
+                    if !scratch.narrow(probe, flow.survivors)? {
+                        return Ok(ControlFlow::Continue(()));
+                    }
+                }
+            }
+        }
+        self.sink.take(flow)
+    }
+}
+
+impl StepsState {
+    /// Moves rows, whose numbers were found, to a level of their own.
+    fn push_level(&mut self, step: usize, flow: &mut Flow<'_>) {
+        if self.levels.len() == self.depth {
+            self.levels.push(Level::default());
+        }
+        let level = &mut self.levels[self.depth];
+        (level.step, level.row, level.done) = (step, 0, 0);
+        std::mem::swap(&mut level.numbers, self.probes[step].numbers_mut());
+        std::mem::swap(&mut level.before, flow.survivors);
+        self.depth += 1;
+    }
+}
+
+fn misplaced() -> Error {
+    Error::Unsupported("rows that wait for a join where there is none".into())
+}

@@ -1,0 +1,152 @@
+//! Columns of the rows that are alive, loaded when first asked for and at most once.
+
+use super::Layout;
+use super::selection::{Selection, write_positions};
+use crate::expr::{Machine, Program};
+use crate::vector::{compact, gather_vector};
+use crate::{Error, Result, Vector};
+use sinter_codec::Bitmap;
+
+/// What has the columns of a vector that is being scanned.
+pub(crate) trait LoadColumn {
+    /// Writes a column of the selected rows over `vector`.
+    fn load(&mut self, column: usize, selection: &Selection, vector: &mut Vector) -> Result<()>;
+}
+
+/// The rows that are alive, with their columns as far as they have been asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Survivors {
+    columns: Vec<Vector>,
+    /// Which columns are there.
+    loaded: Vec<bool>,
+    /// Which rows of a scan's vector these are, if they are.
+    selection: Selection,
+    is_scanned: bool,
+    /// For each join so far, which of its table's rows each row met.
+    matches: Vec<Vec<u32>>,
+    rows: usize,
+}
+
+impl Survivors {
+    /// Starts a new vector with these rows, and no column yet.
+    pub(crate) fn start(&mut self, alive: &Bitmap, column_count: usize) {
+        self.clear(column_count);
+        self.selection.set(alive);
+        self.is_scanned = true;
+        self.rows = self.selection.rows();
+    }
+
+    fn clear(&mut self, column_count: usize) {
+        self.columns.resize_with(column_count, Vector::default);
+        self.loaded.clear();
+        self.loaded.resize(column_count, false);
+        self.matches.iter_mut().for_each(Vec::clear);
+    }
+
+    /// Starts with rows of `from`, some of them perhaps more than once. Of its columns, those that are there and
+    /// `live` come along.
+    pub(super) fn start_with(&mut self, from: &Survivors, rows: &[u32], live: &[usize]) -> Result<()> {
+        self.clear(from.columns.len());
+        self.is_scanned = false;
+        self.rows = rows.len();
+        for &column in live.iter().filter(|&&column| from.loaded[column]) {
+            gather_vector(&from.columns[column], rows, &mut self.columns[column])?;
+            self.loaded[column] = true;
+        }
+        self.matches.resize_with(from.matches.len(), Vec::new);
+        for (matches, from) in self.matches.iter_mut().zip(&from.matches) {
+            matches.clear();
+            matches.extend(rows.iter().map(|&row| from.get(row as usize).copied().unwrap_or_default()));
+        }
+        Ok(())
+    }
+
+    /// How many rows are alive.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub(crate) fn columns(&self) -> &[Vector] {
+        &self.columns
+    }
+
+    pub(crate) fn columns_mut(&mut self) -> &mut [Vector] {
+        &mut self.columns
+    }
+
+    /// Loads a column, unless that has been done.
+    pub(crate) fn load(
+        &mut self,
+        column: usize,
+        layout: Layout<'_>,
+        scan: Option<&mut (dyn LoadColumn + '_)>,
+    ) -> Result<()> {
+        if std::mem::replace(&mut self.loaded[column], true) {
+            return Ok(());
+        }
+        let vector = &mut self.columns[column];
+        match (column.checked_sub(layout.scan_columns), scan) {
+            (Some(payload), _) => {
+                let (join, column) = layout.payload[payload];
+                layout.tables[join].gather(column, &self.matches[join], vector);
+                Ok(())
+            }
+            (None, Some(scan)) => scan.load(column, &self.selection, vector),
+            (None, None) => Err(Error::Unsupported("a column of rows that are no longer at hand".into())),
+        }
+    }
+
+    /// Keeps the rows for which the program's one result is true; false when there are none. Its columns are loaded.
+    pub(crate) fn evaluate(&mut self, program: &Program, scratch: &mut FilterScratch) -> Result<bool> {
+        scratch.machine.run(program, &self.columns, self.rows)?;
+        let frame = scratch.machine.frame(program, &self.columns, self.rows);
+        let passed = frame.bits(program.outputs[0].0).0;
+        if passed.all() {
+            return Ok(true);
+        }
+        write_positions(passed, &mut scratch.kept);
+        self.keep(&scratch.kept)?;
+        Ok(self.rows > 0)
+    }
+
+    /// Keeps the rows at these positions, which ascend.
+    pub(crate) fn keep(&mut self, kept: &[u16]) -> Result<()> {
+        if self.is_scanned {
+            self.selection.keep(kept);
+        }
+        self.rows = kept.len();
+        for (vector, _) in self.columns.iter_mut().zip(&self.loaded).filter(|(_, loaded)| **loaded) {
+            compact(vector, kept)?;
+        }
+        for matches in &mut self.matches {
+            if !matches.is_empty() {
+                kept.iter().enumerate().for_each(|(row, &from)| matches[row] = matches[usize::from(from)]);
+                matches.truncate(kept.len());
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of columns that nobody will ask for any more.
+    pub(super) fn keep_columns(&mut self, live: &[usize]) {
+        let mut live = live.iter().copied().peekable();
+        for (column, loaded) in self.loaded.iter_mut().enumerate() {
+            *loaded &= live.next_if_eq(&column).is_some();
+        }
+    }
+
+    /// Notes which row of a join's table each row met; the numbers move.
+    pub(crate) fn meet(&mut self, join: usize, rows: &mut Vec<u32>) {
+        if self.matches.len() <= join {
+            self.matches.resize_with(join + 1, Vec::new);
+        }
+        std::mem::swap(&mut self.matches[join], rows);
+    }
+}
+
+/// Memory in which a condition is evaluated.
+#[derive(Debug, Default)]
+pub(crate) struct FilterScratch {
+    machine: Machine,
+    kept: Vec<u16>,
+}

@@ -1,0 +1,114 @@
+//! The build side: rows on their way into a table.
+
+use super::plan::Join;
+use super::store::RowStore;
+use super::table::JoinTable;
+use crate::expr::{Machine, Operand, Program, compile};
+use crate::flow::{Flow, Sink};
+use crate::{Error, Expr, LogicalType, Memory, Result, Vector};
+use sinter_codec::Physical;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// What is kept of a build side; shared by workers.
+#[derive(Debug)]
+pub(crate) struct BuildPlan {
+    /// Its outputs are the columns of the store: the keys, then what of the payload is no key.
+    program: Program,
+    pub(super) key_types: Vec<LogicalType>,
+    /// Which column of the store each payload is; `None` for what nobody asks for.
+    pub(super) payload: Vec<Option<usize>>,
+    pub(super) nulls_are_equal: bool,
+}
+
+impl BuildPlan {
+    /// For a join of which some payload is wanted.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where the build side hands out no rows, or keys that ours cannot equal.
+    pub(crate) fn new(join: &Join, key_types: &[LogicalType], is_wanted: &[bool]) -> Result<BuildPlan> {
+        let types = join.build.column_types();
+        let Some((keys, payload)) = join.build_exprs().split_at_checked(join.keys.len()) else {
+            return Err(Error::Unsupported("a join with fewer keys on one side".into()));
+        };
+        if join.build.limit.is_some() {
+            return Err(Error::Unsupported("a limit below a join".into()));
+        }
+        let same_types = keys.iter().zip(key_types).all(|(key, ty)| key.type_over(&types) == *ty);
+        if keys.is_empty() || !same_types {
+            return Err(Error::Unsupported("a join by keys of different types, or without any".into()));
+        }
+        let wanted = payload.iter().zip(is_wanted).filter(|(_, wanted)| **wanted).map(|(expr, _)| expr);
+        let exprs: Vec<&Expr> = keys.iter().chain(wanted).collect();
+        let mut program = compile(&exprs, &types)?;
+        // A payload that is a key, or another payload, is the same column.
+        let outputs = std::mem::take(&mut program.outputs);
+        let (kept, rest) = outputs.split_at(keys.len());
+        program.outputs = kept.to_vec();
+        let mut rest = rest.iter();
+        let mut place = |wanted: &bool| {
+            let output = if *wanted { rest.next()? } else { return None };
+            let known = program.outputs.iter().position(|known| known == output);
+            Some(known.unwrap_or_else(|| {
+                program.outputs.push(output.clone());
+                program.outputs.len() - 1
+            }))
+        };
+        let payload = is_wanted.iter().map(&mut place).collect();
+        Ok(BuildPlan { program, key_types: key_types.to_vec(), payload, nulls_are_equal: join.nulls_are_equal })
+    }
+
+    /// The columns of the build side's pipeline that it reads.
+    pub(crate) fn columns(&self) -> &[usize] {
+        &self.program.columns
+    }
+
+    /// One table of what all workers kept.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub(crate) fn finish(&self, sinks: Vec<BuildSink>, memory: &Arc<dyn Memory>) -> Result<JoinTable> {
+        let mut stores = sinks.into_iter().map(|sink| sink.store);
+        let first = stores.next();
+        let mut all = first.map_or_else(|| self.store(memory), Ok)?;
+        stores.try_for_each(|store| all.append(store))?;
+        JoinTable::new(all, self, memory)
+    }
+
+    fn store(&self, memory: &Arc<dyn Memory>) -> Result<RowStore> {
+        let physical = |(_, ty): &(Operand, LogicalType)| ty.physical();
+        let types: Option<Vec<Physical>> = self.program.outputs.iter().map(physical).collect();
+        let types = types.ok_or_else(|| Error::Unsupported("lists and structs on the build side of a join".into()))?;
+        Ok(RowStore::new(&types, memory))
+    }
+}
+
+/// Takes vectors into a worker's store.
+pub(crate) struct BuildSink {
+    plan: Arc<BuildPlan>,
+    store: RowStore,
+    machine: Machine,
+    vectors: Vec<Vector>,
+}
+
+impl BuildSink {
+    pub(crate) fn new(plan: &Arc<BuildPlan>, memory: &Arc<dyn Memory>) -> Result<BuildSink> {
+        let vectors = plan.program.outputs.iter().map(|_| Vector::default()).collect();
+        Ok(BuildSink { plan: Arc::clone(plan), store: plan.store(memory)?, machine: Machine::default(), vectors })
+    }
+}
+
+impl Sink for BuildSink {
+    fn columns(&self) -> &[usize] {
+        self.plan.columns()
+    }
+
+    fn take(&mut self, flow: &mut Flow<'_>) -> Result<ControlFlow<()>> {
+        flow.load(self.plan.columns())?;
+        let (program, rows) = (&self.plan.program, flow.rows());
+        self.machine.run(program, flow.columns(), rows)?;
+        self.machine.outputs(program, flow.columns_mut(), rows, &mut self.vectors);
+        self.store.push(&self.vectors, rows)?;
+        Ok(ControlFlow::Continue(()))
+    }
+}

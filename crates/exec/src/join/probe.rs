@@ -1,0 +1,89 @@
+//! Rows that look for partners.
+
+use super::index::Lookup;
+use super::table::JoinTable;
+use super::{Join, JoinKind, NONE};
+use crate::aggregate::Argument;
+use crate::expr::{Machine, Program, compile};
+use crate::flow::Survivors;
+use crate::{Expr, LogicalType, Result, Vector};
+
+/// A join as its probing rows see it; shared by workers.
+#[derive(Debug)]
+pub(crate) struct ProbePlan {
+    /// Which of the pipeline's joins it is.
+    pub(crate) join: usize,
+    pub(crate) kind: JoinKind,
+    keys: Program,
+}
+
+impl ProbePlan {
+    /// For the `number`-th join of a pipeline whose columns have these types.
+    pub(crate) fn new(number: usize, join: &Join, types: &[LogicalType]) -> Result<ProbePlan> {
+        let keys = compile(&join.keys.iter().collect::<Vec<&Expr>>(), types)?;
+        Ok(ProbePlan { join: number, kind: join.kind, keys })
+    }
+
+    /// The columns that the keys read.
+    pub(crate) fn columns(&self) -> &[usize] {
+        &self.keys.columns
+    }
+
+    /// Whether a row may come out more than once.
+    pub(crate) fn may_expand(&self, table: &JoinTable) -> bool {
+        self.kind.has_payload() && !table.is_unique()
+    }
+}
+
+/// One worker's part in a join.
+#[derive(Debug, Default)]
+pub(crate) struct Probe {
+    machine: Machine,
+    lookup: Lookup,
+    /// What each row met.
+    met: Vec<u32>,
+    kept: Vec<u16>,
+}
+
+impl Probe {
+    /// Looks up what each row meets.
+    ///
+    /// # Errors
+    /// What evaluating the keys brings about.
+    pub(crate) fn find(&mut self, plan: &ProbePlan, table: &JoinTable, columns: &[Vector], rows: usize) -> Result<()> {
+        self.machine.run(&plan.keys, columns, rows)?;
+        let frame = self.machine.frame(&plan.keys, columns, rows);
+        let keys: Vec<_> = plan.keys.outputs.iter().map(|(operand, _)| Argument::new(frame, *operand)).collect();
+        table.find(&keys, rows, &mut self.lookup, &mut self.met)
+    }
+
+    /// What each row met, for whoever makes several rows of them.
+    pub(crate) fn numbers_mut(&mut self) -> &mut Vec<u32> {
+        &mut self.met
+    }
+
+    /// Keeps the rows that come out, each once, and tells them whom they met; false when there are none.
+    pub(crate) fn narrow(&mut self, plan: &ProbePlan, rows: &mut Survivors) -> Result<bool> {
+        self.kept.clear();
+        let stays = |met: u32| match plan.kind {
+            JoinKind::Inner | JoinKind::Semi => met != NONE,
+            JoinKind::Anti => met == NONE,
+            JoinKind::Left => true,
+        };
+        // Written whether it stays or not, and written over by the next one that stays.
+        self.kept.resize(self.met.len(), 0);
+        let mut count = 0;
+        for (row, &met) in self.met.iter().enumerate() {
+            self.kept[count] = row as u16;
+            count += usize::from(stays(met));
+        }
+        self.kept.truncate(count);
+        if plan.kind.has_payload() {
+            rows.meet(plan.join, &mut self.met);
+        }
+        if count < rows.rows() {
+            rows.keep(&self.kept)?;
+        }
+        Ok(count > 0)
+    }
+}

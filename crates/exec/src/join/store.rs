@@ -1,0 +1,155 @@
+//! The rows of a build side, as columns.
+
+use crate::memory::Held;
+use crate::vector::{append, gather_values};
+use crate::{Error, Memory, Result, Vector};
+use sinter_codec::{Bitmap, Encoded, Physical, Values, ValuesBuf};
+use std::sync::Arc;
+
+use super::NONE;
+
+/// Columns of rows that are numbered in the order in which they came.
+#[derive(Debug)]
+pub(super) struct RowStore {
+    columns: Vec<StoredColumn>,
+    rows: usize,
+    memory: Held,
+}
+
+#[derive(Debug)]
+struct StoredColumn {
+    /// What stands at a NULL is any.
+    values: ValuesBuf,
+    /// 1 where a value is present; `None` when all are.
+    validity: Option<Bitmap>,
+}
+
+/// Bytes of text that offsets of 32 bits can reach.
+const TEXT_BYTES_MAX: usize = u32::MAX as usize;
+
+impl RowStore {
+    pub(super) fn new(types: &[Physical], memory: &Arc<dyn Memory>) -> RowStore {
+        let column = |&physical| StoredColumn { values: ValuesBuf::new(physical), validity: None };
+        RowStore { columns: types.iter().map(column).collect(), rows: 0, memory: Held::new(memory) }
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The values of a column.
+    pub(super) fn values(&self, column: usize) -> Values<'_> {
+        self.columns[column].values.as_values()
+    }
+
+    /// Where a column has values; `None` when everywhere.
+    pub(super) fn validity(&self, column: usize) -> Option<&Bitmap> {
+        self.columns[column].validity.as_ref()
+    }
+
+    /// Adds a vector's rows.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], also where there are more rows, or bytes of text, than 32 bits can number.
+    pub(super) fn push(&mut self, vectors: &[Vector], rows: usize) -> Result<()> {
+        for (column, vector) in self.columns.iter_mut().zip(vectors) {
+            column.make_room(self.rows, vector.validity.is_some());
+            append(vector, rows, &mut column.values)?;
+            if let Some(validity) = &mut column.validity {
+                match &vector.validity {
+                    Some(bits) => validity.extend(bits),
+                    None => validity.extend_with(rows, true),
+                }
+            }
+        }
+        self.added(rows)
+    }
+
+    /// Takes over the rows of another store with the same columns; they come after ours.
+    ///
+    /// # Errors
+    /// As [`RowStore::push`].
+    pub(super) fn append(&mut self, other: RowStore) -> Result<()> {
+        for (column, other_column) in self.columns.iter_mut().zip(&other.columns) {
+            if let (Values::Bytes(ours), Values::Bytes(theirs)) =
+                (column.values.as_values(), other_column.values.as_values())
+                && ours.data_bytes() + theirs.data_bytes() > TEXT_BYTES_MAX
+            {
+                return Err(too_many());
+            }
+            column.make_room(self.rows, other_column.validity.is_some());
+            column.values.extend(other_column.values.as_values());
+            if let Some(validity) = &mut column.validity {
+                match &other_column.validity {
+                    Some(bits) => validity.extend(bits),
+                    None => validity.extend_with(other.rows, true),
+                }
+            }
+        }
+        self.added(other.rows)
+    }
+
+    fn added(&mut self, rows: usize) -> Result<()> {
+        self.rows += rows;
+        let text = self.columns.iter().map(|column| match column.values.as_values() {
+            Values::Bytes(view) => view.data_bytes(),
+            _ => 0,
+        });
+        if self.rows >= NONE as usize || text.max().unwrap_or(0) > TEXT_BYTES_MAX / 2 {
+            return Err(too_many());
+        }
+        self.memory.need(self.columns.iter().map(StoredColumn::bytes).sum())
+    }
+
+    /// Forgets the values of a column.
+    pub(super) fn forget(&mut self, column: usize) {
+        let stored = &mut self.columns[column];
+        *stored = StoredColumn { values: ValuesBuf::new(stored.values.physical()), validity: None };
+    }
+
+    /// Writes a column of these rows over `out`; NULL for [`NONE`].
+    pub(super) fn gather(&self, column: usize, rows: &[u32], out: &mut Vector) {
+        let stored = &self.columns[column];
+        (out.dictionary, out.nested) = (None, None);
+        if !matches!(out.values, Encoded::Flat(_)) {
+            out.values = Encoded::default();
+        }
+        if let Encoded::Flat(values) = &mut out.values {
+            values.reset(stored.values.physical());
+            gather_values(stored.values.as_values(), rows.iter().map(|&row| row as usize), values);
+        }
+        let all_met = rows.iter().fold(true, |all, &row| all & (row != NONE));
+        if all_met && stored.validity.is_none() {
+            out.validity = None;
+            return;
+        }
+        let bits = out.validity.get_or_insert_default();
+        bits.reset(0, false);
+        match &stored.validity {
+            None => rows.iter().for_each(|&row| bits.push(row != NONE)),
+            Some(validity) => rows.iter().for_each(|&row| bits.push(row != NONE && validity.get(row as usize))),
+        }
+    }
+}
+
+impl StoredColumn {
+    /// Gets a bitmap for the rows so far, if there are to be NULLs.
+    fn make_room(&mut self, rows: usize, has_nulls: bool) {
+        if has_nulls && self.validity.is_none() {
+            self.validity = Some(Bitmap::new(rows, true));
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let values = match &self.values {
+            ValuesBuf::Bytes(bytes) => bytes.data.capacity() + 4 * bytes.offsets.capacity(),
+            numbers => numbers.len() * numbers.physical().value_bytes().unwrap_or(0),
+        };
+        values + self.validity.as_ref().map_or(0, |bits| 8 * bits.words().len())
+    }
+}
+
+#[cold]
+fn too_many() -> Error {
+    Error::OutOfMemory("a join keeps more rows or text of one side than 32 bits can number; filter that side".into())
+}
