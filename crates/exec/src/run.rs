@@ -405,6 +405,30 @@ impl Worker {
     }
 }
 
+impl Pipeline {
+    /// Which share of the scan's rows passes the filter, by a sample of vectors; deleted rows do not pass. Steps and
+    /// output are not looked at. 1 for a table without rows.
+    ///
+    /// # Errors
+    /// What reading and evaluating bring about.
+    pub fn sample_share(&self) -> Result<f64> {
+        let scan = ScanPlan::new(self)?;
+        let (next_group, next_announced, cancelled) = Default::default();
+        let shared = Shared {
+            plan: &scan,
+            layout: Layout { scan_columns: self.columns.len(), payload: &[], tables: &[] },
+            source: &*self.source,
+            next_group: &next_group,
+            next_announced: &next_announced,
+            is_limited: true,
+            cancelled: &cancelled,
+            on_damage: &self.on_damage,
+        };
+        let (seen, passed) = Scanner::default().sample(&shared)?;
+        Ok(if seen == 0 { 1.0 } else { passed as f64 / seen as f64 })
+    }
+}
+
 /// Feeds `sink` through a run's steps until it pauses (true) or no row group is left (false).
 fn scan(run: &Run, scanner: &mut Scanner, state: &mut StepsState, sink: &mut dyn Sink) -> Result<bool> {
     let layout = run.layout()?;

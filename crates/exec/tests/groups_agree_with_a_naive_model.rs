@@ -161,7 +161,8 @@ fn workers_agree_about_many_groups() {
         ty: LogicalType::Int64,
     };
     for threads in 1..4 {
-        let pipeline = pipeline(&table, 2, &[remainder.clone()], &[count_star(), least.clone(), sum.clone()]);
+        let pipeline =
+            pipeline(&table, 2, std::slice::from_ref(&remainder), &[count_star(), least.clone(), sum.clone()]);
         let types = [LogicalType::Int64, LogicalType::Int64, LogicalType::Utf8, LogicalType::Int64];
         let mut rows = found(pipeline, &types, threads).expect("no error");
         rows.sort_by(|a, b| model::order(&a[0], &b[0]));

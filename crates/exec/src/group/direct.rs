@@ -249,10 +249,10 @@ fn add_places(domain: &Domain, key: &Argument<'_>, stride: u32, places: &mut [u3
             add!(_row => step);
         }
         Form::Truth(bits) => add!(row => (i128::from(bits.get(row)) - first) as u32),
-        Form::Codes(codes, _) => each_narrow!(codes, codes => add!(row => u32::from(codes[row]) + 1)),
+        Form::Codes(codes, _) => each_narrow!(codes, codes => add!(row => into_u32(codes[row]) + 1)),
         Form::BaseDelta(base, deltas) => {
             let step = (base - first) as u32;
-            each_narrow!(deltas, deltas => add!(row => u32::from(deltas[row]) + step));
+            each_narrow!(deltas, deltas => add!(row => into_u32(deltas[row]) + step));
         }
         Form::Flat(values) => match values {
             Values::I8(values) => integers!(values),
@@ -267,4 +267,8 @@ fn add_places(domain: &Domain, key: &Argument<'_>, stride: u32, places: &mut [u3
             Values::F32(_) | Values::F64(_) | Values::Bytes(_) => {}
         },
     }
+}
+
+fn into_u32(number: impl Into<u32>) -> u32 {
+    number.into()
 }

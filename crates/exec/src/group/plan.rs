@@ -121,16 +121,19 @@ impl Pipeline {
         bytes.fold(0, usize::saturating_add)
     }
 
-    /// At most so many different values has a column, if what its row groups estimate is right; `None` where one of
-    /// them does not know.
-    fn distinct_estimate(&self, column: usize) -> Option<usize> {
+    /// At most so many different values has a column, if what its row groups estimate is right: no more than all of
+    /// them together, and of integers no more than lie between the least and the greatest. `None` where a group does
+    /// not know.
+    pub fn distinct_estimate(&self, column: usize) -> Option<usize> {
+        let spanned = bounds(&Expr::Column(column), self).and_then(|(min, max)| usize::try_from(max - min + 2).ok());
         let (source, column) = self.origin(column)?;
         let distinct = |group| {
             let stats = source.zone(group, column)?;
             let is_known = stats.distinct_estimate > 0 || stats.null_count == stats.value_count;
             is_known.then_some(stats.distinct_estimate + usize::from(stats.null_count > 0))
         };
-        (0..source.group_count()).map(distinct).sum()
+        let all: Option<usize> = (0..source.group_count()).map(distinct).sum();
+        all.map(|all| spanned.map_or(all, |spanned| all.min(spanned)))
     }
 }
 

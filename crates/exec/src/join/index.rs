@@ -233,13 +233,26 @@ fn bounds(values: Values<'_>, validity: Option<&Bitmap>) -> Option<(i128, i128)>
 /// Writes over `numbers` the distance of each key.
 fn distances(store: &RowStore, numbering: &Numbering, numbers: &mut Vec<u32>) {
     let Numbering::Distance { min, span } = numbering else { return };
-    each_type!(Values, store.values(0),
-        values => numbers.extend(values.iter().map(|&value| {
-            // What is outside stands at a NULL.
-            let distance = (value as i64).wrapping_sub(*min) as u64;
-            if distance < *span as u64 { distance as u32 } else { NONE }
-        })),
-        _bytes => {});
+    // What is outside stands at a NULL, or is one.
+    let within = |distance: u64| if distance < *span as u64 { distance as u32 } else { NONE };
+    macro_rules! of {
+        ($values:expr) => {
+            numbers.extend($values.iter().map(|&value| within((i128::from(value) - i128::from(*min)) as u64)))
+        };
+    }
+    match store.values(0) {
+        Values::I8(values) => of!(values),
+        Values::I16(values) => of!(values),
+        Values::I32(values) => of!(values),
+        Values::I64(values) => numbers.extend(values.iter().map(|&value| within(value.wrapping_sub(*min) as u64))),
+        Values::I128(values) => of!(values),
+        Values::U8(values) => of!(values),
+        Values::U16(values) => of!(values),
+        Values::U32(values) => of!(values),
+        Values::U64(values) => of!(values),
+        // Bounds were found, so there are none of these.
+        Values::F32(_) | Values::F64(_) | Values::Bytes(_) => {}
+    }
 }
 
 impl Rows {

@@ -7,9 +7,13 @@ use super::plan::ScanPlan;
 use super::tally::Tally;
 use crate::flow::{FilterScratch, Flow, Layout, Sink, Survivors};
 use crate::{Error, OnDamage, Result, TableSource};
-use sinter_codec::{Bitmap, Scratch};
+use sinter_codec::{Bitmap, Scratch, VECTOR_LEN};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// A sample reads so many groups at most, and so many vectors of each.
+const SAMPLE_GROUPS: usize = 8;
+const SAMPLE_VECTORS: usize = 2;
 
 /// One worker's part in a scan.
 #[derive(Debug, Default)]
@@ -93,6 +97,39 @@ impl Scanner {
             }
             self.ahead.learn(pins.iter().map(|pin| pin.get().is_some()).collect());
         }
+    }
+
+    /// Filters some vectors of some groups: how many rows it looked at, and how many passed. What zone maps rule out was
+    /// looked at, too.
+    ///
+    /// # Errors
+    /// As [`Scanner::run`].
+    pub(crate) fn sample(&mut self, shared: &Shared<'_>) -> Result<(usize, usize)> {
+        let group_count = shared.source.group_count();
+        let step = group_count.div_ceil(SAMPLE_GROUPS).max(1);
+        let (mut seen, mut passed) = (0, 0);
+        for index in (0..group_count).step_by(step) {
+            check(shared.cancelled)?;
+            let vector_count = shared.source.group_rows(index).div_ceil(VECTOR_LEN);
+            let Some(mut group) = Group::enter(shared.plan, shared.source, index) else {
+                seen += VECTOR_LEN * SAMPLE_VECTORS.min(vector_count);
+                continue;
+            };
+            self.filters.resize_with(shared.plan.programs.len(), FilterScratch::default);
+            let pins = group.take_pins();
+            let segments = Segments::new(shared.plan, shared.source, group.index, group.rows, &pins);
+            // Not always the same places of a group.
+            let first = index * 7 % vector_count.max(1);
+            for turn in 0..SAMPLE_VECTORS.min(vector_count) {
+                let vector = (first + turn * vector_count.div_ceil(SAMPLE_VECTORS)) % vector_count;
+                let range = group.range(vector);
+                seen += range.len();
+                if self.filter(shared, &segments, &mut group, range)? {
+                    passed += self.survivors.rows();
+                }
+            }
+        }
+        Ok((seen, passed))
     }
 
     fn run_group(

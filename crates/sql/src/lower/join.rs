@@ -5,7 +5,7 @@
 //! come out whether they have a partner or not.
 
 use super::expr::Scope;
-use super::{Part, conjuncts, is_key};
+use super::{Part, is_key};
 use datafusion::common::{DFSchemaRef, JoinType, NullEquality};
 use datafusion::logical_expr::{Expr as DfExpr, Join as DfJoin};
 use sinter_exec::{Expr, Join, JoinKind, Output, Pipeline, Step};
@@ -22,6 +22,11 @@ pub(super) fn part(join: &DfJoin) -> Option<Part> {
     if join.on.is_empty() || join.null_aware {
         return None;
     }
+    if super::inner::is_inner(join)
+        && let Some(part) = super::inner::part(join)
+    {
+        return Some(part);
+    }
     let (left_keys, right_keys): (Vec<_>, Vec<_>) = join.on.iter().map(|(left, right)| (left, right)).unzip();
     let left = side(super::part_of(&join.left)?, join.left.schema(), &left_keys)?;
     let right = side(super::part_of(&join.right)?, join.right.schema(), &right_keys)?;
@@ -31,7 +36,9 @@ pub(super) fn part(join: &DfJoin) -> Option<Part> {
         return None;
     }
     let (kind, mut probe, mut build, build_is_left) = match join.join_type {
-        JoinType::Inner if left.part.weight() < right.part.weight() => (JoinKind::Inner, right, left, true),
+        JoinType::Inner if left.part.rows_estimate() < right.part.rows_estimate() => {
+            (JoinKind::Inner, right, left, true)
+        }
         JoinType::Inner => (JoinKind::Inner, left, right, false),
         JoinType::Left => (JoinKind::Left, left, right, false),
         JoinType::Right => (JoinKind::Left, right, left, true),
@@ -88,7 +95,7 @@ fn concerns_only(condition: &DfExpr, schema: &DFSchemaRef) -> bool {
 
 impl Part {
     /// Adds the join with another part, by these keys of ours and of theirs.
-    fn join(&mut self, kind: JoinKind, other: Part, keys: (Vec<Expr>, Vec<Expr>), nulls_are_equal: bool) {
+    pub(super) fn join(&mut self, kind: JoinKind, other: Part, keys: (Vec<Expr>, Vec<Expr>), nulls_are_equal: bool) {
         let Part { source, noted, others, columns, filter, steps, output, on_damage, .. } = other;
         self.others.push((noted, columns.clone(), filter.clone()));
         self.others.extend(others);
@@ -98,24 +105,20 @@ impl Part {
         self.steps.push(Step::Join(Join { kind, build, keys: ours, nulls_are_equal }));
     }
 
-    /// About how many rows come out: a guess, as long as nobody knows what filters leave.
-    fn weight(&self) -> f64 {
+    /// About how many rows come out. A filter's share is measured; what joins drop is a guess, and what they multiply is
+    /// not known.
+    pub(super) fn rows_estimate(&self) -> f64 {
+        const KEPT_BY_A_STEP: f64 = 0.5;
         let rows: usize = (0..self.source.group_count()).map(|group| self.source.group_rows(group)).sum();
-        rows as f64 * share(&self.filter, &self.steps)
+        let share = match self.filter.is_empty() {
+            true => 1.0,
+            // What cannot be read now will say so when the query runs.
+            false => self.as_pipeline(Output::Rows(Vec::new())).sample_share().unwrap_or(1.0),
+        };
+        let drops = |step: &&Step| !matches!(step, Step::Join(Join { kind: JoinKind::Left, .. }));
+        let steps = self.steps.iter().filter(drops).count();
+        rows as f64 * share * KEPT_BY_A_STEP.powi(steps as i32)
     }
-}
-
-/// Which share of a scan's rows a filter and joins leave: a fixed one for every condition, and where joins only keep
-/// what has a partner, the one that their build side has.
-fn share(filter: &[Expr], steps: &[Step]) -> f64 {
-    const CONDITION: f64 = 0.3;
-    let conditions: usize = filter.iter().map(|condition| conjuncts(condition.clone()).len()).sum();
-    let of_step = |step: &Step| match step {
-        Step::Filter(_) => CONDITION,
-        Step::Join(join) if join.kind == JoinKind::Left => 1.0,
-        Step::Join(join) => share(&join.build.filter, &join.build.steps),
-    };
-    CONDITION.powi(conditions.min(3) as i32) * steps.iter().map(of_step).product::<f64>()
 }
 
 /// Columns that a join step adds, for numbering those that come after.

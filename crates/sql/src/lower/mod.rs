@@ -6,7 +6,9 @@
 
 mod aggregate;
 mod expr;
+mod inner;
 mod join;
+mod join_order;
 mod scalar;
 
 pub(crate) use expr::{argument_type, can_run_anywhere};
@@ -320,6 +322,44 @@ fn visit_columns(expr: &mut Expr, visit: &mut dyn FnMut(&mut usize)) {
             }
         }
         Expr::Foreign { arguments, .. } => arguments.iter_mut().for_each(|part| visit_columns(part, visit)),
+    }
+}
+
+/// The same expression over other columns.
+fn with_columns(expr: &Expr, column: &dyn Fn(usize) -> Expr) -> Expr {
+    let with = |expr: &Expr| with_columns(expr, column);
+    let boxed = |expr: &Expr| Box::new(with_columns(expr, column));
+    let all = |parts: &[Expr]| parts.iter().map(with).collect::<Vec<_>>();
+    match expr {
+        Expr::Column(position) => column(*position),
+        Expr::Literal(..) => expr.clone(),
+        Expr::Compare(op, left, right) => Expr::Compare(*op, boxed(left), boxed(right)),
+        Expr::Arithmetic { op, left, right, ty } => {
+            Expr::Arithmetic { op: *op, left: boxed(left), right: boxed(right), ty: ty.clone() }
+        }
+        Expr::And(parts) => Expr::And(all(parts)),
+        Expr::Or(parts) => Expr::Or(all(parts)),
+        Expr::Not(inner) => Expr::Not(boxed(inner)),
+        Expr::IsNull(inner) => Expr::IsNull(boxed(inner)),
+        Expr::IsNotNull(inner) => Expr::IsNotNull(boxed(inner)),
+        Expr::InList { expr, list, has_null, negated } => {
+            Expr::InList { expr: boxed(expr), list: list.clone(), has_null: *has_null, negated: *negated }
+        }
+        Expr::Like { expr, pattern, negated, case_insensitive } => Expr::Like {
+            expr: boxed(expr),
+            pattern: pattern.clone(),
+            negated: *negated,
+            case_insensitive: *case_insensitive,
+        },
+        Expr::Cast { expr, ty } => Expr::Cast { expr: boxed(expr), ty: ty.clone() },
+        Expr::Case { branches, otherwise, ty } => Expr::Case {
+            branches: branches.iter().map(|(condition, result)| (with(condition), with(result))).collect(),
+            otherwise: otherwise.as_deref().map(boxed),
+            ty: ty.clone(),
+        },
+        Expr::Foreign { function, arguments, ty } => {
+            Expr::Foreign { function: Arc::clone(function), arguments: all(arguments), ty: ty.clone() }
+        }
     }
 }
 
