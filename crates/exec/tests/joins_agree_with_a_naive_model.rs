@@ -214,7 +214,7 @@ fn what_a_join_multiplies_is_never_there_at_once() -> Result<()> {
     }
     assert!(rows >= 100_000);
     let scanned = run.counters.rows_scanned.load(Ordering::Relaxed);
-    assert!(scanned <= 1024, "{scanned} rows were enough");
+    assert!(scanned <= 20_000 + 1024, "{scanned} rows, of which 20,000 were for the table");
     run.cancel();
     let error = loop {
         match worker.next(&mut batch) {

@@ -457,9 +457,17 @@ struct RunCursor {
 impl RunCursor {
     fn seek(&mut self, ends: &[u32], row: u32) -> usize {
         let start = if self.index == 0 { 0 } else { ends[self.index - 1] };
-        if row < start || row >= ends[self.index] {
-            let from = if row < start { 0 } else { self.index };
-            self.index = from + ends[from..].partition_point(|&end| end <= row);
+        if row < start {
+            self.index = ends.partition_point(|&end| end <= row);
+        } else if row >= ends[self.index] {
+            // Rows mostly ascend, and to one of the next runs.
+            let (mut from, mut step) = (self.index + 1, 1);
+            while ends.get(from + step - 1).is_some_and(|&end| end <= row) {
+                from += step;
+                step *= 2;
+            }
+            let to = ends.len().min(from + step);
+            self.index = from + ends[from..to].partition_point(|&end| end <= row);
         }
         self.index
     }

@@ -2,7 +2,7 @@
 
 use super::index::{GroupIndex, Table};
 use super::key::{Coding, KeyColumn, KeyNumbers};
-use super::numbers::{Numbers, Word, Words};
+use super::numbers::Word;
 use crate::aggregate::{Argument, Form};
 use crate::dispatch::each_narrow;
 use crate::vector::scalar_at;
@@ -25,6 +25,7 @@ pub(crate) struct Finder {
     codes: Vec<u64>,
     narrow: Vec<u64>,
     wide: Vec<u128>,
+    slots: Vec<u64>,
     entries: Vec<EntryCodes>,
 }
 
@@ -69,7 +70,7 @@ impl GroupIndex {
                             *group = if code == NO_CODE { ABSENT } else { *group };
                         }
                     }
-                    look_up($table, &finder.$words, groups);
+                    $table.find_all(finder.$words.iter().copied(), &mut finder.slots, ABSENT, groups);
                 }};
             }
             match table {
@@ -83,15 +84,6 @@ impl GroupIndex {
             }
         }
         Ok(())
-    }
-}
-
-/// Replaces each group that is not [`ABSENT`] yet by the number of its word.
-fn look_up<W: Word>(table: &Numbers<Words<W>>, words: &[W], groups: &mut [u32]) {
-    for (group, &word) in groups.iter_mut().zip(words) {
-        if *group != ABSENT {
-            *group = table.find(word).unwrap_or(ABSENT);
-        }
     }
 }
 
@@ -110,6 +102,16 @@ impl KeyColumn {
             Form::Truth(bits) => {
                 let codes = [self.code_of_integer(0), self.code_of_integer(1)];
                 out.iter_mut().enumerate().for_each(|(row, code)| *code = codes[usize::from(bits.get(row))]);
+            }
+            Form::BaseDelta(base, deltas)
+                if let (KeyNumbers::None, Coding::Distance { base: from, bits }) = (&self.numbers, self.coding)
+                    && let Ok(first) = i64::try_from(base - from + 1) =>
+            {
+                each_narrow!(deltas, deltas => out.iter_mut().zip(deltas).for_each(|(code, &delta)| {
+                    // What is below comes out as more than `bits` bits, too.
+                    let distance = first.wrapping_add(i64::from(delta)) as u64;
+                    *code = if distance != 0 && distance >> bits == 0 { distance } else { NO_CODE };
+                }));
             }
             Form::BaseDelta(base, deltas) => each_narrow!(deltas, deltas => {
                 out.iter_mut().zip(deltas).for_each(|(code, &delta)| {

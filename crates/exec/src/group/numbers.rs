@@ -105,6 +105,28 @@ impl<K: Keys> Numbers<K> {
         }
     }
 
+    /// Replaces each of `numbers` that is not `absent` by that of its key; `absent` where it is not there.
+    pub(super) fn find_all<'k>(
+        &self,
+        keys: impl Iterator<Item = K::Key<'k>> + Clone,
+        slots: &mut Vec<u64>,
+        absent: u32,
+        numbers: &mut [u32],
+    ) {
+        let mask = self.slots.len() - 1;
+        // All first slots are read before any is looked at, so that nothing waits for memory but memory.
+        slots.clear();
+        slots.extend(keys.clone().map(|key| self.slots[(self.keys.hash(key) >> 32) as usize & mask]));
+        for ((key, &slot), number) in keys.zip(&*slots).zip(numbers) {
+            if *number == absent || slot == EMPTY {
+                *number = absent;
+                continue;
+            }
+            let is_first = slot >> 32 == self.keys.hash(key) >> 32 && self.keys.is(slot as u32, key);
+            *number = if is_first { slot as u32 } else { self.find(key).unwrap_or(absent) };
+        }
+    }
+
     /// Gives the next number to nobody: no key is found by it.
     ///
     /// # Errors

@@ -138,7 +138,7 @@ impl Pipeline {
 }
 
 /// Between which integers all values of a key are, as the statistics of its row groups tell.
-fn bounds(key: &Expr, pipeline: &Pipeline) -> Option<(i128, i128)> {
+pub(crate) fn bounds(key: &Expr, pipeline: &Pipeline) -> Option<(i128, i128)> {
     let Expr::Column(column) = key else { return None };
     let (source, column) = pipeline.origin(*column)?;
     let mut all: Option<(i128, i128)> = None;

@@ -1,10 +1,14 @@
 //! The build side: rows on their way into a table.
 
+use super::index::Ranks;
 use super::plan::Join;
 use super::store::RowStore;
 use super::table::JoinTable;
+use crate::aggregate::{Argument, Form};
 use crate::expr::{Machine, Operand, Program, compile};
 use crate::flow::{Flow, Sink};
+use crate::group::{IntScratch, Ints, bounds};
+use crate::memory::Held;
 use crate::{Error, Expr, LogicalType, Memory, Result, Vector};
 use sinter_codec::Physical;
 use std::ops::ControlFlow;
@@ -19,6 +23,8 @@ pub(crate) struct BuildPlan {
     /// Which column of the store each payload is; `None` for what nobody asks for.
     pub(super) payload: Vec<Option<usize>>,
     pub(super) nulls_are_equal: bool,
+    /// Between which integers the one key is, where it only matters which keys there are.
+    only_keys: Option<(i128, i128)>,
 }
 
 impl BuildPlan {
@@ -55,7 +61,14 @@ impl BuildPlan {
             }))
         };
         let payload = is_wanted.iter().map(&mut place).collect();
-        Ok(BuildPlan { program, key_types: key_types.to_vec(), payload, nulls_are_equal: join.nulls_are_equal })
+        let only_keys = match keys {
+            [key] if !join.kind.has_payload() && !join.nulls_are_equal => bounds(key, &join.build),
+            _ => None,
+        };
+        let rows = (0..join.build.source.group_count()).map(|group| join.build.source.group_rows(group)).sum();
+        let only_keys = only_keys.filter(|bounds| Ranks::between(*bounds, rows).is_some());
+        let (key_types, nulls_are_equal) = (key_types.to_vec(), join.nulls_are_equal);
+        Ok(BuildPlan { program, key_types, payload, nulls_are_equal, only_keys })
     }
 
     /// The columns of the build side's pipeline that it reads.
@@ -68,11 +81,36 @@ impl BuildPlan {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub(crate) fn finish(&self, sinks: Vec<BuildSink>, memory: &Arc<dyn Memory>) -> Result<JoinTable> {
-        let mut stores = sinks.into_iter().map(|sink| sink.store);
-        let first = stores.next();
-        let mut all = first.map_or_else(|| self.store(memory), Ok)?;
-        stores.try_for_each(|store| all.append(store))?;
-        JoinTable::new(all, self, memory)
+        let mut kept = sinks.into_iter().map(|sink| sink.kept);
+        let first = kept.next();
+        match first.map_or_else(|| self.kept(memory), Ok)? {
+            Kept::Rows(mut all) => {
+                for other in kept {
+                    if let Kept::Rows(rows) = other {
+                        all.append(rows)?;
+                    }
+                }
+                JoinTable::new(all, self, memory)
+            }
+            Kept::Keys { mut keys, .. } => {
+                for other in kept {
+                    if let Kept::Keys { keys: other, .. } = other {
+                        keys.add(&other);
+                    }
+                }
+                JoinTable::of_keys(keys, self, memory)
+            }
+        }
+    }
+
+    /// What a worker begins with.
+    fn kept(&self, memory: &Arc<dyn Memory>) -> Result<Kept> {
+        let Some(keys) = self.only_keys.and_then(|bounds| Ranks::between(bounds, usize::MAX)) else {
+            return Ok(Kept::Rows(self.store(memory)?));
+        };
+        let mut held = Held::new(memory);
+        held.need(keys.bytes())?;
+        Ok(Kept::Keys { keys, ints: IntScratch::default(), _memory: held })
     }
 
     fn store(&self, memory: &Arc<dyn Memory>) -> Result<RowStore> {
@@ -83,10 +121,21 @@ impl BuildPlan {
     }
 }
 
-/// Takes vectors into a worker's store.
+/// What a worker keeps of its rows.
+enum Kept {
+    Rows(RowStore),
+    /// Which keys there are.
+    Keys {
+        keys: Ranks,
+        ints: IntScratch,
+        _memory: Held,
+    },
+}
+
+/// Takes vectors into what a worker keeps.
 pub(crate) struct BuildSink {
     plan: Arc<BuildPlan>,
-    store: RowStore,
+    kept: Kept,
     machine: Machine,
     vectors: Vec<Vector>,
 }
@@ -94,7 +143,7 @@ pub(crate) struct BuildSink {
 impl BuildSink {
     pub(crate) fn new(plan: &Arc<BuildPlan>, memory: &Arc<dyn Memory>) -> Result<BuildSink> {
         let vectors = plan.program.outputs.iter().map(|_| Vector::default()).collect();
-        Ok(BuildSink { plan: Arc::clone(plan), store: plan.store(memory)?, machine: Machine::default(), vectors })
+        Ok(BuildSink { plan: Arc::clone(plan), kept: plan.kept(memory)?, machine: Machine::default(), vectors })
     }
 }
 
@@ -107,8 +156,24 @@ impl Sink for BuildSink {
         flow.load(self.plan.columns())?;
         let (program, rows) = (&self.plan.program, flow.rows());
         self.machine.run(program, flow.columns(), rows)?;
-        self.machine.outputs(program, flow.columns_mut(), rows, &mut self.vectors);
-        self.store.push(&self.vectors, rows)?;
+        match &mut self.kept {
+            Kept::Rows(store) => {
+                self.machine.outputs(program, flow.columns_mut(), rows, &mut self.vectors);
+                store.push(&self.vectors, rows)?;
+            }
+            Kept::Keys { keys, ints, .. } => {
+                let key = Argument::new(self.machine.frame(program, flow.columns(), rows), program.outputs[0].0);
+                if let Form::Null = key.form {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                match ints.ints(key) {
+                    Some(Ints::Narrow { values, .. }) => key.for_each_present(|row| keys.set(values[row])),
+                    // They lie between bounds of 64 bits.
+                    Some(Ints::Wide(values)) => key.for_each_present(|row| keys.set(values[row] as i64)),
+                    None => return Err(Error::Unsupported("keys that are no integers among integers".into())),
+                }
+            }
+        }
         Ok(ControlFlow::Continue(()))
     }
 }

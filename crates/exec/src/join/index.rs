@@ -21,17 +21,16 @@ pub(super) struct JoinIndex {
 /// How keys are numbered.
 #[derive(Debug)]
 enum Numbering {
-    /// One integer key, by its distance from the least.
-    Distance {
-        min: i64,
-        span: usize,
-    },
+    /// One integer key, by its rank among those that occur.
+    Ranks(Ranks),
     Groups(Box<GroupIndex>),
 }
 
 /// The rows with each number.
 #[derive(Debug)]
 enum Rows {
+    /// The row with the same number.
+    Same,
     /// One at most, or [`NONE`].
     One(Vec<u32>),
     /// Those from one offset to the next.
@@ -45,9 +44,9 @@ pub(super) struct Lookup {
     ints: IntScratch,
 }
 
-/// Positions that an array by distance may have for each row, and without being asked.
-const POSITIONS_PER_ROW: usize = 16;
-const POSITIONS_MIN: usize = 1 << 16;
+/// Positions that a bitmap may have for each row, and in any case.
+const POSITIONS_PER_ROW: usize = 256;
+const POSITIONS_MIN: usize = 1 << 23;
 
 /// Rows that are numbered at a time.
 const STRETCH: usize = 1024;
@@ -60,15 +59,16 @@ impl JoinIndex {
     /// [`Error::Unsupported`] for nested keys; [`Error::TooManyKeys`].
     pub(super) fn new(store: &RowStore, types: &[LogicalType], nulls_are_equal: bool) -> Result<JoinIndex> {
         let mut numbers = Vec::with_capacity(store.rows());
-        let (numbering, count) = match Numbering::by_distance(store, types, nulls_are_equal) {
-            Some((numbering, span)) => {
-                distances(store, &numbering, &mut numbers);
-                (numbering, span)
+        let (numbering, count) = match Ranks::new(store, types, nulls_are_equal) {
+            Some(ranks) => {
+                each_integer(store.values(0), |key| numbers.push(ranks.find(key)));
+                let count = ranks.count();
+                (Numbering::Ranks(ranks), count)
             }
             None => Numbering::by_groups(store, types, &mut numbers)?,
         };
-        // Distances have no place for NULL, and are taken only where there is none.
-        let nulls_are_left_out = !nulls_are_equal || matches!(numbering, Numbering::Distance { .. });
+        // Ranks have no place for NULL, and are taken only where there is none.
+        let nulls_are_left_out = !nulls_are_equal || matches!(numbering, Numbering::Ranks(_));
         if nulls_are_left_out {
             for validity in (0..types.len()).filter_map(|key| store.validity(key)) {
                 numbers
@@ -81,19 +81,25 @@ impl JoinIndex {
         Ok(JoinIndex { numbering, rows: Rows::new(&numbers, count), nulls_are_left_out })
     }
 
+    /// Over keys of which only one thing is asked: whether they are there.
+    pub(super) fn of_keys(ranks: Ranks) -> JoinIndex {
+        JoinIndex { numbering: Numbering::Ranks(ranks), rows: Rows::Same, nulls_are_left_out: true }
+    }
+
     /// Whether no key has more than one row; then its number is that of the row.
     pub(super) fn is_unique(&self) -> bool {
-        matches!(self.rows, Rows::One(_))
+        matches!(self.rows, Rows::Same | Rows::One(_))
     }
 
     /// Bytes that it takes.
     pub(super) fn bytes(&self) -> usize {
         let numbering = match &self.numbering {
-            Numbering::Distance { .. } => 0,
+            Numbering::Ranks(ranks) => ranks.bytes(),
             Numbering::Groups(index) => index.bytes(),
         };
         numbering
             + match &self.rows {
+                Rows::Same => 0,
                 Rows::One(rows) => 4 * rows.len(),
                 Rows::Several { offsets, rows } => 4 * (offsets.len() + rows.len()),
             }
@@ -102,7 +108,7 @@ impl JoinIndex {
     /// The rows with a number. Of an index with several rows to a key.
     pub(super) fn rows(&self, number: u32) -> &[u32] {
         match &self.rows {
-            Rows::One(_) => &[],
+            Rows::Same | Rows::One(_) => &[],
             Rows::Several { offsets, rows } => {
                 &rows[offsets[number as usize] as usize..offsets[number as usize + 1] as usize]
             }
@@ -118,19 +124,16 @@ impl JoinIndex {
         out: &mut Vec<u32>,
     ) -> Result<()> {
         match &self.numbering {
-            Numbering::Distance { min, span } => {
+            Numbering::Ranks(ranks) => {
                 let Some(ints) = lookup.ints.ints(keys[0]) else {
                     return Err(Error::Unsupported("keys that are no integers among integers".into()));
                 };
                 out.clear();
                 match ints {
-                    Ints::Narrow { values, .. } => out.extend(values.iter().map(|&value| {
-                        let distance = value.wrapping_sub(*min) as u64;
-                        if distance < *span as u64 { distance as u32 } else { NONE }
-                    })),
-                    Ints::Wide(values) => out.extend(values.iter().map(|&value| {
-                        let distance = value.wrapping_sub(i128::from(*min)) as u128;
-                        if distance < *span as u128 { distance as u32 } else { NONE }
+                    Ints::Narrow { values, .. } => out.extend(values.iter().map(|&value| ranks.find(value))),
+                    Ints::Wide(values) => out.extend(values.iter().map(|&value| match i64::try_from(value) {
+                        Ok(value) => ranks.find(value),
+                        Err(_) => NONE,
                     })),
                 }
             }
@@ -141,6 +144,7 @@ impl JoinIndex {
             keys.iter().for_each(|key| leave_nulls_out(*key, out));
         }
         match &self.rows {
+            Rows::Same => {}
             Rows::One(rows) => {
                 out.iter_mut().for_each(|number| *number = rows.get(*number as usize).copied().unwrap_or(NONE));
             }
@@ -170,19 +174,6 @@ fn leave_nulls_out(key: Argument<'_>, numbers: &mut [u32]) {
 }
 
 impl Numbering {
-    /// `None` where keys are several, or no integers, or too far apart.
-    fn by_distance(store: &RowStore, types: &[LogicalType], nulls_are_equal: bool) -> Option<(Numbering, usize)> {
-        let [_] = types else { return None };
-        if nulls_are_equal && store.validity(0).is_some() {
-            return None;
-        }
-        let (min, max) = bounds(store.values(0), store.validity(0))?;
-        let (min, max) = (i64::try_from(min).ok()?, i64::try_from(max).ok()?);
-        let span = usize::try_from(i128::from(max) - i128::from(min) + 1).ok()?;
-        let fits = span <= store.rows().saturating_mul(POSITIONS_PER_ROW).max(POSITIONS_MIN) && span < NONE as usize;
-        fits.then_some((Numbering::Distance { min, span }, span))
-    }
-
     fn by_groups(store: &RowStore, types: &[LogicalType], numbers: &mut Vec<u32>) -> Result<(Numbering, usize)> {
         let key_bounds = |key| bounds(store.values(key), store.validity(key));
         let bounds: Vec<_> = (0..types.len()).map(key_bounds).collect();
@@ -230,27 +221,104 @@ fn bounds(values: Values<'_>, validity: Option<&Bitmap>) -> Option<(i128, i128)>
     each_type!(Values, values, values => of!(values), _bytes => None)
 }
 
-/// Writes over `numbers` the distance of each key.
-fn distances(store: &RowStore, numbering: &Numbering, numbers: &mut Vec<u32>) {
-    let Numbering::Distance { min, span } = numbering else { return };
-    // What is outside stands at a NULL, or is one.
-    let within = |distance: u64| if distance < *span as u64 { distance as u32 } else { NONE };
-    macro_rules! of {
-        ($values:expr) => {
-            numbers.extend($values.iter().map(|&value| within((i128::from(value) - i128::from(*min)) as u64)))
-        };
+/// Which integers occur, and how many lesser ones.
+#[derive(Debug)]
+pub(super) struct Ranks {
+    min: i64,
+    /// A bit for each integer from `min` on.
+    bits: Vec<u64>,
+    /// How many bits are set before each word, and in all.
+    before: Vec<u32>,
+}
+
+impl Ranks {
+    /// `None` where keys are several, or no integers of 64 bits, or too far apart.
+    fn new(store: &RowStore, types: &[LogicalType], nulls_are_equal: bool) -> Option<Ranks> {
+        let [_] = types else { return None };
+        let (values, validity) = (store.values(0), store.validity(0));
+        if nulls_are_equal && validity.is_some() {
+            return None;
+        }
+        let mut ranks = Ranks::between(bounds(values, validity)?, store.rows())?;
+        let mut row = 0;
+        each_integer(values, |value| {
+            // What stands at a NULL is any.
+            if validity.is_none_or(|validity| validity.get(row)) {
+                ranks.set(value);
+            }
+            row += 1;
+        });
+        ranks.count_bits();
+        Some(ranks)
     }
-    match store.values(0) {
-        Values::I8(values) => of!(values),
-        Values::I16(values) => of!(values),
-        Values::I32(values) => of!(values),
-        Values::I64(values) => numbers.extend(values.iter().map(|&value| within(value.wrapping_sub(*min) as u64))),
-        Values::I128(values) => of!(values),
-        Values::U8(values) => of!(values),
-        Values::U16(values) => of!(values),
-        Values::U32(values) => of!(values),
-        Values::U64(values) => of!(values),
-        // Bounds were found, so there are none of these.
+
+    /// Room for the integers between two, none of which occurs yet; `None` where so many rows are too few for that.
+    pub(super) fn between((min, max): (i128, i128), rows: usize) -> Option<Ranks> {
+        let (min, max) = (i64::try_from(min).ok()?, i64::try_from(max).ok()?);
+        let span = usize::try_from(i128::from(max) - i128::from(min) + 1).ok()?;
+        let is_small = span <= rows.saturating_mul(POSITIONS_PER_ROW).max(POSITIONS_MIN) && span < NONE as usize;
+        is_small.then(|| Ranks { min, bits: vec![0; span.div_ceil(64)], before: Vec::new() })
+    }
+
+    /// Notes that an integer occurs, if it is between those two.
+    #[inline]
+    pub(super) fn set(&mut self, value: i64) {
+        let position = value.wrapping_sub(self.min) as u64;
+        if let Some(word) = self.bits.get_mut((position / 64) as usize) {
+            *word |= 1 << (position % 64);
+        }
+    }
+
+    /// Notes all that another worker noted, with the same bounds.
+    pub(super) fn add(&mut self, other: &Ranks) {
+        self.bits.iter_mut().zip(&other.bits).for_each(|(word, other)| *word |= other);
+    }
+
+    /// To be called once all integers are noted.
+    pub(super) fn count_bits(&mut self) {
+        self.before = Vec::with_capacity(self.bits.len() + 1);
+        let mut count = 0;
+        for word in &self.bits {
+            self.before.push(count);
+            count += word.count_ones();
+        }
+        self.before.push(count);
+    }
+
+    fn count(&self) -> usize {
+        self.before.last().map_or(0, |&count| count as usize)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        8 * self.bits.len() + 4 * self.before.len()
+    }
+
+    /// The rank of an integer; [`NONE`] where it does not occur.
+    #[inline]
+    fn find(&self, value: i64) -> u32 {
+        let position = value.wrapping_sub(self.min) as u64;
+        let Some(&word) = self.bits.get((position / 64) as usize) else { return NONE };
+        if word >> (position % 64) & 1 == 0 {
+            return NONE;
+        }
+        let lower = word & ((1 << (position % 64)) - 1);
+        self.before[(position / 64) as usize] + lower.count_ones()
+    }
+}
+
+/// Calls `visit` with each value as 64 bits, those beyond cut.
+fn each_integer(values: Values<'_>, mut visit: impl FnMut(i64)) {
+    match values {
+        Values::I8(values) => values.iter().for_each(|&value| visit(value.into())),
+        Values::I16(values) => values.iter().for_each(|&value| visit(value.into())),
+        Values::I32(values) => values.iter().for_each(|&value| visit(value.into())),
+        Values::I64(values) => values.iter().for_each(|&value| visit(value)),
+        Values::I128(values) => values.iter().for_each(|&value| visit(value as i64)),
+        Values::U8(values) => values.iter().for_each(|&value| visit(value.into())),
+        Values::U16(values) => values.iter().for_each(|&value| visit(value.into())),
+        Values::U32(values) => values.iter().for_each(|&value| visit(value.into())),
+        Values::U64(values) => values.iter().for_each(|&value| visit(value as i64)),
+        // They have no bounds, and hence no ranks.
         Values::F32(_) | Values::F64(_) | Values::Bytes(_) => {}
     }
 }
@@ -267,7 +335,8 @@ impl Rows {
             }
         }
         if is_unique {
-            return Rows::One(one);
+            let is_same = one.iter().enumerate().all(|(number, &row)| number == row as usize);
+            return if is_same { Rows::Same } else { Rows::One(one) };
         }
         drop(one);
         // First how many, then where the next one goes, which in the end is where the next number's rows begin.

@@ -1,7 +1,7 @@
 //! A build side, ready to be looked up.
 
 use super::build::BuildPlan;
-use super::index::{JoinIndex, Lookup};
+use super::index::{JoinIndex, Lookup, Ranks};
 use super::store::RowStore;
 use crate::aggregate::Argument;
 use crate::memory::Held;
@@ -29,6 +29,15 @@ impl JoinTable {
         let is_payload = |column: usize| plan.payload.contains(&Some(column));
         (0..plan.key_types.len()).filter(|&key| !is_payload(key)).for_each(|key| store.forget(key));
         Ok(JoinTable { store, index, payload: plan.payload.clone(), _memory: held })
+    }
+
+    /// The table of which nothing is asked but which keys are there.
+    pub(super) fn of_keys(mut keys: Ranks, plan: &BuildPlan, memory: &Arc<dyn Memory>) -> Result<JoinTable> {
+        let mut held = Held::new(memory);
+        keys.count_bits();
+        held.need(keys.bytes())?;
+        let store = RowStore::new(&[], memory);
+        Ok(JoinTable { store, index: JoinIndex::of_keys(keys), payload: plan.payload.clone(), _memory: held })
     }
 
     /// Whether no two rows have the same keys.
