@@ -171,7 +171,7 @@ fn pipeline(source: &Arc<dyn TableSource>) -> Pipeline {
         ty: ty.clone(),
     };
     Pipeline {
-        source: Arc::clone(source),
+        source: sinter_exec::Source::Table(Arc::clone(source)),
         columns: (0..COLUMNS).map(ScanColumn::Table).collect(),
         filter: vec![compare(CompareOp::Less, 0, 50_000), compare(CompareOp::Greater, 2, 5_000)],
         output: Output::Aggregate(vec![sum(0, 1), sum(2, 3), sum(0, 3), sum(1, 2), sum(1, 3)]),

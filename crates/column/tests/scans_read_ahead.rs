@@ -42,7 +42,7 @@ fn the_column_of_a_filter() {
         Box::new(Expr::Literal(Scalar::Int(0), LogicalType::Int64)),
     );
     let pipeline = Pipeline {
-        source: Arc::new(table),
+        source: sinter_exec::Source::Table(Arc::new(table)),
         columns: vec![ScanColumn::Table(1), ScanColumn::Table(0)],
         filter: vec![positive],
         output: Output::Aggregate(vec![count]),

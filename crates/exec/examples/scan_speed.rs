@@ -150,7 +150,7 @@ fn main() -> Result<()> {
         let columns = (0..5).map(ScanColumn::Table).collect();
         let output = Output::Aggregate(aggregates);
         let pipeline = Pipeline {
-            source: table.clone(),
+            source: sinter_exec::Source::Table(table.clone()),
             columns,
             filter,
             steps: Vec::new(),

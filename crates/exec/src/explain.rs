@@ -1,7 +1,7 @@
 //! Plans and expressions as text, for EXPLAIN.
 
 use crate::scan::ScanPlan;
-use crate::{Aggregate, AggregateFunction, Expr, LogicalType, Output, Pipeline, ScanColumn, Step};
+use crate::{Aggregate, AggregateFunction, Expr, LogicalType, Output, Pipeline, ScanColumn, Source, Step};
 use sinter_codec::{CompareOp, Scalar};
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,15 @@ impl fmt::Display for Pipeline {
         let text = |expr: &Expr| ExprText(expr, &|column| self.column_text(column), &types).to_string();
         let list = |exprs: &[Expr]| exprs.iter().map(&text).collect::<Vec<_>>().join(", ");
         let columns: Vec<String> = (0..self.columns.len()).map(|column| self.column_text(column)).collect();
-        write!(f, "Scan {} [{}]", self.source.name(), columns.join(", "))?;
+        match &self.source {
+            Source::Table(table) => write!(f, "Scan {} [{}]", table.name(), columns.join(", "))?,
+            Source::Groups(inner) => {
+                write!(f, "Groups [{}] of", columns.join(", "))?;
+                for line in inner.to_string().lines() {
+                    write!(f, "\n    {line}")?;
+                }
+            }
+        }
         match ScanPlan::new(self) {
             Ok(plan) => {
                 let encoded = plan.encoded_text(&name);
@@ -66,7 +74,7 @@ impl fmt::Display for Pipeline {
 impl Pipeline {
     fn column_text(&self, column: usize) -> String {
         match self.columns.get(column) {
-            Some(ScanColumn::Table(column)) => self.source.column_name(*column).to_owned(),
+            Some(ScanColumn::Table(column)) => self.source.column_text(*column),
             Some(ScanColumn::RowId) => "row id".to_owned(),
             None => self.payload_text(column - self.columns.len()),
         }
@@ -81,6 +89,26 @@ impl Pipeline {
             payload -= join.payload().len();
         }
         format!("column {payload}")
+    }
+}
+
+impl Source {
+    fn column_text(&self, column: usize) -> String {
+        let inner = match self {
+            Source::Table(table) => return table.column_name(column).to_owned(),
+            Source::Groups(inner) => inner,
+        };
+        let types = inner.column_types();
+        let text = |expr: &Expr| ExprText(expr, &|column| inner.column_text(column), &types).to_string();
+        match &inner.output {
+            Output::Groups { keys, aggregates } => match keys.get(column) {
+                Some(key) => text(key),
+                None => {
+                    aggregates.get(column - keys.len()).map_or_else(String::new, |part| aggregate_text(part, &text))
+                }
+            },
+            Output::Rows(_) | Output::Aggregate(_) => format!("column {column}"),
+        }
     }
 }
 

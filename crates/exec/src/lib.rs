@@ -35,7 +35,7 @@ pub use group::Groups;
 pub use join::{Join, JoinKind};
 pub use memory::{Memory, Unlimited};
 pub use pin::{PageSource, Pinned};
-pub use pipeline::{Aggregate, AggregateFunction, Output, Pipeline, Step};
+pub use pipeline::{Aggregate, AggregateFunction, Output, Pipeline, Source, Step};
 pub use run::{Counters, Run, Worker};
 pub use source::{ReadAhead, RowIds, ScanColumn, TableSource};
 pub use types::{Field, LogicalType, TimeUnit};

@@ -1,6 +1,7 @@
 //! A plan for one pass over a table.
 
 use crate::{Expr, Join, LogicalType, OnDamage, ScanColumn, TableSource};
+use sinter_codec::ROW_GROUP_LEN;
 use std::sync::Arc;
 
 /// Scan, filter, then joins and further filters, then rows, aggregates or groups, then limit.
@@ -9,9 +10,9 @@ use std::sync::Arc;
 /// steps. The filter knows the scan's alone, and a step those of the steps before it.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
-    /// What is scanned.
-    pub source: Arc<dyn TableSource>,
-    /// The columns that the expressions refer to, by position in this list.
+    /// Where rows come from.
+    pub source: Source,
+    /// The columns of it that the expressions refer to, by position in this list.
     pub columns: Vec<ScanColumn>,
     /// All must hold. Comparisons of a column with constants run on the encoded form.
     pub filter: Vec<Expr>,
@@ -23,6 +24,56 @@ pub struct Pipeline {
     pub limit: Option<usize>,
     /// What becomes of row groups that cannot be read.
     pub on_damage: OnDamage,
+}
+
+/// Where a pipeline's rows come from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A table.
+    Table(Arc<dyn TableSource>),
+    /// The groups of another pipeline, which has [`Output::Groups`]: keys, then aggregates, by position. They are kept in
+    /// memory.
+    Groups(Box<Pipeline>),
+}
+
+impl Source {
+    /// The table's column that a column is, however many groups it came through.
+    fn origin(&self, column: usize) -> Option<(&dyn TableSource, usize)> {
+        match self {
+            Source::Table(table) => Some((&**table, column)),
+            Source::Groups(inner) => match &inner.output {
+                Output::Groups { keys, .. } => match keys.get(column)? {
+                    Expr::Column(column) => inner.origin(*column),
+                    _ => None,
+                },
+                Output::Rows(_) | Output::Aggregate(_) => None,
+            },
+        }
+    }
+
+    /// The table, where it is one.
+    pub fn table(&self) -> Option<&Arc<dyn TableSource>> {
+        match self {
+            Source::Table(table) => Some(table),
+            Source::Groups(_) => None,
+        }
+    }
+
+    /// The types of its columns.
+    pub(crate) fn column_types(&self) -> Vec<LogicalType> {
+        match self {
+            Source::Table(table) => table.column_types().to_vec(),
+            Source::Groups(inner) => inner.output_types(),
+        }
+    }
+
+    /// How many pieces it comes in, which workers share; a guess where it is not there yet.
+    pub fn piece_count(&self) -> usize {
+        match self {
+            Source::Table(table) => table.group_count(),
+            Source::Groups(inner) => inner.rows_estimate().div_ceil(ROW_GROUP_LEN).max(1),
+        }
+    }
 }
 
 /// What a pipeline does with rows between its scan and its output.
@@ -97,6 +148,23 @@ impl Pipeline {
         expr.type_over(&self.column_types())
     }
 
+    /// The types of what it hands out.
+    pub fn output_types(&self) -> Vec<LogicalType> {
+        let types = self.column_types();
+        let type_of = |expr: &Expr| expr.type_over(&types);
+        let aggregates = self.output.aggregates().iter().map(|aggregate| aggregate.ty.clone());
+        match &self.output {
+            Output::Rows(exprs) => exprs.iter().map(type_of).collect(),
+            Output::Aggregate(_) => aggregates.collect(),
+            Output::Groups { keys, .. } => keys.iter().map(type_of).chain(aggregates).collect(),
+        }
+    }
+
+    /// Whether [`crate::Run::prepare`] has something to do.
+    pub fn needs_preparation(&self) -> bool {
+        self.source.table().is_none() || self.joins().next().is_some()
+    }
+
     /// Its joins, in order.
     pub(crate) fn joins(&self) -> impl Iterator<Item = &Join> {
         self.steps.iter().filter_map(|step| match step {
@@ -117,7 +185,7 @@ impl Pipeline {
     pub(crate) fn origin(&self, column: usize) -> Option<(&dyn TableSource, usize)> {
         let Some(mut payload) = column.checked_sub(self.columns.len()) else {
             return match self.columns[column] {
-                ScanColumn::Table(column) => Some((&*self.source, column)),
+                ScanColumn::Table(column) => self.source.origin(column),
                 ScanColumn::RowId => None,
             };
         };

@@ -6,9 +6,11 @@ use crate::flow::{Chain, Layout, Sink, StepPlan, StepsPlan, StepsState};
 use crate::group::{GroupPlan, GroupSink};
 use crate::join::{BuildPlan, BuildSink, JoinTable, ProbePlan};
 use crate::rows::RowSink;
-use crate::scan::{ScanPlan, Scanner, Shared};
-use crate::{AggregateState, Batch, Error, Groups, LogicalType, Memory, Output, Pipeline, Result, Step};
-use sinter_codec::Scalar;
+use crate::scan::{GroupsScanner, ScanPlan, Scanner, Shared, SharedGroups};
+use crate::{
+    AggregateState, Batch, Error, Groups, LogicalType, Memory, Output, Pipeline, Result, Source, Step, TableSource,
+};
+use sinter_codec::{Scalar, VECTOR_LEN};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -56,6 +58,9 @@ pub struct Run {
     steps: StepsPlan,
     /// Of which join each column beyond those of the scan is, and which of its payload.
     payload: Vec<(usize, usize)>,
+    /// Where rows come from, if not from a table, and its groups once they are there.
+    input: Option<Arc<Run>>,
+    groups: OnceLock<Groups>,
     /// The build sides, by join.
     builds: Vec<Arc<Run>>,
     tables: OnceLock<Vec<Arc<JoinTable>>>,
@@ -115,8 +120,7 @@ impl OutputPlan {
 #[derive(Debug)]
 pub struct Worker {
     run: Arc<Run>,
-    scanner: Scanner,
-    steps: StepsState,
+    feed: Feed,
     rows: RowSink,
 }
 
@@ -139,6 +143,13 @@ impl Run {
         cancelled: Arc<AtomicBool>,
     ) -> Result<Arc<Run>> {
         let scan = ScanPlan::new(&pipeline)?;
+        let input = match &pipeline.source {
+            Source::Table(_) => None,
+            Source::Groups(inner) => {
+                let plan = OutputPlan::new(inner, &inner.column_types())?;
+                Some(Run::new((**inner).clone(), plan, Arc::clone(&counters), Arc::clone(&cancelled))?)
+            }
+        };
         let mut types = pipeline.scan_types();
         let (mut steps, mut payload, mut probes) = (Vec::new(), Vec::new(), 0);
         for step in &pipeline.steps {
@@ -169,6 +180,8 @@ impl Run {
             scan,
             steps,
             payload,
+            input,
+            groups: OnceLock::new(),
             builds,
             tables: OnceLock::new(),
             preparation: Mutex::default(),
@@ -184,12 +197,7 @@ impl Run {
 impl Run {
     /// A worker; take one per thread.
     pub fn worker(self: &Arc<Run>) -> Worker {
-        Worker {
-            run: Arc::clone(self),
-            scanner: Scanner::default(),
-            steps: StepsState::default(),
-            rows: RowSink::default(),
-        }
+        Worker { run: Arc::clone(self), feed: Feed::default(), rows: RowSink::default() }
     }
 
     /// Makes every worker stop with [`Error::Cancelled`] at its next vector.
@@ -197,8 +205,8 @@ impl Run {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Makes the tables of all joins, on this many threads, this one included. Whoever comes later waits. Pipelines
-    /// without joins need no preparation. False when another caller's preparation failed: it has the error.
+    /// Makes the tables of all joins and the groups that rows come from, on this many threads, this one included. Whoever comes later waits. Not all
+    /// pipelines [need it](Pipeline::needs_preparation). False when another caller's preparation failed: it has the error.
     ///
     /// # Errors
     /// As [`Run::groups`].
@@ -208,6 +216,10 @@ impl Run {
             return Ok(*preparation == Preparation::Done);
         }
         *preparation = Preparation::Failed;
+        if let Some(input) = &self.input {
+            let groups = input.groups(threads, memory)?;
+            self.groups.get_or_init(|| groups);
+        }
         let tables = self.builds.iter().map(|build| build.table(threads, memory).map(Arc::new));
         let tables = tables.collect::<Result<Vec<_>>>()?;
         self.tables.get_or_init(|| tables);
@@ -280,7 +292,7 @@ impl Run {
             done
         };
         let all = std::thread::scope(|scope| {
-            let helper_count = threads.min(self.pipeline.source.group_count()).saturating_sub(1);
+            let helper_count = threads.min(self.piece_count()).saturating_sub(1);
             let helpers: Vec<_> = (0..helper_count).map(|_| scope.spawn(work)).collect();
             let mut all = vec![work()];
             let joined = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| Err(panicked(&*panic))));
@@ -306,11 +318,19 @@ impl Run {
         Ok(Layout { scan_columns: self.pipeline.columns.len(), payload: &self.payload, tables })
     }
 
-    fn shared<'a>(&'a self, layout: Layout<'a>) -> Shared<'a> {
+    /// How many pieces workers share.
+    fn piece_count(&self) -> usize {
+        match self.groups.get() {
+            Some(groups) => groups.len().div_ceil(VECTOR_LEN),
+            None => self.pipeline.source.piece_count(),
+        }
+    }
+
+    fn shared<'a>(&'a self, table: &'a dyn TableSource, layout: Layout<'a>) -> Shared<'a> {
         Shared {
             plan: &self.scan,
             layout,
-            source: &*self.pipeline.source,
+            source: table,
             next_group: &self.next_group,
             next_announced: &self.next_announced,
             is_limited: self.pipeline.limit.is_some(),
@@ -350,7 +370,7 @@ impl Worker {
                 return Ok(false);
             }
             let mut sink = self.rows.sink(program, run.pipeline.limit);
-            let more = scan(&run, &mut self.scanner, &mut self.steps, &mut sink);
+            let more = self.feed.run(&run, &mut sink);
             if !more? && self.rows.is_empty() {
                 return Ok(false);
             }
@@ -379,8 +399,8 @@ impl Worker {
         let OutputPlan::Aggregate(plan) = &self.run.output else {
             return Err(Error::Unsupported("rows as aggregates".into()));
         };
-        let mut sink = AggregateSink::new(plan, &*self.run.pipeline.source);
-        scan(&self.run, &mut self.scanner, &mut self.steps, &mut sink)?;
+        let mut sink = AggregateSink::new(plan, self.run.pipeline.source.table().map(|table| &**table));
+        self.feed.run(&self.run, &mut sink)?;
         Ok(sink.into_state())
     }
 
@@ -390,7 +410,7 @@ impl Worker {
             return Err(Error::Unsupported("rows as groups".into()));
         };
         let mut sink = GroupSink::new(plan, memory);
-        scan(&self.run, &mut self.scanner, &mut self.steps, &mut sink)?;
+        self.feed.run(&self.run, &mut sink)?;
         Ok(sink.into_groups())
     }
 
@@ -400,7 +420,7 @@ impl Worker {
             return Err(Error::Unsupported("rows as a join's table".into()));
         };
         let mut sink = BuildSink::new(plan, memory)?;
-        scan(&self.run, &mut self.scanner, &mut self.steps, &mut sink)?;
+        self.feed.run(&self.run, &mut sink)?;
         Ok(sink)
     }
 }
@@ -412,12 +432,15 @@ impl Pipeline {
     /// # Errors
     /// What reading and evaluating bring about.
     pub fn sample_share(&self) -> Result<f64> {
+        let Source::Table(table) = &self.source else {
+            return Err(Error::Unsupported("a sample of groups that are not there yet".into()));
+        };
         let scan = ScanPlan::new(self)?;
         let (next_group, next_announced, cancelled) = Default::default();
         let shared = Shared {
             plan: &scan,
             layout: Layout { scan_columns: self.columns.len(), payload: &[], tables: &[] },
-            source: &*self.source,
+            source: &**table,
             next_group: &next_group,
             next_announced: &next_announced,
             is_limited: true,
@@ -429,19 +452,47 @@ impl Pipeline {
     }
 }
 
-/// Feeds `sink` through a run's steps until it pauses (true) or no row group is left (false).
-fn scan(run: &Run, scanner: &mut Scanner, state: &mut StepsState, sink: &mut dyn Sink) -> Result<bool> {
-    let layout = run.layout()?;
-    let shared = run.shared(layout);
-    let more = match run.steps.is_empty() {
-        true => scanner.run(&shared, sink),
-        false => {
-            let mut chain = Chain { plan: &run.steps, layout, state, cancelled: &run.cancelled, sink };
-            scanner.run(&shared, &mut chain)
+/// What a worker keeps between two pauses, apart from its sink.
+#[derive(Debug, Default)]
+struct Feed {
+    scanner: Scanner,
+    groups: GroupsScanner,
+    steps: StepsState,
+}
+
+impl Feed {
+    /// Feeds `sink` through the steps until it pauses (true) or no rows are left (false).
+    fn run(&mut self, run: &Run, sink: &mut dyn Sink) -> Result<bool> {
+        let layout = run.layout()?;
+        let Feed { scanner, groups, steps: state } = self;
+        if run.steps.is_empty() {
+            return feed(run, layout, scanner, groups, sink);
         }
-    };
-    scanner.tally.flush(&run.counters);
-    more
+        let mut chain = Chain { plan: &run.steps, layout, state, cancelled: &run.cancelled, sink };
+        feed(run, layout, scanner, groups, &mut chain)
+    }
+}
+
+/// The same from the source alone.
+fn feed(
+    run: &Run,
+    layout: Layout<'_>,
+    scanner: &mut Scanner,
+    groups_scanner: &mut GroupsScanner,
+    sink: &mut dyn Sink,
+) -> Result<bool> {
+    match (&run.pipeline.source, run.groups.get()) {
+        (Source::Table(table), _) => {
+            let more = scanner.run(&run.shared(&**table, layout), sink);
+            scanner.tally.flush(&run.counters);
+            more
+        }
+        (Source::Groups(_), Some(groups)) => {
+            let (plan, next_vector, cancelled) = (&run.scan, &run.next_group, &*run.cancelled);
+            groups_scanner.run(&SharedGroups { plan, layout, groups, next_vector, cancelled }, sink)
+        }
+        (Source::Groups(_), None) => Err(Error::Unsupported("groups that are not there yet".into())),
+    }
 }
 
 impl Run {

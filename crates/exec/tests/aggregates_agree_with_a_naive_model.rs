@@ -30,7 +30,7 @@ fn all_functions_all_schemes() {
                 let passing = alive.iter().filter(|row| filter.iter().all(|part| holds(part, row)));
                 let expected = results(&aggregates, &passing.collect::<Vec<_>>());
                 let pipeline = Pipeline {
-                    source: table.clone(),
+                    source: sinter_exec::Source::Table(table.clone()),
                     columns: (0..types.len()).map(ScanColumn::Table).collect(),
                     filter: filter.clone(),
                     output: Output::Aggregate(aggregates.clone()),

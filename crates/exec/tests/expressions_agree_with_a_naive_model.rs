@@ -40,7 +40,7 @@ fn all_types_all_schemes() {
                 let output_types: Vec<LogicalType> =
                     outputs.iter().map(|output| model::type_of(output, &types)).collect();
                 let pipeline = Pipeline {
-                    source: table.clone(),
+                    source: sinter_exec::Source::Table(table.clone()),
                     columns: (0..types.len()).map(ScanColumn::Table).collect(),
                     filter: filter.clone(),
                     output: Output::Rows(outputs.clone()),

@@ -31,7 +31,7 @@ fn check(seed: u64, choices: &[sinter_codec::Choice], depth: usize) {
             })
             .collect();
         let pipeline = Pipeline {
-            source: table.clone(),
+            source: sinter_exec::Source::Table(table.clone()),
             columns: (0..types.len()).map(ScanColumn::Table).collect(),
             filter: filter.clone(),
             output: Output::Rows((0..types.len()).map(Expr::Column).collect()),

@@ -33,7 +33,15 @@ fn pipeline(columns: &[usize], filter: Vec<Expr>, output: Output) -> (Pipeline, 
     let on_damage = OnDamage::LeaveOut(Arc::clone(&left_out));
     let columns = columns.iter().map(|&column| ScanColumn::Table(column)).collect();
     (
-        Pipeline { source: Arc::new(damaged()), columns, filter, steps: Vec::new(), output, limit: None, on_damage },
+        Pipeline {
+            source: sinter_exec::Source::Table(Arc::new(damaged())),
+            columns,
+            filter,
+            steps: Vec::new(),
+            output,
+            limit: None,
+            on_damage,
+        },
         left_out,
     )
 }

@@ -24,7 +24,7 @@ const ROWS_MAX: usize = 30_000;
 
 fn scan(table: &Arc<MemoryTable>, columns: usize, output: Vec<Expr>) -> Pipeline {
     Pipeline {
-        source: Arc::clone(table) as _,
+        source: sinter_exec::Source::Table(Arc::clone(table) as _),
         columns: (0..columns).map(ScanColumn::Table).collect(),
         filter: Vec::new(),
         steps: Vec::new(),

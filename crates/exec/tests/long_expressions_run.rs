@@ -18,7 +18,7 @@ fn run(filter: Vec<Expr>, output: Expr) -> Vec<i128> {
     let table = MemoryTable::new(&[(values, LogicalType::Int64)], 1000, &[Choice::Auto]);
     let columns = vec![ScanColumn::Table(0)];
     let pipeline = Pipeline {
-        source: Arc::new(table),
+        source: sinter_exec::Source::Table(Arc::new(table)),
         columns,
         filter,
         output: Output::Rows(vec![output]),

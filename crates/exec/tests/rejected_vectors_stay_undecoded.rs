@@ -28,7 +28,7 @@ fn compare(op: CompareOp, column: usize, value: i128) -> Expr {
 fn pipeline(table: &Arc<MemoryTable>, filter: Vec<Expr>, output: Output) -> Pipeline {
     let columns = (0..3).map(ScanColumn::Table).collect();
     Pipeline {
-        source: table.clone(),
+        source: sinter_exec::Source::Table(table.clone()),
         columns,
         filter,
         steps: Vec::new(),

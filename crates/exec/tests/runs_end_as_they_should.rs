@@ -21,7 +21,7 @@ fn numbers(rows: i64, group_rows: usize) -> MemoryTable {
 fn pipeline(table: MemoryTable, output: Output, limit: Option<usize>) -> Pipeline {
     let columns = vec![ScanColumn::Table(0), ScanColumn::RowId];
     Pipeline {
-        source: Arc::new(table),
+        source: sinter_exec::Source::Table(Arc::new(table)),
         columns,
         filter: vec![],
         steps: Vec::new(),

@@ -31,7 +31,7 @@ fn pipeline(table: &Arc<MemoryTable>, filter: Vec<Expr>, output: Output) -> Pipe
     // Not in the order of the table.
     let columns = vec![ScanColumn::RowId, ScanColumn::Table(2), ScanColumn::Table(1), ScanColumn::Table(0)];
     Pipeline {
-        source: table.clone(),
+        source: sinter_exec::Source::Table(table.clone()),
         columns,
         filter,
         steps: Vec::new(),

@@ -10,7 +10,7 @@ use crate::catalog::{Catalog, TableName, View};
 use crate::statement::find;
 use crate::{Database, Error, Result};
 use sinter_column::{Alteration, Change, Changed, ColumnTable, Draft, Prepared, TableSchema, differences};
-use sinter_exec::{Batch, Expr, OnDamage, Output, Pipeline, ScanColumn};
+use sinter_exec::{Batch, Expr, OnDamage, Output, Pipeline, ScanColumn, Source};
 use sinter_storage::{Built, Exclusive, ObjectId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -492,7 +492,7 @@ impl Seen {
             return true;
         }
         let pipeline = Pipeline {
-            source: Arc::clone(rows) as Arc<dyn sinter_exec::TableSource>,
+            source: Source::Table(Arc::clone(rows) as Arc<dyn sinter_exec::TableSource>),
             columns: self.columns.clone(),
             filter: self.filter.clone(),
             output: Output::Rows(Vec::new()),

@@ -37,13 +37,14 @@ impl AggregateState {
 /// Takes vectors into a worker's aggregates.
 pub(crate) struct AggregateSink<'a> {
     plan: &'a AggregatePlan,
-    source: &'a dyn TableSource,
+    /// Its statistics may answer.
+    source: Option<&'a dyn TableSource>,
     state: AggregateState,
     machine: Machine,
 }
 
 impl<'a> AggregateSink<'a> {
-    pub(crate) fn new(plan: &'a AggregatePlan, source: &'a dyn TableSource) -> AggregateSink<'a> {
+    pub(crate) fn new(plan: &'a AggregatePlan, source: Option<&'a dyn TableSource>) -> AggregateSink<'a> {
         AggregateSink { plan, source, state: AggregateState::new(plan), machine: Machine::default() }
     }
 
@@ -70,10 +71,11 @@ impl Sink for AggregateSink<'_> {
     }
 
     fn take_group(&mut self, group: usize, rows: usize) -> bool {
-        zone::add_group(self.plan, self.source, group, rows, &mut self.state.accumulators)
+        let accumulators = &mut self.state.accumulators;
+        self.source.is_some_and(|source| zone::add_group(self.plan, source, group, rows, accumulators))
     }
 
     fn would_take_group(&self, group: usize) -> bool {
-        zone::answers_group(self.plan, self.source, group)
+        self.source.is_some_and(|source| zone::answers_group(self.plan, source, group))
     }
 }

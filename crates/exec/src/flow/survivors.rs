@@ -4,7 +4,7 @@ use super::Layout;
 use super::selection::{Selection, write_positions};
 use crate::expr::{Machine, Program};
 use crate::vector::{compact, gather_vector};
-use crate::{Error, Result, Vector};
+use crate::{Batch, Error, Result, Vector};
 use sinter_codec::Bitmap;
 
 /// What has the columns of a vector that is being scanned.
@@ -34,6 +34,21 @@ impl Survivors {
         self.selection.set(alive);
         self.is_scanned = true;
         self.rows = self.selection.rows();
+    }
+
+    /// Starts with rows that are there with some of their columns: which column of `batch` each of the first ones is. The
+    /// memory is exchanged.
+    pub(crate) fn start_loaded(&mut self, batch: &mut Batch, columns: &[usize], column_count: usize) {
+        self.clear(column_count);
+        self.is_scanned = false;
+        self.rows = batch.rows;
+        for (place, &column) in columns.iter().enumerate() {
+            match columns[place + 1..].contains(&column) {
+                true => self.columns[place].clone_from(&batch.columns[column]),
+                false => std::mem::swap(&mut self.columns[place], &mut batch.columns[column]),
+            }
+            self.loaded[place] = true;
+        }
     }
 
     fn clear(&mut self, column_count: usize) {

@@ -4,7 +4,7 @@ use super::index::IndexPlan;
 use super::states::State;
 use crate::aggregate::{Part, parts};
 use crate::expr::{Operand, Program, compile};
-use crate::{Aggregate, Error, Expr, LogicalType, Output, Pipeline, Result};
+use crate::{Aggregate, Error, Expr, LogicalType, Output, Pipeline, Result, Source};
 use sinter_codec::{Physical, Scalar};
 use std::collections::BTreeSet;
 
@@ -86,8 +86,10 @@ impl Pipeline {
     /// About how many rows come out, as the table's statistics tell: what is filtered is not known, and groups are no
     /// more than the different values of the columns in their keys may make.
     pub fn rows_estimate(&self) -> usize {
-        let source = &self.source;
-        let rows: usize = (0..source.group_count()).map(|group| source.group_rows(group)).sum();
+        let rows: usize = match &self.source {
+            Source::Table(table) => (0..table.group_count()).map(|group| table.group_rows(group)).sum(),
+            Source::Groups(inner) => inner.rows_estimate(),
+        };
         match &self.output {
             Output::Rows(_) => self.limit.map_or(rows, |limit| rows.min(limit)),
             Output::Aggregate(_) => 1,
@@ -110,15 +112,19 @@ impl Pipeline {
         self.rows_estimate().saturating_mul(bytes + aggregates.len() * 2 * size_of::<u64>() + GROUP_BYTES)
     }
 
-    /// About how many bytes the build sides of joins take at most; 0 where there are none.
-    pub fn join_bytes_estimate(&self) -> usize {
+    /// About how many bytes it keeps at most: groups, build sides of joins, and what the pipelines within it keep.
+    pub fn kept_bytes_estimate(&self) -> usize {
         let bytes = self.joins().map(|join| {
             let types = join.build_exprs().iter().map(|expr| join.build.type_of(expr));
             let row: usize = types.map(|ty| ty.physical().and_then(Physical::value_bytes).unwrap_or(TEXT_BYTES)).sum();
             let own = join.build.rows_estimate().saturating_mul(row + INDEX_BYTES);
-            own.saturating_add(join.build.join_bytes_estimate())
+            own.saturating_add(join.build.kept_bytes_estimate())
         });
-        bytes.fold(0, usize::saturating_add)
+        let within = match &self.source {
+            Source::Table(_) => 0,
+            Source::Groups(inner) => inner.kept_bytes_estimate(),
+        };
+        bytes.fold(self.group_bytes_estimate().saturating_add(within), usize::saturating_add)
     }
 
     /// At most so many different values has a column, if what its row groups estimate is right: no more than all of

@@ -65,8 +65,7 @@ impl BuildPlan {
             [key] if !join.kind.has_payload() && !join.nulls_are_equal => bounds(key, &join.build),
             _ => None,
         };
-        let rows = (0..join.build.source.group_count()).map(|group| join.build.source.group_rows(group)).sum();
-        let only_keys = only_keys.filter(|bounds| Ranks::between(*bounds, rows).is_some());
+        let only_keys = only_keys.filter(|bounds| Ranks::between(*bounds, join.build.rows_estimate()).is_some());
         let (key_types, nulls_are_equal) = (key_types.to_vec(), join.nulls_are_equal);
         Ok(BuildPlan { program, key_types, payload, nulls_are_equal, only_keys })
     }

@@ -6,6 +6,7 @@
 
 mod ahead;
 mod group;
+mod groups;
 mod load;
 mod plan;
 mod row_ids;
@@ -14,5 +15,6 @@ mod test;
 mod vectors;
 mod zone;
 
+pub(crate) use groups::{GroupsScanner, SharedGroups};
 pub(crate) use plan::ScanPlan;
 pub(crate) use vectors::{Scanner, Shared};

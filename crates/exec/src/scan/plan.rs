@@ -30,8 +30,7 @@ impl ScanPlan {
             if let ScanColumn::Table(column) = column
                 && *column >= table.len()
             {
-                let name = pipeline.source.name();
-                return Err(Error::Unsupported(format!("column {column} of {name}, which has {}", table.len())));
+                return Err(Error::Unsupported(format!("column {column} of a source that has {}", table.len())));
             }
         }
         let types = pipeline.scan_types();
@@ -39,7 +38,9 @@ impl ScanPlan {
         pipeline.filter.iter().for_each(|filter| flatten(filter, &mut conjuncts));
         let (mut tests, mut decoded) = (Vec::<Test>::new(), Vec::new());
         for conjunct in conjuncts {
-            match Test::new(conjunct, &pipeline.columns, &types) {
+            // Groups are not encoded, and have no statistics.
+            let test = pipeline.source.table().and_then(|_| Test::new(conjunct, &pipeline.columns, &types));
+            match test {
                 Some(Test::All(parts)) => parts.into_iter().for_each(|part| add(part, &mut tests)),
                 Some(test) => add(test, &mut tests),
                 None => decoded.push(conjunct.clone()),

@@ -97,7 +97,7 @@ impl Part {
     /// Adds the join with another part, by these keys of ours and of theirs.
     pub(super) fn join(&mut self, kind: JoinKind, other: Part, keys: (Vec<Expr>, Vec<Expr>), nulls_are_equal: bool) {
         let Part { source, noted, others, columns, filter, steps, output, on_damage, .. } = other;
-        self.others.push((noted, columns.clone(), filter.clone()));
+        self.others.extend(noted.map(|noted| (noted, columns.clone(), filter.clone())));
         self.others.extend(others);
         let (ours, theirs) = keys;
         let output = Output::Rows(theirs.into_iter().chain(output).collect());
@@ -109,12 +109,13 @@ impl Part {
     /// not known.
     pub(super) fn rows_estimate(&self) -> f64 {
         const KEPT_BY_A_STEP: f64 = 0.5;
-        let rows: usize = (0..self.source.group_count()).map(|group| self.source.group_rows(group)).sum();
+        let scan = Pipeline { steps: Vec::new(), ..self.as_pipeline(Output::Rows(Vec::new())) };
         let share = match self.filter.is_empty() {
             true => 1.0,
-            // What cannot be read now will say so when the query runs.
-            false => self.as_pipeline(Output::Rows(Vec::new())).sample_share().unwrap_or(1.0),
+            // What cannot be read now will say so when the query runs, and groups are not there yet.
+            false => scan.sample_share().unwrap_or(KEPT_BY_A_STEP),
         };
+        let rows = scan.rows_estimate();
         let drops = |step: &&Step| !matches!(step, Step::Join(Join { kind: JoinKind::Left, .. }));
         let steps = self.steps.iter().filter(drops).count();
         rows as f64 * share * KEPT_BY_A_STEP.powi(steps as i32)

@@ -21,7 +21,7 @@ use datafusion::common::{DFSchemaRef, Result, TableReference};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::{Expr as DfExpr, Limit, LogicalPlan, TableScan};
 use expr::Scope;
-use sinter_exec::{Expr, LogicalType, OnDamage, Output, Pipeline, ScanColumn, Step, TableSource};
+use sinter_exec::{Expr, LogicalType, OnDamage, Output, Pipeline, ScanColumn, Source, Step};
 use std::sync::Arc;
 
 /// Projections one above the other become one; beyond so many parts of expressions DataFusion runs them one by one.
@@ -33,13 +33,10 @@ const OUTPUT_NODES_MAX: usize = 4096;
 /// # Errors
 /// None of its own; DataFusion's tree walk wants to be able to fail.
 pub(crate) fn lower(plan: LogicalPlan, bytes_max: usize) -> Result<LogicalPlan> {
-    let fits = |lowered: &Lowered| {
-        let pipeline = &lowered.pipeline;
-        pipeline.group_bytes_estimate().saturating_add(pipeline.join_bytes_estimate()) <= bytes_max
-    };
+    let fits = |lowered: &Lowered| lowered.pipeline.kept_bytes_estimate() <= bytes_max;
     if let Some(lowered) = pipeline_of(&plan).filter(fits) {
         // Nothing stands above that could bring rows into an order, so they keep the order of the table.
-        let in_table_order = lowered.pipeline.steps.is_empty();
+        let in_table_order = !lowered.pipeline.needs_preparation();
         return scan_of(lowered, in_table_order, plan.schema());
     }
     let plan = plan.transform_down(|plan| {
@@ -85,9 +82,10 @@ fn scan_of(lowered: Lowered, in_table_order: bool, schema: &DFSchemaRef) -> Resu
 
 /// A plan on its way to a pipeline: what each of its output columns is, over the scanned columns.
 struct Part {
-    source: Arc<dyn TableSource>,
-    noted: Noted,
-    /// The scans of build sides.
+    source: Source,
+    /// Of the table, where the source is one.
+    noted: Option<Noted>,
+    /// The scans of build sides and of what is grouped.
     others: Vec<NotedScan>,
     columns: Vec<ScanColumn>,
     filter: Vec<Expr>,
@@ -121,7 +119,7 @@ impl Part {
 
     fn as_pipeline(&self, output: Output) -> Pipeline {
         Pipeline {
-            source: Arc::clone(&self.source),
+            source: self.source.clone(),
             columns: self.columns.clone(),
             filter: self.filter.clone(),
             steps: self.steps.clone(),
@@ -134,8 +132,8 @@ impl Part {
     /// The pipeline that hands out `output`.
     fn lowered(self, output: Output) -> Lowered {
         let pipeline = self.as_pipeline(output);
-        let mut noted = vec![(self.noted, self.columns, self.filter)];
-        noted.extend(self.others);
+        let own = self.noted.map(|noted| (noted, self.columns, self.filter));
+        let noted = own.into_iter().chain(self.others).collect();
         Lowered { pipeline, finish: None, noted }
     }
 }
@@ -217,6 +215,7 @@ fn part_of(plan: &LogicalPlan) -> Option<Part> {
             (nodes <= OUTPUT_NODES_MAX).then_some(Part { output, ..part })
         }
         LogicalPlan::Join(join) => join::part(join),
+        LogicalPlan::Aggregate(_) => aggregate_of(plan).and_then(groups_part),
         LogicalPlan::Limit(limit) => {
             let mut part = part_of(&limit.input)?;
             let rows = fetch_without_skip(limit)?;
@@ -225,6 +224,24 @@ fn part_of(plan: &LogicalPlan) -> Option<Part> {
         }
         _ => None,
     }
+}
+
+/// Groups as the source of what is above them.
+fn groups_part(lowered: Lowered) -> Option<Part> {
+    let Lowered { pipeline, finish: None, noted } = lowered else { return None };
+    let Output::Groups { .. } = &pipeline.output else { return None };
+    let width = pipeline.output_types().len();
+    Some(Part {
+        source: Source::Groups(Box::new(pipeline)),
+        noted: None,
+        others: noted,
+        columns: (0..width).map(ScanColumn::Table).collect(),
+        filter: Vec::new(),
+        steps: Vec::new(),
+        output: (0..width).map(Expr::Column).collect(),
+        limit: None,
+        on_damage: OnDamage::Fail,
+    })
 }
 
 fn scan_part(scan: &TableScan) -> Option<Part> {
@@ -239,6 +256,7 @@ fn scan_part(scan: &TableScan) -> Option<Part> {
     let filter = table.lower_filters(&scan.filters, &mut columns)?;
     let (source, noted, on_damage) = (table.source(), table.noted(), table.on_damage());
     let (others, steps) = (Vec::new(), Vec::new());
+    let (source, noted) = (Source::Table(source), Some(noted));
     Some(Part { source, noted, others, columns, filter, steps, output, limit: scan.fetch, on_damage })
 }
 

@@ -51,16 +51,9 @@ impl PipelineExec {
         statistics: Statistics,
         threads: usize,
     ) -> Result<PipelineExec> {
-        let types = match &pipeline.output {
-            Output::Rows(output) => output.iter().map(|expr| pipeline.type_of(expr)).collect(),
-            Output::Aggregate(aggregates) => aggregates.iter().map(|aggregate| aggregate.ty.clone()).collect(),
-            Output::Groups { keys, aggregates } => {
-                let keys = keys.iter().map(|key| pipeline.type_of(key));
-                keys.chain(aggregates.iter().map(|aggregate| aggregate.ty.clone())).collect()
-            }
-        };
+        let types = pipeline.output_types();
         let partitions = match &pipeline.output {
-            Output::Rows(_) => threads.min(pipeline.source.group_count()).max(1),
+            Output::Rows(_) => threads.min(pipeline.source.piece_count()).max(1),
             Output::Aggregate(_) | Output::Groups { .. } => 1,
         };
         let properties = PlanProperties::new(
@@ -186,14 +179,13 @@ impl ExecutionPlan for PipelineExec {
         let run = self.join(partition)?;
         let (threads, finish) = (self.threads, self.finish.clone());
         let (types, schema) = (self.types.clone(), Arc::clone(&self.schema));
-        let has_joins = !self.pipeline.steps.is_empty();
         let operator = match &self.pipeline.output {
-            Output::Groups { .. } => "GROUP BY",
-            Output::Rows(_) | Output::Aggregate(_) => "a join",
+            Output::Rows(_) | Output::Aggregate(_) if self.pipeline.source.table().is_some() => "a join",
+            _ => "GROUP BY",
         };
         let memory = OperatorMemory::new(operator, context.memory_pool());
         let stream = match &self.pipeline.output {
-            Output::Rows(_) if has_joins => {
+            Output::Rows(_) if self.pipeline.needs_preparation() => {
                 let prepared = blocking(Arc::clone(&run), move |run| {
                     // Where another partition failed to prepare, that one reports it.
                     let ready = run.prepare(threads, &memory).map_err(crate::Error::from)?;

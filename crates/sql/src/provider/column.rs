@@ -11,7 +11,7 @@ use datafusion::common::{DFSchema, Result, Statistics};
 use datafusion::logical_expr::{Expr as DfExpr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use sinter_column::ColumnTable;
-use sinter_exec::{Expr, OnDamage, Output, Pipeline, ScanColumn, TableSource};
+use sinter_exec::{Expr, OnDamage, Output, Pipeline, ScanColumn, Source, TableSource};
 use sinter_storage::ObjectId;
 use std::sync::Arc;
 
@@ -130,7 +130,8 @@ impl TableProvider for ColumnTableProvider {
         let exact = filter.is_empty() && limit.is_none();
         let statistics = statistics::of_table(&self.table, &self.schema, Some(&projection), exact);
         let (source, output, on_damage) = (self.source(), Output::Rows(output), self.on_damage());
-        let pipeline = Pipeline { source, columns, filter, steps: Vec::new(), output, limit, on_damage };
+        let pipeline =
+            Pipeline { source: Source::Table(source), columns, filter, steps: Vec::new(), output, limit, on_damage };
         Ok(Arc::new(PipelineExec::new(pipeline, schema, statistics, state.config().target_partitions())?))
     }
 }

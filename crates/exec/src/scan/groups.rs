@@ -1,0 +1,60 @@
+//! The loop over groups of an inner pipeline: the scan of what is in memory already.
+
+use super::plan::ScanPlan;
+use crate::flow::{FilterScratch, Flow, Layout, Sink, Survivors};
+use crate::{Batch, Error, Groups, Result, ScanColumn};
+use sinter_codec::VECTOR_LEN;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// One worker's part in it.
+#[derive(Debug, Default)]
+pub(crate) struct GroupsScanner {
+    batch: Batch,
+    survivors: Survivors,
+    filters: Vec<FilterScratch>,
+}
+
+/// What the workers share.
+pub(crate) struct SharedGroups<'a> {
+    pub(crate) plan: &'a ScanPlan,
+    pub(crate) layout: Layout<'a>,
+    pub(crate) groups: &'a Groups,
+    pub(crate) next_vector: &'a AtomicUsize,
+    pub(crate) cancelled: &'a AtomicBool,
+}
+
+impl GroupsScanner {
+    /// Feeds `sink` until it pauses (true) or no group is left (false).
+    ///
+    /// # Errors
+    /// What finishing aggregates and evaluating filters bring about, and [`Error::Cancelled`].
+    pub(crate) fn run(&mut self, shared: &SharedGroups<'_>, sink: &mut dyn Sink) -> Result<bool> {
+        if sink.resume()?.is_break() {
+            return Ok(true);
+        }
+        self.filters.resize_with(shared.plan.programs.len(), FilterScratch::default);
+        let column = |column: &ScanColumn| match column {
+            ScanColumn::Table(column) => Ok(*column),
+            ScanColumn::RowId => Err(Error::Unsupported("row ids of groups".into())),
+        };
+        let columns = shared.plan.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
+        loop {
+            if shared.cancelled.load(Ordering::Relaxed) {
+                return Err(Error::Cancelled);
+            }
+            let vector = shared.next_vector.fetch_add(1, Ordering::Relaxed);
+            if !shared.groups.read(vector * VECTOR_LEN, &mut self.batch)? {
+                return Ok(false);
+            }
+            self.survivors.start_loaded(&mut self.batch, &columns, shared.layout.columns());
+            let mut flow = Flow::new(&mut self.survivors, shared.layout, None);
+            let mut passed = true;
+            for (program, scratch) in shared.plan.programs.iter().zip(&mut self.filters) {
+                passed = passed && flow.filter(program, scratch)?;
+            }
+            if passed && sink.take(&mut flow)?.is_break() {
+                return Ok(true);
+            }
+        }
+    }
+}
