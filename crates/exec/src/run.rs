@@ -15,6 +15,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::Poll;
 
 /// What a run has touched so far; for EXPLAIN ANALYZE and SHOW. Counted per vector, so reading them is cheap and exact
 /// once all workers are done.
@@ -353,28 +354,41 @@ impl Worker {
     /// # Errors
     /// What the data brings about, [`Error::Source`], [`Error::Damaged`], and [`Error::Cancelled`].
     pub fn next(&mut self, batch: &mut Batch) -> Result<bool> {
+        loop {
+            if let Poll::Ready(more) = self.poll(batch)? {
+                return Ok(more);
+            }
+        }
+    }
+
+    /// The same, but comes back from time to time though there is nothing yet: whoever runs other work on this thread, or
+    /// may lose interest, asks again.
+    ///
+    /// # Errors
+    /// As [`Worker::next`].
+    pub fn poll(&mut self, batch: &mut Batch) -> Result<Poll<bool>> {
         let run = Arc::clone(&self.run);
         let OutputPlan::Rows(program) = &run.output else {
             return Err(Error::Unsupported("aggregates as rows".into()));
         };
-        loop {
-            if self.rows.pop(batch) {
-                match run.admit(batch.rows) {
-                    0 => return Ok(false),
-                    rows if rows < batch.rows => batch.truncate(rows),
-                    _ => {}
-                }
-                return Ok(true);
-            }
-            if run.pipeline.limit.is_some_and(|limit| run.rows_out.load(Ordering::Relaxed) >= limit) {
-                return Ok(false);
+        let enough = || run.pipeline.limit.is_some_and(|limit| run.rows_out.load(Ordering::Relaxed) >= limit);
+        if self.rows.is_empty() {
+            if enough() {
+                return Ok(Poll::Ready(false));
             }
             let mut sink = self.rows.sink(program, run.pipeline.limit);
-            let more = self.feed.run(&run, &mut sink);
-            if !more? && self.rows.is_empty() {
-                return Ok(false);
+            let more = self.feed.run(&run, &mut sink)?;
+            if self.rows.is_empty() {
+                return Ok(if more { Poll::Pending } else { Poll::Ready(false) });
             }
         }
+        self.rows.pop(batch);
+        match run.admit(batch.rows) {
+            0 => return Ok(Poll::Ready(false)),
+            rows if rows < batch.rows => batch.truncate(rows),
+            _ => {}
+        }
+        Ok(Poll::Ready(true))
     }
 
     /// Hands every batch of this worker's share to `take`, until nothing is left or `take` breaks off.
@@ -400,7 +414,7 @@ impl Worker {
             return Err(Error::Unsupported("rows as aggregates".into()));
         };
         let mut sink = AggregateSink::new(plan, self.run.pipeline.source.table().map(|table| &**table));
-        self.feed.run(&self.run, &mut sink)?;
+        while self.feed.run(&self.run, &mut sink)? {}
         Ok(sink.into_state())
     }
 
@@ -410,7 +424,7 @@ impl Worker {
             return Err(Error::Unsupported("rows as groups".into()));
         };
         let mut sink = GroupSink::new(plan, memory);
-        self.feed.run(&self.run, &mut sink)?;
+        while self.feed.run(&self.run, &mut sink)? {}
         Ok(sink.into_groups())
     }
 
@@ -420,7 +434,7 @@ impl Worker {
             return Err(Error::Unsupported("rows as a join's table".into()));
         };
         let mut sink = BuildSink::new(plan, memory)?;
-        self.feed.run(&self.run, &mut sink)?;
+        while self.feed.run(&self.run, &mut sink)? {}
         Ok(sink)
     }
 }
@@ -461,7 +475,7 @@ struct Feed {
 }
 
 impl Feed {
-    /// Feeds `sink` through the steps until it pauses (true) or no rows are left (false).
+    /// Feeds `sink` through the steps until it pauses or a while has passed (true) or no rows are left (false).
     fn run(&mut self, run: &Run, sink: &mut dyn Sink) -> Result<bool> {
         let layout = run.layout()?;
         let Feed { scanner, groups, steps: state } = self;

@@ -23,7 +23,8 @@ use std::sync::Arc;
 pub(crate) trait Sink {
     /// The columns it wants, by their place in the pipeline.
     fn columns(&self) -> &[usize];
-    /// Takes the rows of a vector, at least one. `Break` pauses the scan; it can go on later.
+    /// Takes the rows of a vector, at least one. `Break` pauses the scan; it goes on when it is asked
+    /// again.
     fn take(&mut self, flow: &mut Flow<'_>) -> Result<ControlFlow<()>>;
     /// Goes on with what was left when it last paused; `Break` pauses again.
     fn resume(&mut self) -> Result<ControlFlow<()>> {

@@ -14,6 +14,9 @@ use sinter_codec::VECTOR_LEN;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Vectors of joined rows after which a worker pauses, whether or not one of them reached the sink: a few milliseconds.
+const VECTORS_BETWEEN_PAUSES: usize = 1024;
+
 /// The steps of a pipeline, compiled once and shared by its workers.
 #[derive(Debug)]
 pub(crate) struct StepsPlan {
@@ -159,10 +162,15 @@ impl Sink for Chain<'_> {
     }
 
     fn resume(&mut self) -> Result<ControlFlow<()>> {
+        let mut patience = VECTORS_BETWEEN_PAUSES;
         while let Some(index) = self.state.depth.checked_sub(1) {
             if self.cancelled.load(Ordering::Relaxed) {
                 return Err(Error::Cancelled);
             }
+            if patience == 0 {
+                return Ok(ControlFlow::Break(()));
+            }
+            patience -= 1;
             let level = &mut self.state.levels[index];
             let step = level.step;
             let StepPlan::Join(probe) = &self.plan.steps[step] else { return Err(misplaced()) };

@@ -53,7 +53,7 @@ impl GroupIndex {
         groups.resize(rows, 0);
         for (plan, table) in self.plan.levels.iter().zip(&self.tables) {
             macro_rules! look_up {
-                ($table:expr, $words:ident) => {{
+                ($words:ident, $look_up:expr) => {{
                     finder.$words.clear();
                     finder.$words.resize(rows, Default::default());
                     if plan.has_prefix {
@@ -70,7 +70,7 @@ impl GroupIndex {
                             *group = if code == NO_CODE { ABSENT } else { *group };
                         }
                     }
-                    $table.find_all(finder.$words.iter().copied(), &mut finder.slots, ABSENT, groups);
+                    $look_up;
                 }};
             }
             match table {
@@ -79,8 +79,13 @@ impl GroupIndex {
                     self.keys[key].find(keys[key], &mut finder.entries[key], &mut finder.codes)?;
                     groups.iter_mut().zip(&finder.codes).for_each(|(group, &code)| *group = code as u32);
                 }
-                Table::Narrow(table) => look_up!(table, narrow),
-                Table::Wide(table) => look_up!(table, wide),
+                Table::Array(array) => look_up!(narrow, array.find_all(&finder.narrow, ABSENT, groups)),
+                Table::Narrow(table) => {
+                    look_up!(narrow, table.find_all(finder.narrow.iter().copied(), &mut finder.slots, ABSENT, groups))
+                }
+                Table::Wide(table) => {
+                    look_up!(wide, table.find_all(finder.wide.iter().copied(), &mut finder.slots, ABSENT, groups))
+                }
             }
         }
         Ok(())

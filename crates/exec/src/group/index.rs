@@ -9,7 +9,7 @@ use super::direct::Direct;
 use super::key::{Coding, KeyColumn, NUMBER_BITS};
 use super::numbers::{Numbers, Word, Words};
 use crate::aggregate::Argument;
-use crate::{LogicalType, Result, Vector};
+use crate::{Error, LogicalType, Result, Vector};
 use std::ops::Range;
 
 /// Keys that are numbered together.
@@ -21,6 +21,8 @@ pub(super) struct LevelPlan {
     pub(super) has_prefix: bool,
     /// Bits in all.
     bits: u32,
+    /// How many words there can be, where an array of them is not too large.
+    words_max: Option<usize>,
 }
 
 /// How the keys of a plan become groups; shared by all workers.
@@ -32,19 +34,30 @@ pub(crate) struct IndexPlan {
 }
 
 impl IndexPlan {
-    /// For keys with these types and, where they are known, bounds. `None` where one of them is nested.
-    pub(crate) fn new(types: Vec<LogicalType>, bounds: &[Option<(i128, i128)>]) -> Option<IndexPlan> {
+    /// For keys with these types and, where they are known, bounds, of so many rows at most. `None` where one of them is
+    /// nested.
+    pub(crate) fn new(types: Vec<LogicalType>, bounds: &[Option<(i128, i128)>], rows: usize) -> Option<IndexPlan> {
         let codings = types.iter().zip(bounds).map(|(ty, bounds)| Coding::new(ty, *bounds));
         let codings = codings.collect::<Option<Vec<_>>>()?;
-        let mut levels = vec![LevelPlan { keys: Vec::new(), has_prefix: false, bits: 0 }];
+        let mut levels = vec![LevelPlan { keys: Vec::new(), has_prefix: false, bits: 0, words_max: None }];
         for (key, coding) in codings.iter().enumerate() {
             let mut level = levels.last_mut()?;
             if level.bits + coding.bits() > u128::BITS {
-                levels.push(LevelPlan { keys: Vec::new(), has_prefix: true, bits: NUMBER_BITS });
+                levels.push(LevelPlan { keys: Vec::new(), has_prefix: true, bits: NUMBER_BITS, words_max: None });
                 level = levels.last_mut()?;
             }
             level.keys.push((key, level.bits));
             level.bits += coding.bits();
+        }
+        if let [level] = &mut levels[..] {
+            // The last key's codes are in the highest bits, so its bounds say where words end.
+            let last = level.keys.last().and_then(|&(key, shift)| Some((bounds[key]?, codings[key], shift)));
+            if let Some(((low, high), Coding::Distance { .. }, shift)) = last
+                && level.bits <= ARRAY_BITS_MAX
+            {
+                let words = ((high - low + 2) as usize) << shift;
+                level.words_max = (words <= rows.saturating_mul(WORDS_PER_ROW).max(WORDS_MIN)).then_some(words);
+            }
         }
         Some(IndexPlan { types, codings, levels })
     }
@@ -57,6 +70,8 @@ pub(super) enum Table {
     Same {
         count: usize,
     },
+    /// Numbers stand in an array, by word.
+    Array(Array),
     Narrow(Numbers<Words<u64>>),
     Wide(Numbers<Words<u128>>),
 }
@@ -71,6 +86,7 @@ pub(crate) struct GroupIndex {
     codes: Vec<u64>,
     narrow: Vec<u64>,
     wide: Vec<u128>,
+    slots: Vec<u64>,
 }
 
 impl GroupIndex {
@@ -79,19 +95,30 @@ impl GroupIndex {
         let keys = keys.map(|(ty, &coding)| KeyColumn::new(coding, ty)).collect();
         let table = |level: &LevelPlan| match level.keys[..] {
             [(key, _)] if !level.has_prefix && plan.codings[key].is_numbered() => Table::Same { count: 0 },
+            _ if level.words_max.is_some() => Table::Array(Array::new(level.words_max.unwrap_or(0))),
             _ if level.bits <= u64::BITS => Table::Narrow(Numbers::default()),
             _ => Table::Wide(Numbers::default()),
         };
         let tables = plan.levels.iter().map(table).collect();
         let direct = Direct::new(plan.codings.len());
         let plan = plan.clone();
-        GroupIndex { plan, keys, tables, direct, codes: Vec::new(), narrow: Vec::new(), wide: Vec::new() }
+        GroupIndex {
+            plan,
+            keys,
+            tables,
+            direct,
+            codes: Vec::new(),
+            narrow: Vec::new(),
+            wide: Vec::new(),
+            slots: Vec::new(),
+        }
     }
 
     /// How many groups there are.
     pub(crate) fn len(&self) -> usize {
         match self.tables.last() {
             Some(Table::Same { count }) => *count,
+            Some(Table::Array(array)) => array.words.len(),
             Some(Table::Narrow(numbers)) => numbers.len(),
             Some(Table::Wide(numbers)) => numbers.len(),
             None => 0,
@@ -102,6 +129,7 @@ impl GroupIndex {
     pub(crate) fn bytes(&self) -> usize {
         let tables = self.tables.iter().map(|table| match table {
             Table::Same { .. } => 0,
+            Table::Array(array) => array.bytes(),
             Table::Narrow(numbers) => numbers.bytes(),
             Table::Wide(numbers) => numbers.bytes(),
         });
@@ -140,13 +168,17 @@ impl GroupIndex {
                 *count = columns[key].number_count();
                 Ok(())
             }
+            Table::Array(array) => {
+                pack(plan, columns, keys, rows, codes, numbers, &mut self.narrow)?;
+                array.number_all(&self.narrow, numbers)
+            }
             Table::Narrow(table) => {
                 pack(plan, columns, keys, rows, codes, numbers, &mut self.narrow)?;
-                number_all(table, &self.narrow, numbers)
+                number_all(table, &self.narrow, &mut self.slots, numbers)
             }
             Table::Wide(table) => {
                 pack(plan, columns, keys, rows, codes, numbers, &mut self.wide)?;
-                number_all(table, &self.wide, numbers)
+                number_all(table, &self.wide, &mut self.slots, numbers)
             }
         }
     }
@@ -161,6 +193,9 @@ impl GroupIndex {
                 let bits = self.plan.codings[key].bits();
                 match table {
                     Table::Same { .. } => codes.extend(numbers.iter().map(|&number| u64::from(number))),
+                    Table::Array(array) => {
+                        codes.extend(numbers.iter().map(|&number| array.words[number as usize].code(shift, bits)))
+                    }
                     Table::Narrow(table) => {
                         codes.extend(numbers.iter().map(|&number| table.word(number).code(shift, bits)))
                     }
@@ -173,12 +208,64 @@ impl GroupIndex {
             if plan.has_prefix {
                 for number in &mut numbers {
                     *number = match table {
-                        Table::Same { .. } => *number,
+                        // They are first levels.
+                        Table::Same { .. } | Table::Array(_) => *number,
                         Table::Narrow(table) => table.word(*number).code(0, NUMBER_BITS) as u32,
                         Table::Wide(table) => table.word(*number).code(0, NUMBER_BITS) as u32,
                     };
                 }
             }
+        }
+    }
+}
+
+/// Words beyond which an array is too large, however many rows there are.
+const ARRAY_BITS_MAX: u32 = 28;
+
+/// Places of an array for each row, and in any case.
+const WORDS_PER_ROW: usize = 2;
+const WORDS_MIN: usize = 1 << 16;
+
+/// Numbers by word, in the order in which words first occur.
+#[derive(Debug)]
+pub(super) struct Array {
+    /// The number of each word and one more; 0 for a word that has not occurred. Zeros cost no memory before they are
+    /// written over.
+    places: Vec<u32>,
+    /// By number.
+    words: Vec<u64>,
+}
+
+impl Array {
+    fn new(words_max: usize) -> Array {
+        Array { places: vec![0; words_max], words: Vec::new() }
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&self.places[..]) + 8 * self.words.capacity()
+    }
+
+    /// Writes over `numbers` those of the words.
+    fn number_all(&mut self, words: &[u64], numbers: &mut Vec<u32>) -> Result<()> {
+        numbers.clear();
+        for &word in words {
+            let Some(place) = self.places.get_mut(word as usize) else {
+                return Err(Error::Unsupported("a key outside of what its table's statistics tell".into()));
+            };
+            if *place == 0 {
+                self.words.push(word);
+                *place = self.words.len() as u32;
+            }
+            numbers.push(*place - 1);
+        }
+        Ok(())
+    }
+
+    /// Replaces each of `numbers` that is not `absent` by that of its word.
+    pub(super) fn find_all(&self, words: &[u64], absent: u32, numbers: &mut [u32]) {
+        for (number, &word) in numbers.iter_mut().zip(words) {
+            let place = self.places.get(word as usize).copied().unwrap_or(0);
+            *number = if *number == absent || place == 0 { absent } else { place - 1 };
         }
     }
 }
@@ -206,8 +293,20 @@ fn pack<W: Word>(
 }
 
 /// Writes over `numbers` those of the words.
-fn number_all<W: Word>(table: &mut Numbers<Words<W>>, words: &[W], numbers: &mut Vec<u32>) -> Result<()> {
+fn number_all<W: Word>(
+    table: &mut Numbers<Words<W>>,
+    words: &[W],
+    slots: &mut Vec<u64>,
+    numbers: &mut Vec<u32>,
+) -> Result<()> {
     numbers.clear();
+    if table.is_large() {
+        table.first_slots(words.iter().copied(), slots);
+        for (&word, &slot) in words.iter().zip(&*slots) {
+            numbers.push(table.number_from(slot, word)?);
+        }
+        return Ok(());
+    }
     let Some(&first) = words.first() else { return Ok(()) };
     // Rows of a group often come one after the other, and in order they always do.
     let mut last = (first, table.number(first)?);

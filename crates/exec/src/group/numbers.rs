@@ -17,6 +17,9 @@ const EMPTY: u64 = u64::MAX;
 /// Slots of a table with few keys.
 const SLOTS_MIN: usize = 64;
 
+/// Slots of a table that is in no near cache: half a megabyte.
+const SLOTS_LARGE: usize = 1 << 16;
+
 /// Keys by their numbers.
 pub(super) trait Keys: Default {
     /// One of them.
@@ -105,6 +108,30 @@ impl<K: Keys> Numbers<K> {
         }
     }
 
+    /// Writes over `slots` the first slot of each key: all are read before any is looked at, so that nothing waits for
+    /// memory but memory.
+    pub(super) fn first_slots<'k>(&self, keys: impl Iterator<Item = K::Key<'k>>, slots: &mut Vec<u64>) {
+        let mask = self.slots.len() - 1;
+        slots.clear();
+        slots.extend(keys.map(|key| self.slots[(self.keys.hash(key) >> 32) as usize & mask]));
+    }
+
+    /// The same as [`Numbers::number`], with what the key's first slot was a while ago.
+    ///
+    /// # Errors
+    /// [`Error::TooManyKeys`].
+    #[inline]
+    pub(super) fn number_from(&mut self, slot: u64, key: K::Key<'_>) -> Result<u32> {
+        // Numbers stay, wherever slots go.
+        let is_it = slot != EMPTY && slot >> 32 == self.keys.hash(key) >> 32 && self.keys.is(slot as u32, key);
+        if is_it { Ok(slot as u32) } else { self.number(key) }
+    }
+
+    /// Whether it is so large that slots are in no cache.
+    pub(super) fn is_large(&self) -> bool {
+        self.slots.len() >= SLOTS_LARGE
+    }
+
     /// Replaces each of `numbers` that is not `absent` by that of its key; `absent` where it is not there.
     pub(super) fn find_all<'k>(
         &self,
@@ -113,10 +140,7 @@ impl<K: Keys> Numbers<K> {
         absent: u32,
         numbers: &mut [u32],
     ) {
-        let mask = self.slots.len() - 1;
-        // All first slots are read before any is looked at, so that nothing waits for memory but memory.
-        slots.clear();
-        slots.extend(keys.clone().map(|key| self.slots[(self.keys.hash(key) >> 32) as usize & mask]));
+        self.first_slots(keys.clone(), slots);
         for ((key, &slot), number) in keys.zip(&*slots).zip(numbers) {
             if *number == absent || slot == EMPTY {
                 *number = absent;

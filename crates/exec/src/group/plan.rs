@@ -37,7 +37,8 @@ impl GroupPlan {
         program.narrow_decimals();
         let key_types: Vec<LogicalType> = keys.iter().map(|key| key.type_over(types)).collect();
         let bounds: Vec<_> = keys.iter().map(|key| bounds(key, pipeline)).collect();
-        let index = IndexPlan::new(key_types, &bounds);
+        let rows = pipeline.source_rows_estimate();
+        let index = IndexPlan::new(key_types, &bounds, rows);
         let index = index.ok_or_else(|| Error::Unsupported("groups by nested values".into()))?;
         let mut plan =
             GroupPlan { program, index, key_count: keys.len(), parts, state_of: Vec::new(), states: Vec::new() };
@@ -86,10 +87,7 @@ impl Pipeline {
     /// About how many rows come out, as the table's statistics tell: what is filtered is not known, and groups are no
     /// more than the different values of the columns in their keys may make.
     pub fn rows_estimate(&self) -> usize {
-        let rows: usize = match &self.source {
-            Source::Table(table) => (0..table.group_count()).map(|group| table.group_rows(group)).sum(),
-            Source::Groups(inner) => inner.rows_estimate(),
-        };
+        let rows = self.source_rows_estimate();
         match &self.output {
             Output::Rows(_) => self.limit.map_or(rows, |limit| rows.min(limit)),
             Output::Aggregate(_) => 1,
@@ -98,6 +96,14 @@ impl Pipeline {
                 let values = columns.into_iter().map(|column| self.distinct_estimate(column).unwrap_or(rows));
                 values.fold(1, usize::saturating_mul).min(rows)
             }
+        }
+    }
+
+    /// About how many rows the source has; of a table it is exact.
+    fn source_rows_estimate(&self) -> usize {
+        match &self.source {
+            Source::Table(table) => (0..table.group_count()).map(|group| table.group_rows(group)).sum(),
+            Source::Groups(inner) => inner.rows_estimate(),
         }
     }
 

@@ -177,7 +177,7 @@ impl Numbering {
     fn by_groups(store: &RowStore, types: &[LogicalType], numbers: &mut Vec<u32>) -> Result<(Numbering, usize)> {
         let key_bounds = |key| bounds(store.values(key), store.validity(key));
         let bounds: Vec<_> = (0..types.len()).map(key_bounds).collect();
-        let plan = IndexPlan::new(types.to_vec(), &bounds);
+        let plan = IndexPlan::new(types.to_vec(), &bounds, store.rows());
         let plan = plan.ok_or_else(|| Error::Unsupported("joins by nested values".into()))?;
         let mut index = GroupIndex::new(&plan);
         let (mut stretch, mut bits) = (Vec::new(), vec![Bitmap::default(); types.len()]);

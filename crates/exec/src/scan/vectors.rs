@@ -11,6 +11,9 @@ use sinter_codec::{Bitmap, Scratch, VECTOR_LEN};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+/// Vectors after which a scan pauses though nobody asked it to: a few milliseconds.
+const VECTORS_BETWEEN_PAUSES: usize = 1024;
+
 /// A sample reads so many groups at most, and so many vectors of each.
 const SAMPLE_GROUPS: usize = 8;
 const SAMPLE_VECTORS: usize = 2;
@@ -25,6 +28,8 @@ pub(crate) struct Scanner {
     alive: Bitmap,
     passed: Bitmap,
     filters: Vec<FilterScratch>,
+    /// Vectors until it pauses.
+    patience: usize,
     pub(crate) tally: Tally,
 }
 
@@ -44,7 +49,7 @@ pub(crate) struct Shared<'a> {
 }
 
 impl Scanner {
-    /// Feeds `sink` until it pauses the scan (true) or no row group is left (false).
+    /// Feeds `sink` until it pauses the scan, or many vectors have passed (true), or no row group is left (false).
     ///
     /// # Errors
     /// What reading and evaluating bring about, and [`Error::Cancelled`].
@@ -52,6 +57,7 @@ impl Scanner {
         if sink.resume()?.is_break() {
             return Ok(true);
         }
+        self.patience = VECTORS_BETWEEN_PAUSES;
         loop {
             let mut group = match self.group.take() {
                 Some(group) => group,
@@ -143,6 +149,10 @@ impl Scanner {
         self.filters.resize_with(plan.programs.len(), FilterScratch::default);
         while group.next_vector < group.vectors() {
             check(shared.cancelled)?;
+            if self.patience == 0 {
+                return Ok(ControlFlow::Break(()));
+            }
+            self.patience -= 1;
             let range = group.range(group.next_vector);
             group.next_vector += 1;
             self.tally.vectors_total += 1;

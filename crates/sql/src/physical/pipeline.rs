@@ -18,7 +18,9 @@ use futures::{StreamExt, TryFutureExt};
 use sinter_codec::VECTOR_LEN;
 use sinter_exec::{Batch, Foreign, Groups, LogicalType, Output, Pipeline, Run, Worker, edge};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::Poll;
 
 /// Vectors joined into one record batch: DataFusion's operators want about 8192 rows at a time.
 const VECTORS_PER_BATCH: usize = 8;
@@ -41,6 +43,8 @@ pub(crate) struct PipelineExec {
 #[derive(Debug, Default)]
 struct Current {
     run: Option<Arc<Run>>,
+    /// Gone once nobody wants anything of the run any more.
+    wanted: Weak<Wanted>,
     joined: Vec<bool>,
 }
 
@@ -85,7 +89,7 @@ impl PipelineExec {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).run.clone()
     }
 
-    fn join(&self, partition: usize) -> Result<Arc<Run>> {
+    fn join(&self, partition: usize) -> Result<(Arc<Run>, Arc<Wanted>)> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let partitions = self.properties.partitioning.partition_count();
         let joined = current.joined.get(partition).copied().unwrap_or(true);
@@ -95,13 +99,20 @@ impl PipelineExec {
                 let run = self.pipeline.clone().start().map_err(crate::Error::from)?;
                 current.joined = vec![false; partitions];
                 current.run = Some(Arc::clone(&run));
+                current.wanted = Weak::new();
                 run
             }
         };
         if let Some(joined) = current.joined.get_mut(partition) {
             *joined = true;
         }
-        Ok(run)
+        let wanted = current.wanted.upgrade().unwrap_or_else(|| {
+            let wanted = Arc::new(Wanted { run: Arc::clone(&run), by_all: AtomicBool::new(false) });
+            current.wanted = Arc::downgrade(&wanted);
+            wanted
+        });
+        wanted.by_all.store(current.joined.iter().all(|joined| *joined), Ordering::Relaxed);
+        Ok((run, wanted))
     }
 }
 
@@ -176,7 +187,7 @@ impl ExecutionPlan for PipelineExec {
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let run = self.join(partition)?;
+        let (run, wanted) = self.join(partition)?;
         let (threads, finish) = (self.threads, self.finish.clone());
         let (types, schema) = (self.types.clone(), Arc::clone(&self.schema));
         let operator = match &self.pipeline.output {
@@ -186,28 +197,30 @@ impl ExecutionPlan for PipelineExec {
         let memory = OperatorMemory::new(operator, context.memory_pool());
         let stream = match &self.pipeline.output {
             Output::Rows(_) if self.pipeline.needs_preparation() => {
-                let prepared = blocking(Arc::clone(&run), move |run| {
+                let kept = Arc::clone(&wanted);
+                let prepared = blocking(run, kept, move |run| {
                     // Where another partition failed to prepare, that one reports it.
                     let ready = run.prepare(threads, &memory).map_err(crate::Error::from)?;
-                    let _stop = StopOnDrop(Arc::clone(run));
-                    Ok(Rows { worker: run.worker(), _stop, types, schema, done: !ready })
+                    Ok((run.worker(), !ready))
                 });
-                prepared.map_ok(futures::stream::iter).try_flatten_stream().boxed()
+                let rows = prepared
+                    .map_ok(move |(worker, done)| Rows { worker, _wanted: wanted, types, schema, done }.into_stream());
+                rows.try_flatten_stream().boxed()
             }
             Output::Rows(_) => {
                 let worker = run.worker();
-                let rows = Rows { worker, _stop: StopOnDrop(run), types, schema, done: false };
-                futures::stream::iter(rows).boxed()
+                let rows = Rows { worker, _wanted: wanted, types, schema, done: false };
+                rows.into_stream().boxed()
             }
             Output::Aggregate(_) => {
-                let row = blocking(run, move |run| {
+                let row = blocking(run, wanted, move |run| {
                     run.prepare(threads, &memory).map_err(crate::Error::from)?;
                     aggregate(run, threads, &types, finish.as_deref(), &schema)
                 });
                 futures::stream::once(row).boxed()
             }
             Output::Groups { .. } => {
-                let grouped = blocking(run, move |run| {
+                let grouped = blocking(run, wanted, move |run| {
                     let groups = run.groups(threads, &memory).map_err(crate::Error::from)?;
                     Ok(GroupRows { groups, next: 0, types, finish, schema })
                 });
@@ -218,26 +231,31 @@ impl ExecutionPlan for PipelineExec {
     }
 }
 
-/// Does `work` where waiting is allowed; whoever drops the future stops the run.
+/// Does `work` where waiting is allowed. Whoever drops the future does not want it any more.
 fn blocking<T: Send + 'static>(
     run: Arc<Run>,
+    wanted: Arc<Wanted>,
     work: impl FnOnce(&Arc<Run>) -> Result<T> + Send + 'static,
 ) -> impl Future<Output = Result<T>> + Send {
-    let stop = StopOnDrop(Arc::clone(&run));
     async move {
-        let _stop = stop;
+        let _wanted = wanted;
         let done = tokio::task::spawn_blocking(move || work(&run));
         done.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?
     }
 }
 
-/// Stops the run's other workers when whoever wanted rows went away.
-struct StopOnDrop(Arc<Run>);
+/// Held by those who wait for something of a run. Its workers stop when the last of them goes away, whether it has all it
+/// wanted or not, unless a partition is still to come.
+#[derive(Debug)]
+struct Wanted {
+    run: Arc<Run>,
+    by_all: AtomicBool,
+}
 
-impl Drop for StopOnDrop {
+impl Drop for Wanted {
     fn drop(&mut self) {
-        if Arc::strong_count(&self.0) <= 2 {
-            self.0.cancel();
+        if *self.by_all.get_mut() {
+            self.run.cancel();
         }
     }
 }
@@ -245,36 +263,47 @@ impl Drop for StopOnDrop {
 /// One worker's rows as record batches.
 struct Rows {
     worker: Worker,
-    _stop: StopOnDrop,
+    _wanted: Arc<Wanted>,
     types: Vec<LogicalType>,
     schema: SchemaRef,
     done: bool,
 }
 
 impl Rows {
-    fn read(&mut self) -> Result<Option<RecordBatch>> {
+    fn into_stream(self) -> impl futures::Stream<Item = Result<RecordBatch>> + Send {
+        futures::stream::unfold(self, |mut rows| async move {
+            loop {
+                match rows.read() {
+                    Ok(Poll::Ready(batch)) => return batch.map(|batch| (Ok(batch), rows)),
+                    // Others want the thread, too, and here it shows if nobody wants the rows any more.
+                    Ok(Poll::Pending) => tokio::task::yield_now().await,
+                    Err(error) => {
+                        rows.done = true;
+                        return Some((Err(error), rows));
+                    }
+                }
+            }
+        })
+    }
+
+    fn read(&mut self) -> Result<Poll<Option<RecordBatch>>> {
         let mut parts = Vec::new();
         let mut batch = Batch::default();
         let mut rows = 0;
         while !self.done && parts.len() < VECTORS_PER_BATCH && rows < VECTORS_PER_BATCH * VECTOR_LEN {
-            if !self.worker.next(&mut batch).map_err(crate::Error::from)? {
-                self.done = true;
+            match self.worker.poll(&mut batch).map_err(crate::Error::from)? {
+                Poll::Ready(true) => {}
+                Poll::Ready(false) => self.done = true,
+                Poll::Pending if parts.is_empty() => return Ok(Poll::Pending),
+                Poll::Pending => break,
+            }
+            if self.done {
                 break;
             }
             rows += batch.rows;
             parts.push(finished(to_arrow(&batch, &self.types)?, batch.rows, None, &self.schema)?);
         }
-        joined(parts, &self.schema)
-    }
-}
-
-impl Iterator for Rows {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Result<RecordBatch>> {
-        let batch = self.read().transpose()?;
-        self.done |= batch.is_err();
-        Some(batch)
+        joined(parts, &self.schema).map(Poll::Ready)
     }
 }
 
