@@ -8,7 +8,7 @@ use super::expr::Scope;
 use super::{Part, is_key};
 use datafusion::common::{DFSchemaRef, JoinType, NullEquality};
 use datafusion::logical_expr::{Expr as DfExpr, Join as DfJoin};
-use sinter_exec::{Expr, Join, JoinKind, Output, Pipeline, Step};
+use sinter_exec::{Expr, Join, JoinKind, Output, Pipeline, ScanColumn, Source, Step};
 
 /// One input of a join.
 struct Side<'a> {
@@ -35,7 +35,7 @@ pub(super) fn part(join: &DfJoin) -> Option<Part> {
     if !same_types {
         return None;
     }
-    let (kind, mut probe, mut build, build_is_left) = match join.join_type {
+    let (mut kind, mut probe, mut build, build_is_left) = match join.join_type {
         JoinType::Inner if left.part.rows_estimate() < right.part.rows_estimate() => {
             (JoinKind::Inner, right, left, true)
         }
@@ -57,9 +57,16 @@ pub(super) fn part(join: &DfJoin) -> Option<Part> {
             build.part.add_filter(scope.lower(condition)?);
             None
         }
+        // A row that has one partner at most passes with it or not at all.
+        Some(_) if kind == JoinKind::Semi && build.part.is_unique_by(&build.keys) => {
+            kind = JoinKind::Inner;
+            rest
+        }
         Some(_) if kind != JoinKind::Inner => return None,
         rest => rest,
     };
+    let semi_output =
+        matches!(join.join_type, JoinType::LeftSemi | JoinType::RightSemi).then(|| probe.part.output.clone());
     let first_payload = probe.part.column_count();
     let payload: Vec<Expr> = (0..build.part.output.len()).map(|column| Expr::Column(first_payload + column)).collect();
     let output = match (kind.has_payload(), build_is_left) {
@@ -71,9 +78,14 @@ pub(super) fn part(join: &DfJoin) -> Option<Part> {
     probe.part.join(kind, build.part, (probe.keys, build.keys), nulls_are_equal);
     probe.part.output = output;
     if let Some(condition) = rest {
-        let scope = Scope { schema: &join.schema, columns: &probe.part.output };
+        // That of a semi join knows one side alone.
+        let schema = join.left.schema().join(join.right.schema()).ok()?;
+        let scope = Scope { schema: &schema, columns: &probe.part.output };
         let condition = scope.lower(condition)?;
         probe.part.add_filter(condition);
+    }
+    if let Some(output) = semi_output {
+        probe.part.output = output;
     }
     Some(probe.part)
 }
@@ -103,6 +115,21 @@ impl Part {
         let output = Output::Rows(theirs.into_iter().chain(output).collect());
         let build = Box::new(Pipeline { source, columns, filter, steps, output, limit: None, on_damage });
         self.steps.push(Step::Join(Join { kind, build, keys: ours, nulls_are_equal }));
+    }
+
+    /// Whether no two rows have the same values of these expressions: the rows are groups, and these are their keys.
+    fn is_unique_by(&self, exprs: &[Expr]) -> bool {
+        let Source::Groups(inner) = &self.source else { return false };
+        let Output::Groups { keys, .. } = &inner.output else { return false };
+        let has = |key: usize| {
+            let is_key = |expr: &Expr| match expr {
+                Expr::Column(column) => self.columns.get(*column) == Some(&ScanColumn::Table(key)),
+                _ => false,
+            };
+            exprs.iter().any(is_key)
+        };
+        let multiplies = |step: &Step| matches!(step, Step::Join(join) if join.kind.has_payload());
+        (0..keys.len()).all(has) && !self.steps.iter().any(multiplies)
     }
 
     /// About how many rows come out. A filter's share is measured; what joins drop is a guess, and what they multiply is
