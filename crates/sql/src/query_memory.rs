@@ -115,7 +115,7 @@ impl fmt::Display for QueryMemory {
 pub(crate) struct OperatorMemory(MemoryReservation);
 
 impl OperatorMemory {
-    pub(crate) fn new(operator: &str, pool: &Arc<dyn MemoryPool>) -> Arc<dyn Memory> {
+    pub(crate) fn of_pool(operator: &str, pool: &Arc<dyn MemoryPool>) -> Arc<dyn Memory> {
         Arc::new(OperatorMemory(MemoryConsumer::new(operator).register(pool)))
     }
 }

@@ -194,7 +194,7 @@ impl ExecutionPlan for PipelineExec {
             Output::Rows(_) | Output::Aggregate(_) if self.pipeline.source.table().is_some() => "a join",
             _ => "GROUP BY",
         };
-        let memory = OperatorMemory::new(operator, context.memory_pool());
+        let memory = OperatorMemory::of_pool(operator, context.memory_pool());
         let stream = match &self.pipeline.output {
             Output::Rows(_) if self.pipeline.needs_preparation() => {
                 let kept = Arc::clone(&wanted);
@@ -232,16 +232,13 @@ impl ExecutionPlan for PipelineExec {
 }
 
 /// Does `work` where waiting is allowed. Whoever drops the future does not want it any more.
-fn blocking<T: Send + 'static>(
+async fn blocking<T: Send + 'static>(
     run: Arc<Run>,
-    wanted: Arc<Wanted>,
+    _wanted: Arc<Wanted>,
     work: impl FnOnce(&Arc<Run>) -> Result<T> + Send + 'static,
-) -> impl Future<Output = Result<T>> + Send {
-    async move {
-        let _wanted = wanted;
-        let done = tokio::task::spawn_blocking(move || work(&run));
-        done.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?
-    }
+) -> Result<T> {
+    let done = tokio::task::spawn_blocking(move || work(&run));
+    done.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?
 }
 
 /// Held by those who wait for something of a run. Its workers stop when the last of them goes away, whether it has all it
