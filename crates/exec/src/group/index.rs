@@ -34,9 +34,13 @@ pub(crate) struct IndexPlan {
 }
 
 impl IndexPlan {
-    /// For keys with these types and, where they are known, bounds, of so many rows at most. `None` where one of them is
-    /// nested.
-    pub(crate) fn new(types: Vec<LogicalType>, bounds: &[Option<(i128, i128)>], rows: usize) -> Option<IndexPlan> {
+    /// For keys with these types and, where they are known, bounds; an array may have so many places. `None` where one of
+    /// them is nested.
+    pub(crate) fn new(
+        types: Vec<LogicalType>,
+        bounds: &[Option<(i128, i128)>],
+        places_max: usize,
+    ) -> Option<IndexPlan> {
         let codings = types.iter().zip(bounds).map(|(ty, bounds)| Coding::new(ty, *bounds));
         let codings = codings.collect::<Option<Vec<_>>>()?;
         let mut levels = vec![LevelPlan { keys: Vec::new(), has_prefix: false, bits: 0, words_max: None }];
@@ -56,7 +60,7 @@ impl IndexPlan {
                 && level.bits <= ARRAY_BITS_MAX
             {
                 let words = ((high - low + 2) as usize) << shift;
-                level.words_max = (words <= rows.saturating_mul(WORDS_PER_ROW).max(WORDS_MIN)).then_some(words);
+                level.words_max = (words <= places_max.max(WORDS_MIN)).then_some(words);
             }
         }
         Some(IndexPlan { types, codings, levels })
@@ -222,8 +226,7 @@ impl GroupIndex {
 /// Words beyond which an array is too large, however many rows there are.
 const ARRAY_BITS_MAX: u32 = 28;
 
-/// Places of an array for each row, and in any case.
-const WORDS_PER_ROW: usize = 2;
+/// Places of an array in any case.
 const WORDS_MIN: usize = 1 << 16;
 
 /// Numbers by word, in the order in which words first occur.

@@ -37,8 +37,9 @@ impl GroupPlan {
         program.narrow_decimals();
         let key_types: Vec<LogicalType> = keys.iter().map(|key| key.type_over(types)).collect();
         let bounds: Vec<_> = keys.iter().map(|key| bounds(key, pipeline)).collect();
-        let rows = pipeline.source_rows_estimate();
-        let index = IndexPlan::new(key_types, &bounds, rows);
+        // No more places than what the estimate of a group's bytes has for them.
+        let places_max = pipeline.rows_estimate().saturating_mul(GROUP_BYTES / size_of::<u32>());
+        let index = IndexPlan::new(key_types, &bounds, places_max);
         let index = index.ok_or_else(|| Error::Unsupported("groups by nested values".into()))?;
         let mut plan =
             GroupPlan { program, index, key_count: keys.len(), parts, state_of: Vec::new(), states: Vec::new() };

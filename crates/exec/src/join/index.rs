@@ -45,7 +45,7 @@ pub(super) struct Lookup {
 }
 
 /// Positions that a bitmap may have for each row, and in any case.
-const POSITIONS_PER_ROW: usize = 256;
+const POSITIONS_PER_ROW: usize = 64;
 const POSITIONS_MIN: usize = 1 << 23;
 
 /// Rows that are numbered at a time.
@@ -177,7 +177,7 @@ impl Numbering {
     fn by_groups(store: &RowStore, types: &[LogicalType], numbers: &mut Vec<u32>) -> Result<(Numbering, usize)> {
         let key_bounds = |key| bounds(store.values(key), store.validity(key));
         let bounds: Vec<_> = (0..types.len()).map(key_bounds).collect();
-        let plan = IndexPlan::new(types.to_vec(), &bounds, store.rows());
+        let plan = IndexPlan::new(types.to_vec(), &bounds, store.rows().saturating_mul(2));
         let plan = plan.ok_or_else(|| Error::Unsupported("joins by nested values".into()))?;
         let mut index = GroupIndex::new(&plan);
         let (mut stretch, mut bits) = (Vec::new(), vec![Bitmap::default(); types.len()]);
