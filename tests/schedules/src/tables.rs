@@ -12,7 +12,7 @@ use arrow::datatypes::{Int64Type, UInt64Type};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
 use sinter_column::{Change, ColumnSchema, ColumnTable, Draft, Error, Result, Rewrite, TableSchema, Unreadable};
-use sinter_exec::{Batch, Expr, LogicalType, OnDamage, Output, Pipeline, ScanColumn, TableSource, edge};
+use sinter_exec::{Batch, Expr, LogicalType, OnDamage, Output, Pipeline, ScanColumn, Source, TableSource, edge};
 use sinter_storage::testing::CrashingFileSystem;
 use sinter_storage::{
     Built, CheckpointWriter, ObjectId, Options, PageId, PageKind, Record, RecordTag, Recovery, Store, Timeline,
@@ -103,7 +103,8 @@ fn scan(table: &Arc<ColumnTable>) -> Rows {
     let source: Arc<dyn TableSource> = Arc::clone(table) as _;
     let (columns, output) = (vec![ScanColumn::Table(0), ScanColumn::RowId], vec![Expr::Column(0), Expr::Column(1)]);
     let (output, on_damage) = (Output::Rows(output), OnDamage::Fail);
-    let run = Pipeline { source, columns, filter: Vec::new(), output, limit: None, on_damage }.start().unwrap();
+    let (source, filter, steps) = (Source::Table(source), Vec::new(), Vec::new());
+    let run = Pipeline { source, columns, filter, steps, output, limit: None, on_damage }.start().unwrap();
     let (mut worker, mut batch, mut rows) = (run.worker(), Batch::default(), Rows::new());
     while worker.next(&mut batch).unwrap() {
         let values = edge::to_arrow(&batch.columns[0], &LogicalType::Int64, batch.rows).unwrap();
