@@ -18,6 +18,7 @@ mod functions;
 mod inspect;
 mod keeper;
 mod lower;
+mod null_equality;
 mod parse;
 mod physical;
 mod progress;

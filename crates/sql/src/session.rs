@@ -22,7 +22,7 @@ use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::optimizer::Analyzer;
+use datafusion::optimizer::{Analyzer, Optimizer};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
@@ -158,6 +158,7 @@ impl Session {
             .with_runtime_env(database.runtime_environment())
             .with_query_planner(Arc::new(Planner { lowers: true }))
             .with_analyzer_rules(rules)
+            .with_optimizer_rules(crate::null_equality::guarded(&Optimizer::default().rules))
             .with_type_planner(Arc::new(statement::TypesOfTables))
             .build();
         functions::register(&mut state, &database);
