@@ -49,6 +49,9 @@ pub enum Error {
     /// Numbers of groups have 32 bits.
     #[error("more than 4 billion groups; group by fewer columns, or filter rows first")]
     TooManyKeys,
+    /// A scalar subquery has more than one row.
+    #[error("a scalar subquery returned more than one row; add LIMIT 1 or an aggregate to it")]
+    SeveralRows,
     /// Code from outside failed: a foreign expression or an Arrow conversion.
     #[error("{0}")]
     Foreign(String),

@@ -12,6 +12,7 @@ mod damage;
 mod dispatch;
 pub mod edge;
 mod error;
+mod estimate;
 mod explain;
 mod expr;
 mod flow;

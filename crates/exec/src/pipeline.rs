@@ -32,7 +32,7 @@ pub enum Source {
     /// A table.
     Table(Arc<dyn TableSource>),
     /// The groups of another pipeline, which has [`Output::Groups`]: keys, then aggregates, by position. They are kept in
-    /// memory.
+    /// memory. Or the one row of aggregates of a pipeline that has [`Output::Aggregate`].
     Groups(Box<Pipeline>),
 }
 
@@ -65,6 +65,16 @@ impl Source {
             Source::Table(table) => table.column_types().to_vec(),
             Source::Groups(inner) => inner.output_types(),
         }
+    }
+
+    /// The types of some of its columns; `Boolean` where it has no such column, which starting reports.
+    pub fn types_of(&self, columns: &[ScanColumn]) -> Vec<LogicalType> {
+        let all = self.column_types();
+        let type_of = |column: &ScanColumn| match column {
+            ScanColumn::Table(column) => all.get(*column).cloned().unwrap_or(LogicalType::Boolean),
+            ScanColumn::RowId => LogicalType::UInt64,
+        };
+        columns.iter().map(type_of).collect()
     }
 
     /// How many pieces it comes in, which workers share; a guess where it is not there yet.
@@ -199,13 +209,8 @@ impl Pipeline {
         None
     }
 
-    /// The types of [`Pipeline::columns`]; `Boolean` where the table has no such column, which starting reports.
+    /// The types of [`Pipeline::columns`].
     pub(crate) fn scan_types(&self) -> Vec<LogicalType> {
-        let table = self.source.column_types();
-        let type_of = |column: &ScanColumn| match column {
-            ScanColumn::Table(column) => table.get(*column).cloned().unwrap_or(LogicalType::Boolean),
-            ScanColumn::RowId => LogicalType::UInt64,
-        };
-        self.columns.iter().map(type_of).collect()
+        self.source.types_of(&self.columns)
     }
 }

@@ -6,7 +6,7 @@ use crate::flow::{Chain, Layout, Sink, StepPlan, StepsPlan, StepsState};
 use crate::group::{GroupPlan, GroupSink};
 use crate::join::{BuildPlan, BuildSink, JoinTable, ProbePlan};
 use crate::rows::RowSink;
-use crate::scan::{GroupsScanner, ScanPlan, Scanner, Shared, SharedGroups};
+use crate::scan::{Gathered, GroupsScanner, ScanPlan, Scanner, Shared, SharedGroups};
 use crate::{
     AggregateState, Batch, Error, Groups, LogicalType, Memory, Output, Pipeline, Result, Source, Step, TableSource,
 };
@@ -59,9 +59,9 @@ pub struct Run {
     steps: StepsPlan,
     /// Of which join each column beyond those of the scan is, and which of its payload.
     payload: Vec<(usize, usize)>,
-    /// Where rows come from, if not from a table, and its groups once they are there.
+    /// Where rows come from, if not from a table, and these rows once they are there.
     input: Option<Arc<Run>>,
-    groups: OnceLock<Groups>,
+    gathered: OnceLock<Gathered>,
     /// The build sides, by join.
     builds: Vec<Arc<Run>>,
     tables: OnceLock<Vec<Arc<JoinTable>>>,
@@ -182,7 +182,7 @@ impl Run {
             steps,
             payload,
             input,
-            groups: OnceLock::new(),
+            gathered: OnceLock::new(),
             builds,
             tables: OnceLock::new(),
             preparation: Mutex::default(),
@@ -206,26 +206,28 @@ impl Run {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Makes the tables of all joins and the groups that rows come from, on this many threads, this one included. Whoever comes later waits. Not all
-    /// pipelines [need it](Pipeline::needs_preparation). False when another caller's preparation failed: it has the error.
+    /// Makes the tables of all joins and the groups that rows come from, on this many threads, this one included. Whoever
+    /// comes later waits. Not all pipelines [need it](Pipeline::needs_preparation).
     ///
     /// # Errors
-    /// As [`Run::groups`].
-    pub fn prepare(&self, threads: usize, memory: &Arc<dyn Memory>) -> Result<bool> {
+    /// As [`Run::groups`]. [`Error::Cancelled`] when another caller's preparation failed: it has the error.
+    pub fn prepare(&self, threads: usize, memory: &Arc<dyn Memory>) -> Result<()> {
         let mut preparation = self.preparation.lock().unwrap_or_else(PoisonError::into_inner);
-        if *preparation != Preparation::Pending {
-            return Ok(*preparation == Preparation::Done);
+        match *preparation {
+            Preparation::Pending => {}
+            Preparation::Done => return Ok(()),
+            Preparation::Failed => return Err(Error::Cancelled),
         }
         *preparation = Preparation::Failed;
         if let Some(input) = &self.input {
-            let groups = input.groups(threads, memory)?;
-            self.groups.get_or_init(|| groups);
+            let gathered = input.gathered(threads, memory)?;
+            self.gathered.get_or_init(|| gathered);
         }
         let tables = self.builds.iter().map(|build| build.table(threads, memory).map(Arc::new));
         let tables = tables.collect::<Result<Vec<_>>>()?;
         self.tables.get_or_init(|| tables);
         *preparation = Preparation::Done;
-        Ok(true)
+        Ok(())
     }
 
     /// The table of this build side.
@@ -277,6 +279,15 @@ impl Run {
         merged.unwrap_or_else(|| Err(Error::Unsupported("groups of no thread".into())))
     }
 
+    /// What the next pipeline scans.
+    fn gathered(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<Gathered> {
+        if let OutputPlan::Groups(_) = &self.output {
+            return self.groups(threads, memory).map(|groups| Gathered::Groups(Box::new(groups)));
+        }
+        self.prepare(threads, memory)?;
+        Ok(Gathered::Row(self.aggregate(threads)?, self.pipeline.output_types()))
+    }
+
     /// Does `work` with a worker on each thread, and returns what all of them brought.
     fn on_threads<T: Send>(
         self: &Arc<Run>,
@@ -321,8 +332,8 @@ impl Run {
 
     /// How many pieces workers share.
     fn piece_count(&self) -> usize {
-        match self.groups.get() {
-            Some(groups) => groups.len().div_ceil(VECTOR_LEN),
+        match self.gathered.get() {
+            Some(gathered) => gathered.len().div_ceil(VECTOR_LEN),
             None => self.pipeline.source.piece_count(),
         }
     }
@@ -439,33 +450,6 @@ impl Worker {
     }
 }
 
-impl Pipeline {
-    /// Which share of the scan's rows passes the filter, by a sample of vectors; deleted rows do not pass. Steps and
-    /// output are not looked at. 1 for a table without rows.
-    ///
-    /// # Errors
-    /// What reading and evaluating bring about.
-    pub fn sample_share(&self) -> Result<f64> {
-        let Source::Table(table) = &self.source else {
-            return Err(Error::Unsupported("a sample of groups that are not there yet".into()));
-        };
-        let scan = ScanPlan::new(self)?;
-        let (next_group, next_announced, cancelled) = Default::default();
-        let shared = Shared {
-            plan: &scan,
-            layout: Layout { scan_columns: self.columns.len(), payload: &[], tables: &[] },
-            source: &**table,
-            next_group: &next_group,
-            next_announced: &next_announced,
-            is_limited: true,
-            cancelled: &cancelled,
-            on_damage: &self.on_damage,
-        };
-        let (seen, passed) = Scanner::default().sample(&shared)?;
-        Ok(if seen == 0 { 1.0 } else { passed as f64 / seen as f64 })
-    }
-}
-
 /// What a worker keeps between two pauses, apart from its sink.
 #[derive(Debug, Default)]
 struct Feed {
@@ -495,15 +479,15 @@ fn feed(
     groups_scanner: &mut GroupsScanner,
     sink: &mut dyn Sink,
 ) -> Result<bool> {
-    match (&run.pipeline.source, run.groups.get()) {
+    match (&run.pipeline.source, run.gathered.get()) {
         (Source::Table(table), _) => {
             let more = scanner.run(&run.shared(&**table, layout), sink);
             scanner.tally.flush(&run.counters);
             more
         }
-        (Source::Groups(_), Some(groups)) => {
+        (Source::Groups(_), Some(gathered)) => {
             let (plan, next_vector, cancelled) = (&run.scan, &run.next_group, &*run.cancelled);
-            groups_scanner.run(&SharedGroups { plan, layout, groups, next_vector, cancelled }, sink)
+            groups_scanner.run(&SharedGroups { plan, layout, gathered, next_vector, cancelled }, sink)
         }
         (Source::Groups(_), None) => Err(Error::Unsupported("groups that are not there yet".into())),
     }

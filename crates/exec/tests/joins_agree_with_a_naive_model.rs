@@ -69,8 +69,10 @@ fn joined(
             JoinKind::Semi if partners.is_empty() => {}
             JoinKind::Anti if !partners.is_empty() => {}
             JoinKind::Semi | JoinKind::Anti => all.push(row),
-            JoinKind::Left if partners.is_empty() => all.push([row, vec![Scalar::Null; payload_count]].concat()),
-            JoinKind::Inner | JoinKind::Left => {
+            JoinKind::Left | JoinKind::Single if partners.is_empty() => {
+                all.push([row, vec![Scalar::Null; payload_count]].concat())
+            }
+            JoinKind::Inner | JoinKind::Left | JoinKind::Single => {
                 all.extend(partners.iter().map(|&payload| [row.clone(), payload.clone()].concat()));
             }
         }
@@ -207,7 +209,7 @@ fn what_a_join_multiplies_is_never_there_at_once() -> Result<()> {
     // 400 million pairs; a worker has a few vectors of them.
     let all = numbers(20_000, 1);
     let run = self_join(&all, Output::Rows(vec![Expr::Column(1)])).start()?;
-    assert!(run.prepare(1, &unlimited())?);
+    run.prepare(1, &unlimited())?;
     let (mut worker, mut batch, mut rows) = (run.worker(), Batch::default(), 0);
     while rows < 100_000 && worker.next(&mut batch)? {
         rows += batch.rows;
@@ -268,7 +270,7 @@ fn memory_that_is_not_granted_ends_the_query_and_is_given_back() -> Result<()> {
         let run = self_join(&table, Output::Rows(vec![Expr::Column(1)])).start()?;
         let error = run.prepare(2, &shared).expect_err("50,000 keys take more");
         assert!(matches!(error, Error::OutOfMemory(_)), "{error}");
-        assert!(!run.prepare(2, &shared)?, "the first caller has the error");
+        assert!(matches!(run.prepare(2, &shared), Err(Error::Cancelled)), "the first caller has the error");
         drop(run);
         assert_eq!(memory.1.load(Ordering::Relaxed), 0, "of {limit} bytes");
     }

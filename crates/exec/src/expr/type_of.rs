@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 impl Expr {
     /// The type of the result over columns of these types; `Boolean` for a column that does not exist.
-    pub(crate) fn type_over(&self, columns: &[LogicalType]) -> LogicalType {
+    pub fn type_over(&self, columns: &[LogicalType]) -> LogicalType {
         match self {
             Expr::Column(column) => columns.get(*column).cloned().unwrap_or(LogicalType::Boolean),
             Expr::Literal(_, ty)

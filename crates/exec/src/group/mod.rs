@@ -20,6 +20,6 @@ mod sums;
 pub(crate) use find::{ABSENT, Finder};
 pub(crate) use index::{GroupIndex, IndexPlan};
 pub(crate) use ints::{IntScratch, Ints};
-pub(crate) use plan::{GroupPlan, bounds};
+pub(crate) use plan::GroupPlan;
 pub(crate) use sink::GroupSink;
 pub use sink::Groups;

@@ -1,13 +1,14 @@
 //! The build side: rows on their way into a table.
 
 use super::index::Ranks;
-use super::plan::Join;
+use super::plan::{Join, JoinKind};
 use super::store::RowStore;
 use super::table::JoinTable;
 use crate::aggregate::{Argument, Form};
+use crate::estimate::bounds;
 use crate::expr::{Machine, Operand, Program, compile};
 use crate::flow::{Flow, Sink};
-use crate::group::{IntScratch, Ints, bounds};
+use crate::group::{IntScratch, Ints};
 use crate::memory::Held;
 use crate::{Error, Expr, LogicalType, Memory, Result, Vector};
 use sinter_codec::Physical;
@@ -23,6 +24,8 @@ pub(crate) struct BuildPlan {
     /// Which column of the store each payload is; `None` for what nobody asks for.
     pub(super) payload: Vec<Option<usize>>,
     pub(super) nulls_are_equal: bool,
+    /// Whether two rows with the same keys are an error.
+    pub(super) is_single: bool,
     /// Between which integers the one key is, where it only matters which keys there are.
     only_keys: Option<(i128, i128)>,
 }
@@ -41,8 +44,8 @@ impl BuildPlan {
             return Err(Error::Unsupported("a limit below a join".into()));
         }
         let same_types = keys.iter().zip(key_types).all(|(key, ty)| key.type_over(&types) == *ty);
-        if keys.is_empty() || !same_types {
-            return Err(Error::Unsupported("a join by keys of different types, or without any".into()));
+        if !same_types {
+            return Err(Error::Unsupported("a join by keys of different types".into()));
         }
         let wanted = payload.iter().zip(is_wanted).filter(|(_, wanted)| **wanted).map(|(expr, _)| expr);
         let exprs: Vec<&Expr> = keys.iter().chain(wanted).collect();
@@ -67,7 +70,8 @@ impl BuildPlan {
         };
         let only_keys = only_keys.filter(|bounds| Ranks::between(*bounds, join.build.rows_estimate()).is_some());
         let (key_types, nulls_are_equal) = (key_types.to_vec(), join.nulls_are_equal);
-        Ok(BuildPlan { program, key_types, payload, nulls_are_equal, only_keys })
+        let is_single = join.kind == JoinKind::Single;
+        Ok(BuildPlan { program, key_types, payload, nulls_are_equal, is_single, only_keys })
     }
 
     /// The columns of the build side's pipeline that it reads.

@@ -24,6 +24,8 @@ enum Numbering {
     /// One integer key, by its rank among those that occur.
     Ranks(Ranks),
     Groups(Box<GroupIndex>),
+    /// Without keys, all rows have the same.
+    Same,
 }
 
 /// The rows with each number.
@@ -65,6 +67,10 @@ impl JoinIndex {
                 let count = ranks.count();
                 (Numbering::Ranks(ranks), count)
             }
+            None if types.is_empty() => {
+                numbers.resize(store.rows(), 0);
+                (Numbering::Same, 1)
+            }
             None => Numbering::by_groups(store, types, &mut numbers)?,
         };
         // Ranks have no place for NULL, and are taken only where there is none.
@@ -96,6 +102,7 @@ impl JoinIndex {
         let numbering = match &self.numbering {
             Numbering::Ranks(ranks) => ranks.bytes(),
             Numbering::Groups(index) => index.bytes(),
+            Numbering::Same => 0,
         };
         numbering
             + match &self.rows {
@@ -138,6 +145,10 @@ impl JoinIndex {
                 }
             }
             Numbering::Groups(index) => index.find(keys, count, &mut lookup.finder, out)?,
+            Numbering::Same => {
+                out.clear();
+                out.resize(count, 0);
+            }
         }
         const { assert!(ABSENT == NONE) };
         if self.nulls_are_left_out {

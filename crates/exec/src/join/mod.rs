@@ -1,4 +1,4 @@
-//! Joins by equal keys.
+//! Joins by equal keys, or without any.
 //!
 //! The rows of one side, the build side, are kept as columns ([`store`]) with an index over their keys ([`index`]):
 //! together they are a [`JoinTable`]. Rows of the other side look their keys up there ([`probe`]) and go on with the

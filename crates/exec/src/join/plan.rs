@@ -9,6 +9,9 @@ pub enum JoinKind {
     Inner,
     /// The same, and each of our rows that has no partner, with NULLs in its partner's place.
     Left,
+    /// Each of our rows, with its one partner, or with NULLs; two partners are an error. A scalar subquery is such a
+    /// partner, without keys.
+    Single,
     /// Each of our rows that has a partner, once and alone.
     Semi,
     /// Each of our rows that has none, alone.
@@ -18,7 +21,7 @@ pub enum JoinKind {
 impl JoinKind {
     /// Whether what the partner has comes out, too.
     pub fn has_payload(self) -> bool {
-        matches!(self, JoinKind::Inner | JoinKind::Left)
+        matches!(self, JoinKind::Inner | JoinKind::Left | JoinKind::Single)
     }
 
     /// As plans call it.
@@ -26,13 +29,14 @@ impl JoinKind {
         match self {
             JoinKind::Inner => "inner",
             JoinKind::Left => "left",
+            JoinKind::Single => "single",
             JoinKind::Semi => "semi",
             JoinKind::Anti => "anti",
         }
     }
 }
 
-/// A join of a pipeline's rows with those of another pipeline, by equal keys.
+/// A join of a pipeline's rows with those of another pipeline, by equal keys; without keys, of each with each.
 #[derive(Clone, Debug)]
 pub struct Join {
     /// Which rows come out.

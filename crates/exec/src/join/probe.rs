@@ -68,7 +68,7 @@ impl Probe {
         let stays = |met: u32| match plan.kind {
             JoinKind::Inner | JoinKind::Semi => met != NONE,
             JoinKind::Anti => met == NONE,
-            JoinKind::Left => true,
+            JoinKind::Left | JoinKind::Single => true,
         };
         // Written whether it stays or not, and written over by the next one that stays.
         self.kept.resize(self.met.len(), 0);

@@ -5,7 +5,7 @@ use super::index::{JoinIndex, Lookup, Ranks};
 use super::store::RowStore;
 use crate::aggregate::Argument;
 use crate::memory::Held;
-use crate::{Memory, Result, Vector};
+use crate::{Error, Memory, Result, Vector};
 use std::sync::Arc;
 
 /// The rows of a build side with an index over their keys.
@@ -26,6 +26,9 @@ impl JoinTable {
         held.need(store.rows() * 3 * size_of::<u32>())?;
         let index = JoinIndex::new(&store, &plan.key_types, plan.nulls_are_equal)?;
         held.need(index.bytes())?;
+        if plan.is_single && !index.is_unique() {
+            return Err(Error::SeveralRows);
+        }
         let is_payload = |column: usize| plan.payload.contains(&Some(column));
         (0..plan.key_types.len()).filter(|&key| !is_payload(key)).for_each(|key| store.forget(key));
         Ok(JoinTable { store, index, payload: plan.payload.clone(), _memory: held })

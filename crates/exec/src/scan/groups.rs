@@ -1,10 +1,46 @@
-//! The loop over groups of an inner pipeline: the scan of what is in memory already.
+//! The loop over what another pipeline gathered: the scan of what is in memory already.
 
 use super::plan::ScanPlan;
 use crate::flow::{FilterScratch, Flow, Layout, Sink, Survivors};
-use crate::{Batch, Error, Groups, Result, ScanColumn};
-use sinter_codec::VECTOR_LEN;
+use crate::{Batch, Error, Groups, LogicalType, Result, ScanColumn, Vector};
+use sinter_codec::{Scalar, VECTOR_LEN};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Vectors after which a scan pauses though nobody asked it to.
+const VECTORS_BETWEEN_PAUSES: usize = 1024;
+
+/// What a pipeline made of all its rows.
+#[derive(Debug)]
+pub(crate) enum Gathered {
+    Groups(Box<Groups>),
+    /// Values of these types.
+    Row(Vec<Scalar>, Vec<LogicalType>),
+}
+
+impl Gathered {
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Gathered::Groups(groups) => groups.len(),
+            Gathered::Row(..) => 1,
+        }
+    }
+
+    /// As [`Groups::read`].
+    fn read(&self, first: usize, batch: &mut Batch) -> Result<bool> {
+        match self {
+            Gathered::Groups(groups) => groups.read(first, batch),
+            Gathered::Row(values, types) => {
+                batch.rows = usize::from(first == 0);
+                batch.columns.clear();
+                for (value, ty) in values.iter().zip(types) {
+                    batch.columns.push(Vector::of_scalar(value, ty)?);
+                }
+                Ok(first == 0)
+            }
+        }
+    }
+}
 
 /// One worker's part in it.
 #[derive(Debug, Default)]
@@ -18,13 +54,13 @@ pub(crate) struct GroupsScanner {
 pub(crate) struct SharedGroups<'a> {
     pub(crate) plan: &'a ScanPlan,
     pub(crate) layout: Layout<'a>,
-    pub(crate) groups: &'a Groups,
+    pub(crate) gathered: &'a Gathered,
     pub(crate) next_vector: &'a AtomicUsize,
     pub(crate) cancelled: &'a AtomicBool,
 }
 
 impl GroupsScanner {
-    /// Feeds `sink` until it pauses (true) or no group is left (false).
+    /// Feeds `sink` until it pauses, or many vectors have passed (true), or no group is left (false).
     ///
     /// # Errors
     /// What finishing aggregates and evaluating filters bring about, and [`Error::Cancelled`].
@@ -38,12 +74,12 @@ impl GroupsScanner {
             ScanColumn::RowId => Err(Error::Unsupported("row ids of groups".into())),
         };
         let columns = shared.plan.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
-        loop {
+        for _ in 0..VECTORS_BETWEEN_PAUSES {
             if shared.cancelled.load(Ordering::Relaxed) {
                 return Err(Error::Cancelled);
             }
             let vector = shared.next_vector.fetch_add(1, Ordering::Relaxed);
-            if !shared.groups.read(vector * VECTOR_LEN, &mut self.batch)? {
+            if !shared.gathered.read(vector * VECTOR_LEN, &mut self.batch)? {
                 return Ok(false);
             }
             self.survivors.start_loaded(&mut self.batch, &columns, shared.layout.columns());
@@ -56,5 +92,6 @@ impl GroupsScanner {
                 return Ok(true);
             }
         }
+        Ok(true)
     }
 }

@@ -15,6 +15,6 @@ mod test;
 mod vectors;
 mod zone;
 
-pub(crate) use groups::{GroupsScanner, SharedGroups};
+pub(crate) use groups::{Gathered, GroupsScanner, SharedGroups};
 pub(crate) use plan::ScanPlan;
 pub(crate) use vectors::{Scanner, Shared};

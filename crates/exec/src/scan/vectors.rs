@@ -105,25 +105,25 @@ impl Scanner {
         }
     }
 
-    /// Filters some vectors of some groups: how many rows it looked at, and how many passed. What zone maps rule out was
-    /// looked at, too.
+    /// Which share of all rows passes, as some vectors of some groups show among those that zone maps do not rule out.
+    /// 1 where there is no row, and never less than half a row of those that were looked at.
     ///
     /// # Errors
     /// As [`Scanner::run`].
-    pub(crate) fn sample(&mut self, shared: &Shared<'_>) -> Result<(usize, usize)> {
-        let group_count = shared.source.group_count();
-        let step = group_count.div_ceil(SAMPLE_GROUPS).max(1);
+    pub(crate) fn sample(&mut self, shared: &Shared<'_>) -> Result<f64> {
+        let source = shared.source;
+        let rows = |index: usize| source.group_rows(index);
+        let all: usize = (0..source.group_count()).map(rows).sum();
+        let open: Vec<usize> =
+            (0..source.group_count()).filter(|&index| Group::enter(shared.plan, source, index).is_some()).collect();
         let (mut seen, mut passed) = (0, 0);
-        for index in (0..group_count).step_by(step) {
+        for &index in open.iter().step_by(open.len().div_ceil(SAMPLE_GROUPS).max(1)) {
             check(shared.cancelled)?;
-            let vector_count = shared.source.group_rows(index).div_ceil(VECTOR_LEN);
-            let Some(mut group) = Group::enter(shared.plan, shared.source, index) else {
-                seen += VECTOR_LEN * SAMPLE_VECTORS.min(vector_count);
-                continue;
-            };
+            let Some(mut group) = Group::enter(shared.plan, source, index) else { continue };
+            let vector_count = rows(index).div_ceil(VECTOR_LEN);
             self.filters.resize_with(shared.plan.programs.len(), FilterScratch::default);
             let pins = group.take_pins();
-            let segments = Segments::new(shared.plan, shared.source, group.index, group.rows, &pins);
+            let segments = Segments::new(shared.plan, source, group.index, group.rows, &pins);
             // Not always the same places of a group.
             let first = index * 7 % vector_count.max(1);
             for turn in 0..SAMPLE_VECTORS.min(vector_count) {
@@ -135,7 +135,12 @@ impl Scanner {
                 }
             }
         }
-        Ok((seen, passed))
+        if all == 0 {
+            return Ok(1.0);
+        }
+        let open_rows: usize = open.into_iter().map(rows).sum();
+        let share = (passed as f64).max(0.5) / seen.max(1) as f64;
+        Ok((share * open_rows.max(1) as f64 / all as f64).min(1.0))
     }
 
     fn run_group(

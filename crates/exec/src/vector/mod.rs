@@ -10,7 +10,8 @@ pub use dictionary::Dictionary;
 pub(crate) use flatten::{append, flatten, push_scalar, scalar_at};
 pub(crate) use gather::{gather_values, gather_vector};
 
-use sinter_codec::{Bitmap, Encoded};
+use crate::{Error, LogicalType, Result};
+use sinter_codec::{Bitmap, Encoded, Scalar, ValuesBuf};
 use std::sync::Arc;
 
 /// Up to [`sinter_codec::VECTOR_LEN`] values of one column, encoded.
@@ -33,6 +34,24 @@ pub struct Batch {
     pub columns: Vec<Vector>,
     /// Rows in each of them.
     pub rows: usize,
+}
+
+impl Vector {
+    /// One value.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where it is no value of the type, or a nested one.
+    pub(crate) fn of_scalar(value: &Scalar, ty: &LogicalType) -> Result<Vector> {
+        let unsupported = || Error::Unsupported(format!("{value:?} as {ty}"));
+        let mut values = ValuesBuf::new(ty.physical().ok_or_else(unsupported)?);
+        if value.is_null() {
+            values.push_default(1);
+        } else if !push_scalar(&mut values, value) {
+            return Err(unsupported());
+        }
+        let validity = value.is_null().then(|| Bitmap::new(1, false));
+        Ok(Vector { values: Encoded::Flat(values), validity, ..Vector::default() })
+    }
 }
 
 impl Batch {

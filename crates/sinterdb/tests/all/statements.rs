@@ -143,6 +143,23 @@ fn projections_that_double_what_they_use_do_not_double_the_work() {
 }
 
 #[test]
+fn joins_of_very_many_tables_run() {
+    let (_database, conn) = memory();
+    conn.execute("CREATE TABLE t AS SELECT value AS k FROM generate_series(1, 10)", &[]).unwrap();
+    let joins: Vec<String> = (1..70).map(|table| format!("JOIN t t{table} ON t0.k = t{table}.k")).collect();
+    assert_eq!(value(&conn, &format!("SELECT count(*) FROM t t0 {}", joins.join(" "))), "10");
+    // Each step doubles what it uses, above a join and below another one.
+    let steps: Vec<String> =
+        (1..=40).map(|step| format!("c{step} AS (SELECT k, x * x + x AS x FROM c{})", step - 1)).collect();
+    let sql = format!(
+        "WITH c0 AS (SELECT a.k, CAST(b.k AS DOUBLE) / 1000 AS x FROM t a JOIN t b ON a.k = b.k), {} \
+         SELECT count(x) FROM c40 JOIN t ON c40.k = t.k",
+        steps.join(", ")
+    );
+    assert_eq!(value(&conn, &sql), "10");
+}
+
+#[test]
 fn a_large_join_stops_when_it_is_interrupted() {
     for sql in [
         // These run in our engine.

@@ -5,7 +5,7 @@ use crate::foreign::ScalarFunction;
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema};
-use datafusion::logical_expr::{BinaryExpr, Case, Expr as DfExpr, ExprSchemable, Like, Operator, Volatility};
+use datafusion::logical_expr::{BinaryExpr, Case, Expr as DfExpr, ExprSchemable, Like, Operator, Subquery, Volatility};
 use sinter_codec::{CompareOp, Scalar};
 use sinter_exec::{ArithmeticOp, Expr, LogicalType, edge};
 use std::sync::Arc;
@@ -16,10 +16,19 @@ pub(crate) struct Scope<'a> {
     pub(crate) schema: &'a DFSchema,
     /// One per field of the schema: the expression over the scanned columns that yields it.
     pub(crate) columns: &'a [Expr],
+    /// What has become of scalar subqueries.
+    pub(crate) subqueries: &'a [(&'a Subquery, Expr)],
+}
+
+impl<'a> Scope<'a> {
+    /// Without subqueries.
+    pub(crate) fn new(schema: &'a DFSchema, columns: &'a [Expr]) -> Scope<'a> {
+        Scope { schema, columns, subqueries: &[] }
+    }
 }
 
 impl Scope<'_> {
-    /// The expression in our terms; `None` where only DataFusion can run it, such as subqueries.
+    /// The expression in our terms; `None` where only DataFusion can run it.
     pub(crate) fn lower(&self, expr: &DfExpr) -> Option<Expr> {
         match expr {
             DfExpr::Alias(alias) => self.lower(&alias.expr),
@@ -62,6 +71,10 @@ impl Scope<'_> {
                 }
                 let expr = Box::new(self.lower(&list.expr)?);
                 Some(Expr::InList { expr, list: scalars, has_null, negated: list.negated })
+            }
+            DfExpr::ScalarSubquery(subquery) => {
+                let found = self.subqueries.iter().find(|(known, _)| *known == subquery);
+                found.map(|(_, value)| value.clone())
             }
             DfExpr::Like(like) => self.like(expr, like),
             DfExpr::Case(case) => self.case(expr, case),

@@ -1,111 +1,114 @@
 //! Trees of inner joins, taken apart and put together in a better order.
 
+use super::columns::{conjuncts, with_columns};
 use super::expr::Scope;
 use super::join_order::{Edge, Tree, cheapest};
-use super::{Part, conjuncts, is_key, part_of, with_columns};
+use super::part::Part;
+use super::{Ours, is_key};
 use datafusion::common::{JoinType, NullEquality};
-use datafusion::logical_expr::{Join as DfJoin, LogicalPlan};
+use datafusion::logical_expr::Join as DfJoin;
 use sinter_codec::CompareOp;
-use sinter_exec::{Expr, JoinKind, Output};
+use sinter_exec::{Expr, JoinKind};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Inputs beyond which those so far are joined before others come.
+const INPUTS_MAX: usize = 40;
 
 /// Inputs of inner joins, with all that is asked of their rows. Their output columns are numbered one input after the
 /// other.
-struct Inner {
+#[derive(Clone)]
+pub(super) struct Inner {
     parts: Vec<Part>,
     /// Keys that must be equal.
     equal: Vec<[Expr; 2]>,
     /// What else must be true.
     conditions: Vec<Expr>,
     output: Vec<Expr>,
+    /// All as one part, once somebody asked.
+    ordered: OnceCell<Box<Part>>,
 }
 
-/// Whether a plan is an inner join, under whatever only renames, computes or filters.
+/// Whether all pairs of rows come out for which a condition is true, and NULLs equal nothing.
 pub(super) fn is_inner(join: &DfJoin) -> bool {
-    join.join_type == JoinType::Inner && !join.on.is_empty() && join.null_equality == NullEquality::NullEqualsNothing
-}
-
-/// A tree of inner joins as one part; `None` where some of it is not ours, or where an order cannot be told.
-pub(super) fn part(join: &DfJoin) -> Option<Part> {
-    of_join(join)?.ordered()
-}
-
-fn is_tree(plan: &LogicalPlan) -> bool {
-    match plan {
-        LogicalPlan::Join(join) => is_inner(join),
-        LogicalPlan::SubqueryAlias(alias) => is_tree(&alias.input),
-        LogicalPlan::Projection(projection) => is_tree(&projection.input),
-        LogicalPlan::Filter(filter) => is_tree(&filter.input),
-        _ => false,
-    }
-}
-
-fn of_plan(plan: &LogicalPlan) -> Option<Inner> {
-    match plan {
-        LogicalPlan::SubqueryAlias(alias) if is_tree(plan) => of_plan(&alias.input),
-        LogicalPlan::Projection(projection) if is_tree(plan) => {
-            let inner = of_plan(&projection.input)?;
-            let scope = Scope { schema: projection.input.schema(), columns: &inner.output };
-            let output = projection.expr.iter().map(|expr| scope.lower(expr)).collect::<Option<Vec<_>>>()?;
-            Some(Inner { output, ..inner })
-        }
-        LogicalPlan::Filter(filter) if is_tree(plan) => {
-            let mut inner = of_plan(&filter.input)?;
-            let scope = Scope { schema: filter.input.schema(), columns: &inner.output };
-            let condition = scope.lower(&filter.predicate)?;
-            inner.conditions.extend(conjuncts(condition));
-            Some(inner)
-        }
-        LogicalPlan::Join(join) if is_inner(join) => of_join(join),
-        _ => {
-            let part = part_of(plan)?;
-            let plain = part.output.iter().all(|expr| part.type_of(expr).physical().is_some());
-            let output = (0..part.output.len()).map(Expr::Column).collect();
-            (plain && part.limit.is_none()).then(|| Inner {
-                parts: vec![part],
-                equal: Vec::new(),
-                conditions: Vec::new(),
-                output,
-            })
-        }
-    }
-}
-
-fn of_join(join: &DfJoin) -> Option<Inner> {
-    let (mut inner, right) = (of_plan(&join.left)?, of_plan(&join.right)?);
-    let width: usize = inner.parts.iter().map(|part| part.output.len()).sum();
-    let moved = |expr: &Expr| with_columns(expr, &|column| Expr::Column(width + column));
-    let right_output: Vec<Expr> = right.output.iter().map(moved).collect();
-    let left_scope = Scope { schema: join.left.schema(), columns: &inner.output };
-    let right_scope = Scope { schema: join.right.schema(), columns: &right_output };
-    let mut equal = Vec::new();
-    for (left, right) in &join.on {
-        let same_type = left_scope.type_of(left) == right_scope.type_of(right);
-        if !same_type || !is_key(left, &left_scope) {
-            return None;
-        }
-        equal.push([left_scope.lower(left)?, right_scope.lower(right)?]);
-    }
-    inner.equal.extend(equal);
-    inner.equal.extend(right.equal.iter().map(|[one, other]| [moved(one), moved(other)]));
-    inner.conditions.extend(right.conditions.iter().map(moved));
-    inner.parts.extend(right.parts);
-    inner.output.extend(right_output);
-    if let Some(condition) = &join.filter {
-        let scope = Scope { schema: &join.schema, columns: &inner.output };
-        let condition = scope.lower(condition)?;
-        inner.conditions.extend(conjuncts(condition));
-    }
-    Some(inner)
-}
-
-/// Columns of the inputs, as they stand in a part that was made of some of them.
-struct Joined {
-    part: Part,
-    columns: BTreeMap<usize, Expr>,
+    join.join_type == JoinType::Inner
+        && !join.null_aware
+        && (join.on.is_empty() || join.null_equality == NullEquality::NullEqualsNothing)
 }
 
 impl Inner {
+    /// `None` where a join cannot take its rows.
+    pub(super) fn of_part(part: Part) -> Option<Inner> {
+        let output = (0..part.output.len()).map(Expr::Column).collect();
+        let ordered = OnceCell::new();
+        part.can_be_joined().then(|| Inner {
+            parts: vec![part],
+            equal: Vec::new(),
+            conditions: Vec::new(),
+            output,
+            ordered,
+        })
+    }
+
+    /// Both sides of an inner join; `None` where a key or a condition is not ours.
+    pub(super) fn of_join(join: &DfJoin, left: Ours, right: Ours) -> Option<Inner> {
+        let (mut inner, mut right) = (left.into_inner()?, right.into_inner()?);
+        if inner.parts.len() + right.parts.len() > INPUTS_MAX {
+            (inner, right) = (Inner::of_part(inner.into_ordered())?, Inner::of_part(right.into_ordered())?);
+        }
+        let width: usize = inner.parts.iter().map(|part| part.output.len()).sum();
+        let moved = |expr: &Expr| with_columns(expr, &|column| Expr::Column(width + column));
+        let right_output: Vec<Expr> = right.output.iter().map(moved).collect();
+        let left_scope = Scope::new(join.left.schema(), &inner.output);
+        let right_scope = Scope::new(join.right.schema(), &right_output);
+        let mut equal = Vec::new();
+        for (left, right) in &join.on {
+            let same_type = left_scope.type_of(left) == right_scope.type_of(right);
+            if !same_type || !is_key(left, &left_scope) {
+                return None;
+            }
+            equal.push([left_scope.lower(left)?, right_scope.lower(right)?]);
+        }
+        inner.equal.extend(equal);
+        inner.equal.extend(right.equal.iter().map(|[one, other]| [moved(one), moved(other)]));
+        inner.conditions.extend(right.conditions.iter().map(moved));
+        inner.parts.extend(right.parts);
+        inner.output.extend(right_output);
+        inner.ordered = OnceCell::new();
+        if let Some(condition) = &join.filter {
+            let condition = Scope::new(&join.schema, &inner.output).lower(condition)?;
+            inner.add_conditions(condition);
+        }
+        Some(inner)
+    }
+
+    /// What its columns are, by the inputs' columns.
+    pub(super) fn output(&self) -> &[Expr] {
+        &self.output
+    }
+
+    pub(super) fn add_conditions(&mut self, condition: Expr) {
+        self.conditions.extend(conjuncts(condition));
+        self.ordered = OnceCell::new();
+    }
+
+    pub(super) fn set_output(&mut self, output: Vec<Expr>) {
+        self.output = output;
+        self.ordered = OnceCell::new();
+    }
+
+    /// All inputs joined, in the order that seems best.
+    pub(super) fn ordered(&self) -> &Part {
+        self.ordered.get_or_init(|| Box::new(self.clone().in_order()))
+    }
+
+    fn into_ordered(mut self) -> Part {
+        match self.ordered.take() {
+            Some(part) => *part,
+            None => self.in_order(),
+        }
+    }
+
     /// The first column of each input, and the number of all columns.
     fn starts(&self) -> Vec<usize> {
         let mut starts = vec![0];
@@ -123,7 +126,7 @@ impl Inner {
         (*last < starts[input + 1]).then_some(input)
     }
 
-    fn ordered(mut self) -> Option<Part> {
+    fn in_order(mut self) -> Part {
         let starts = self.starts();
         // What concerns one input is asked before anything is joined.
         for condition in std::mem::take(&mut self.conditions) {
@@ -144,65 +147,43 @@ impl Inner {
                 _ => self.conditions.push(Expr::Compare(CompareOp::Equal, Box::new(one), Box::new(other))),
             }
         }
-        let relations: Vec<Relation> = self.parts.iter().map(Relation::new).collect();
         let share = |(inputs, keys): (&[usize; 2], &Vec<[Expr; 2]>)| {
             let distinct = |side: usize| {
-                let input = inputs[side];
-                relations[input].distinct(&self.parts[input], keys.iter().map(|key| &key[side]), starts[input])
+                let (part, start) = (&self.parts[inputs[side]], starts[inputs[side]]);
+                let keys: Vec<Expr> = keys
+                    .iter()
+                    .map(|key| with_columns(&key[side], &|column| part.output[column - start].clone()))
+                    .collect();
+                part.distinct_estimate(&keys)
             };
             let (one, other) = (distinct(0), distinct(1));
             // Several keys together say less than each of them alone: the side that knows fewer lists is right.
             let lists = if keys.len() == 1 { one.max(other) } else { one.min(other) };
-            Edge { relations: *inputs, share: 1.0 / lists.max(1.0) }
+            Edge { relations: *inputs, share: 1.0 / lists }
         };
         let costs: Vec<Edge> = edges.iter().map(share).collect();
-        let rows: Vec<f64> = relations.iter().map(|relation| relation.rows).collect();
-        let tree = cheapest(&rows, &costs)?;
+        let rows: Vec<f64> = self.parts.iter().map(Part::rows_estimate).collect();
+        let tree = cheapest(&rows, &costs);
         // Nobody asks for other columns once the joins are done.
         let mut wanted: BTreeSet<usize> = self.output.iter().flat_map(Expr::columns).collect();
         wanted.extend(self.conditions.iter().flat_map(Expr::columns));
         wanted.extend(edges.values().flatten().flatten().flat_map(Expr::columns));
-        let mut assembly = Assembly {
-            parts: self.parts.into_iter().map(Some).collect(),
-            starts,
-            edges,
-            conditions: self.conditions,
-            wanted,
-        };
-        let Joined { mut part, columns } = assembly.assemble(&tree)?;
+        let mut assembly = Assembly { parts: self.parts, starts, edges, conditions: self.conditions, wanted };
+        let Joined { mut part, columns } = assembly.assemble(&tree);
         part.output = self.output.iter().map(|expr| with_columns(expr, &|column| columns[&column].clone())).collect();
-        Some(part)
+        part
     }
 }
 
-/// What is known of an input before it is joined.
-struct Relation {
-    rows: f64,
-}
-
-impl Relation {
-    fn new(part: &Part) -> Relation {
-        Relation { rows: part.rows_estimate() }
-    }
-
-    /// About how many different lists of keys it has.
-    fn distinct<'a>(&self, part: &Part, keys: impl Iterator<Item = &'a Expr>, start: usize) -> f64 {
-        let pipeline = part.as_pipeline(Output::Rows(Vec::new()));
-        let of_key = |key: &Expr| match key {
-            Expr::Column(column) => match part.output[column - start] {
-                Expr::Column(column) => pipeline.distinct_estimate(column).map(|count| count as f64),
-                _ => None,
-            },
-            _ => None,
-        };
-        let lists: f64 = keys.map(|key| of_key(key).unwrap_or(f64::INFINITY)).product();
-        lists.min(self.rows)
-    }
+/// Columns of the inputs, as they stand in a part that was made of some of them.
+struct Joined {
+    part: Part,
+    columns: BTreeMap<usize, Expr>,
 }
 
 /// Inputs on their way into one part.
 struct Assembly {
-    parts: Vec<Option<Part>>,
+    parts: Vec<Part>,
     starts: Vec<usize>,
     edges: BTreeMap<[usize; 2], Vec<[Expr; 2]>>,
     conditions: Vec<Expr>,
@@ -210,17 +191,19 @@ struct Assembly {
 }
 
 impl Assembly {
-    fn assemble(&mut self, tree: &Tree) -> Option<Joined> {
+    fn assemble(&mut self, tree: &Tree) -> Joined {
         let mut joined = match tree {
             Tree::Relation(input) => {
-                let part = self.parts[*input].take()?;
+                let part = self.parts[*input].clone();
                 let columns = part.output.iter().enumerate();
                 let columns = columns.map(|(column, expr)| (self.starts[*input] + column, expr.clone())).collect();
-                return Some(Joined { part, columns });
+                return Joined { part, columns };
             }
-            Tree::Join { probe, build } => {
-                let (probe, build) = (self.assemble(probe)?, self.assemble(build)?);
-                self.join(probe, build)
+            Tree::Join { probe, build, rows } => {
+                let (probe, build) = (self.assemble(probe), self.assemble(build));
+                let mut joined = self.join(probe, build);
+                joined.part.expect(*rows);
+                joined
             }
         };
         let is_there = |column: &usize| joined.columns.contains_key(column);
@@ -231,7 +214,7 @@ impl Assembly {
             let condition = with_columns(&condition, &|column| joined.columns[&column].clone());
             joined.part.add_filter(condition);
         }
-        Some(joined)
+        joined
     }
 
     fn join(&mut self, mut probe: Joined, mut build: Joined) -> Joined {

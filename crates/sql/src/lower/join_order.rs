@@ -36,32 +36,65 @@ pub(super) enum Tree {
         probe: Box<Tree>,
         /// Its rows are kept.
         build: Box<Tree>,
+        /// About how many come out.
+        rows: f64,
     },
 }
 
-/// A set of relations, as bits, with the cheapest tree that is known.
-#[derive(Clone, Debug)]
+impl Tree {
+    fn join(probe: Tree, build: Tree, rows: f64) -> Tree {
+        Tree::Join { probe: Box::new(probe), build: Box::new(build), rows }
+    }
+}
+
+/// A set of relations, as bits, joined at the least cost that is known.
+#[derive(Clone, Copy, Debug)]
 struct Plan {
-    set: usize,
+    set: u64,
     rows: f64,
     cost: f64,
-    tree: Tree,
+    /// The sets of which it was joined; `None` for a relation.
+    of: Option<[u64; 2]>,
 }
 
-/// The tree that seems cheapest for relations with so many rows each. `None` where they do not hang together.
-pub(super) fn cheapest(rows: &[f64], edges: &[Edge]) -> Option<Tree> {
-    let relation =
-        |number: usize| Plan { set: 1 << number, rows: rows[number].max(1.0), cost: 0.0, tree: Tree::Relation(number) };
-    let plans: Vec<Plan> = (0..rows.len()).map(relation).collect();
-    if rows.len() > RELATIONS_MAX { by_pairs(plans, edges) } else { by_sets(plans, edges) }
+/// The tree that seems cheapest for relations with so many rows each: at least one, and 64 at most. Those that have no
+/// keys in common with others are joined last, each row with each.
+pub(super) fn cheapest(rows: &[f64], edges: &[Edge]) -> Tree {
+    let mut trees: Vec<(Tree, f64)> = components(rows.len(), edges)
+        .into_iter()
+        .map(|numbers| {
+            let relation =
+                |&number: &usize| Plan { set: 1 << number, rows: rows[number].max(1.0), cost: 0.0, of: None };
+            let plans: Vec<Plan> = numbers.iter().map(relation).collect();
+            if numbers.len() > RELATIONS_MAX { by_pairs(plans, edges) } else { by_sets(&numbers, plans, edges) }
+        })
+        .collect();
+    // The largest is streamed.
+    trees.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let joined = trees.into_iter().reduce(|(probe, ours), (build, theirs)| {
+        let rows = ours * theirs;
+        (Tree::join(probe, build, rows), rows)
+    });
+    joined.map_or(Tree::Relation(0), |(tree, _)| tree)
 }
 
-fn by_sets(relations: Vec<Plan>, edges: &[Edge]) -> Option<Tree> {
-    let all = (1usize << relations.len()) - 1;
+/// Relations that hang together, each time all of them, ascending.
+fn components(count: usize, edges: &[Edge]) -> Vec<Vec<usize>> {
+    let mut component: Vec<usize> = (0..count).collect();
+    for Edge { relations: [one, other], .. } in edges {
+        let (kept, gone) = (component[*one], component[*other]);
+        component.iter_mut().filter(|number| **number == gone).for_each(|number| *number = kept);
+    }
+    let of = |number: usize| (0..count).filter(|&relation| component[relation] == number).collect::<Vec<_>>();
+    (0..count).map(of).filter(|relations| !relations.is_empty()).collect()
+}
+
+/// Relations of one component, few enough that all their sets can be gone through.
+fn by_sets(numbers: &[usize], relations: Vec<Plan>, edges: &[Edge]) -> (Tree, f64) {
+    let all = (1usize << numbers.len()) - 1;
     let mut best: Vec<Option<Plan>> = vec![None; all + 1];
-    for plan in relations {
-        let set = plan.set;
-        best[set] = Some(plan);
+    for (place, plan) in relations.iter().enumerate() {
+        best[1 << place] = Some(*plan);
     }
     for set in 1..=all {
         let mut part = (set - 1) & set;
@@ -75,33 +108,51 @@ fn by_sets(relations: Vec<Plan>, edges: &[Edge]) -> Option<Tree> {
             part = (part - 1) & set;
         }
     }
-    best.pop()?.map(|plan| plan.tree)
+    let place = |set: u64| numbers.iter().enumerate().map(|(place, &number)| (set >> number & 1) << place).sum::<u64>();
+    let plan = |set: u64| best[place(set) as usize];
+    let whole = best[all].expect("they hang together");
+    (tree(whole, &plan), whole.rows)
 }
 
-fn by_pairs(mut plans: Vec<Plan>, edges: &[Edge]) -> Option<Tree> {
-    while plans.len() > 1 {
+fn tree(plan: Plan, of: &dyn Fn(u64) -> Option<Plan>) -> Tree {
+    match plan.of {
+        None => Tree::Relation(plan.set.trailing_zeros() as usize),
+        Some(halves) => {
+            let [probe, build] = halves.map(|half| tree(of(half).expect("it was joined before"), of));
+            Tree::join(probe, build, plan.rows)
+        }
+    }
+}
+
+/// Relations of one component. The pair with the fewest rows is joined first, again and again.
+fn by_pairs(plans: Vec<Plan>, edges: &[Edge]) -> (Tree, f64) {
+    let mut open: Vec<Plan> = plans.clone();
+    let mut made = plans;
+    while open.len() > 1 {
         let mut least: Option<(usize, usize, Plan)> = None;
-        for (probe, build) in (0..plans.len()).flat_map(|one| (0..plans.len()).map(move |other| (one, other))) {
-            if probe == build || plans[probe].rows < plans[build].rows {
+        for (probe, build) in (0..open.len()).flat_map(|one| (0..open.len()).map(move |other| (one, other))) {
+            if probe == build || open[probe].rows < open[build].rows {
                 continue;
             }
-            if let Some(plan) = joined(&plans[probe], &plans[build], edges)
-                && least.as_ref().is_none_or(|(_, _, known)| plan.rows < known.rows)
+            if let Some(plan) = joined(&open[probe], &open[build], edges)
+                && least.is_none_or(|(_, _, known)| plan.rows < known.rows)
             {
                 least = Some((probe, build, plan));
             }
         }
-        let (probe, build, plan) = least?;
-        plans.swap_remove(probe.max(build));
-        plans.swap_remove(probe.min(build));
-        plans.push(plan);
+        let (probe, build, plan) = least.expect("they hang together");
+        open.swap_remove(probe.max(build));
+        open.swap_remove(probe.min(build));
+        open.push(plan);
+        made.push(plan);
     }
-    plans.pop().map(|plan| plan.tree)
+    let plan = |set: u64| made.iter().find(|plan| plan.set == set).copied();
+    (tree(open[0], &plan), open[0].rows)
 }
 
 /// Both together; `None` where they have no keys in common.
 fn joined(probe: &Plan, build: &Plan, edges: &[Edge]) -> Option<Plan> {
-    let holds = |set: usize, relation: usize| set >> relation & 1 == 1;
+    let holds = |set: u64, relation: usize| set >> relation & 1 == 1;
     let mut shares = edges.iter().filter(|edge| {
         let [one, other] = edge.relations;
         holds(probe.set, one) && holds(build.set, other) || holds(probe.set, other) && holds(build.set, one)
@@ -111,8 +162,7 @@ fn joined(probe: &Plan, build: &Plan, edges: &[Edge]) -> Option<Plan> {
     let rows = (probe.rows * build.rows * share).max(1.0);
     let looked_up = if build.rows <= NEAR_ROWS { LOOKED_UP } else { LOOKED_UP_FAR };
     let cost = probe.cost + build.cost + build.rows * KEPT + probe.rows * looked_up + rows * OUT;
-    let tree = Tree::Join { probe: Box::new(probe.tree.clone()), build: Box::new(build.tree.clone()) };
-    Some(Plan { set: probe.set | build.set, rows, cost, tree })
+    Some(Plan { set: probe.set | build.set, rows, cost, of: Some([probe.set, build.set]) })
 }
 
 #[cfg(test)]
@@ -123,15 +173,19 @@ mod tests {
         Edge { relations: [one, other], share }
     }
 
-    fn join(probe: Tree, build: Tree) -> Tree {
-        Tree::Join { probe: Box::new(probe), build: Box::new(build) }
+    /// The tree in brackets, what is streamed first.
+    fn text(tree: &Tree) -> String {
+        match tree {
+            Tree::Relation(number) => number.to_string(),
+            Tree::Join { probe, build, .. } => format!("({} {})", text(probe), text(build)),
+        }
     }
 
     /// Each relation once.
     fn relations(tree: &Tree) -> Vec<usize> {
         match tree {
             Tree::Relation(number) => vec![*number],
-            Tree::Join { probe, build } => {
+            Tree::Join { probe, build, .. } => {
                 let mut all = [relations(probe), relations(build)].concat();
                 all.sort_unstable();
                 all
@@ -141,38 +195,37 @@ mod tests {
 
     #[test]
     fn the_larger_side_is_streamed() {
-        let tree = cheapest(&[1e6, 100.0], &[edge(0, 1, 0.01)]);
-        assert_eq!(tree, Some(join(Tree::Relation(0), Tree::Relation(1))));
-        let tree = cheapest(&[100.0, 1e6], &[edge(0, 1, 0.01)]);
-        assert_eq!(tree, Some(join(Tree::Relation(1), Tree::Relation(0))));
+        assert_eq!(text(&cheapest(&[1e6, 100.0], &[edge(0, 1, 0.01)])), "(0 1)");
+        assert_eq!(text(&cheapest(&[100.0, 1e6], &[edge(0, 1, 0.01)])), "(1 0)");
     }
 
     #[test]
     fn what_drops_most_rows_comes_first() {
         // A table of facts, one table that keeps all its rows, and one that keeps a hundredth.
         let tree = cheapest(&[1e6, 1000.0, 10.0], &[edge(0, 1, 1e-3), edge(0, 2, 1e-3)]);
-        let few = join(Tree::Relation(0), Tree::Relation(2));
-        assert_eq!(tree, Some(join(few, Tree::Relation(1))));
+        assert_eq!(text(&tree), "((0 2) 1)");
+        let Tree::Join { rows, .. } = tree else { panic!("a join") };
+        assert!((rows - 1e4).abs() < 1.0, "{rows}");
     }
 
     #[test]
     fn small_tables_are_joined_before_they_are_kept() {
         // Facts, suppliers, and the few nations that are wanted: suppliers of those nations are looked up once.
         let tree = cheapest(&[1e6, 10_000.0, 1.0], &[edge(0, 1, 1e-4), edge(1, 2, 0.04)]);
-        let wanted = join(Tree::Relation(1), Tree::Relation(2));
-        assert_eq!(tree, Some(join(Tree::Relation(0), wanted)));
+        assert_eq!(text(&tree), "(0 (1 2))");
     }
 
     #[test]
-    fn what_does_not_hang_together_is_not_joined() {
-        assert_eq!(cheapest(&[10.0, 10.0, 10.0], &[edge(0, 1, 0.1)]), None);
+    fn what_does_not_hang_together_is_joined_last() {
+        let tree = cheapest(&[10.0, 30.0, 20.0, 40.0], &[edge(0, 2, 0.01)]);
+        assert_eq!(text(&tree), "((3 1) (2 0))");
+        assert_eq!(text(&cheapest(&[7.0], &[])), "0");
     }
 
     #[test]
     fn many_relations_are_joined_all_the_same() {
-        let rows: Vec<f64> = (0..40).map(|number| 10.0 + f64::from(number)).collect();
-        let edges: Vec<Edge> = (1..40).map(|number| edge(number - 1, number, 0.1)).collect();
-        let tree = cheapest(&rows, &edges).expect("a chain hangs together");
-        assert_eq!(relations(&tree), (0..40).collect::<Vec<_>>());
+        let rows: Vec<f64> = (0..64).map(|number| 10.0 + f64::from(number)).collect();
+        let edges: Vec<Edge> = (1..64).map(|number| edge(number - 1, number, 0.1)).collect();
+        assert_eq!(relations(&cheapest(&rows, &edges)), (0..64).collect::<Vec<_>>());
     }
 }

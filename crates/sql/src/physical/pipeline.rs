@@ -1,6 +1,5 @@
 //! A pipeline of our engine as a leaf of a physical plan.
 
-use crate::foreign::ScalarFunction;
 use crate::query_memory::OperatorMemory;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::{cast, concat_batches};
@@ -16,7 +15,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures::{StreamExt, TryFutureExt};
 use sinter_codec::VECTOR_LEN;
-use sinter_exec::{Batch, Foreign, Groups, LogicalType, Output, Pipeline, Run, Worker, edge};
+use sinter_exec::{Batch, Groups, LogicalType, Output, Pipeline, Run, Worker, edge};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -33,8 +32,6 @@ pub(crate) struct PipelineExec {
     schema: SchemaRef,
     statistics: Arc<Statistics>,
     threads: usize,
-    /// What is computed from the rows of an aggregate.
-    finish: Option<Arc<[ScalarFunction]>>,
     properties: Arc<PlanProperties>,
     /// The run that partitions join. A partition that asks a second time begins a new run.
     current: Mutex<Current>,
@@ -73,15 +70,9 @@ impl PipelineExec {
             schema,
             statistics: Arc::new(statistics),
             threads,
-            finish: None,
             properties: Arc::new(properties),
             current: Mutex::default(),
         })
-    }
-
-    /// The same, computing its columns from the aggregates' rows.
-    pub(crate) fn with_finish(self, finish: Option<Arc<[ScalarFunction]>>) -> PipelineExec {
-        PipelineExec { finish, ..self }
     }
 
     /// The latest run, for its counters.
@@ -118,14 +109,7 @@ impl PipelineExec {
 
 impl DisplayAs for PipelineExec {
     fn fmt_as(&self, _t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.pipeline)?;
-        match &self.finish {
-            Some(finish) => {
-                let texts: Vec<String> = finish.iter().map(Foreign::text).collect();
-                write!(f, "\nfinish: {}", texts.join(", "))
-            }
-            None => Ok(()),
-        }
+        write!(f, "{}", self.pipeline)
     }
 }
 
@@ -156,7 +140,7 @@ impl ExecutionPlan for PipelineExec {
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
         let statistics = (*self.statistics).clone();
         let exec = PipelineExec::new(self.pipeline.clone(), Arc::clone(&self.schema), statistics, self.threads)?;
-        Ok(Arc::new(exec.with_finish(self.finish.clone())))
+        Ok(Arc::new(exec))
     }
 
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
@@ -188,7 +172,7 @@ impl ExecutionPlan for PipelineExec {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let (run, wanted) = self.join(partition)?;
-        let (threads, finish) = (self.threads, self.finish.clone());
+        let threads = self.threads;
         let (types, schema) = (self.types.clone(), Arc::clone(&self.schema));
         let operator = match &self.pipeline.output {
             Output::Rows(_) | Output::Aggregate(_) if self.pipeline.source.table().is_some() => "a join",
@@ -199,12 +183,11 @@ impl ExecutionPlan for PipelineExec {
             Output::Rows(_) if self.pipeline.needs_preparation() => {
                 let kept = Arc::clone(&wanted);
                 let prepared = blocking(run, kept, move |run| {
-                    // Where another partition failed to prepare, that one reports it.
-                    let ready = run.prepare(threads, &memory).map_err(crate::Error::from)?;
-                    Ok((run.worker(), !ready))
+                    run.prepare(threads, &memory).map_err(crate::Error::from)?;
+                    Ok(run.worker())
                 });
                 let rows = prepared
-                    .map_ok(move |(worker, done)| Rows { worker, _wanted: wanted, types, schema, done }.into_stream());
+                    .map_ok(move |worker| Rows { worker, _wanted: wanted, types, schema, done: false }.into_stream());
                 rows.try_flatten_stream().boxed()
             }
             Output::Rows(_) => {
@@ -215,14 +198,14 @@ impl ExecutionPlan for PipelineExec {
             Output::Aggregate(_) => {
                 let row = blocking(run, wanted, move |run| {
                     run.prepare(threads, &memory).map_err(crate::Error::from)?;
-                    aggregate(run, threads, &types, finish.as_deref(), &schema)
+                    aggregate(run, threads, &types, &schema)
                 });
                 futures::stream::once(row).boxed()
             }
             Output::Groups { .. } => {
                 let grouped = blocking(run, wanted, move |run| {
                     let groups = run.groups(threads, &memory).map_err(crate::Error::from)?;
-                    Ok(GroupRows { groups, next: 0, types, finish, schema })
+                    Ok(GroupRows { groups, next: 0, types, schema })
                 });
                 grouped.map_ok(futures::stream::iter).try_flatten_stream().boxed()
             }
@@ -298,7 +281,7 @@ impl Rows {
                 break;
             }
             rows += batch.rows;
-            parts.push(finished(to_arrow(&batch, &self.types)?, batch.rows, None, &self.schema)?);
+            parts.push(record_batch(to_arrow(&batch, &self.types)?, batch.rows, &self.schema)?);
         }
         joined(parts, &self.schema).map(Poll::Ready)
     }
@@ -310,7 +293,6 @@ struct GroupRows {
     /// The first group that was not read yet.
     next: usize,
     types: Vec<LogicalType>,
-    finish: Option<Arc<[ScalarFunction]>>,
     schema: SchemaRef,
 }
 
@@ -320,8 +302,7 @@ impl GroupRows {
         let mut batch = Batch::default();
         while parts.len() < VECTORS_PER_BATCH && self.groups.read(self.next, &mut batch).map_err(crate::Error::from)? {
             self.next += batch.rows;
-            let columns = to_arrow(&batch, &self.types)?;
-            parts.push(finished(columns, batch.rows, self.finish.as_deref(), &self.schema)?);
+            parts.push(record_batch(to_arrow(&batch, &self.types)?, batch.rows, &self.schema)?);
         }
         joined(parts, &self.schema)
     }
@@ -352,17 +333,8 @@ fn to_arrow(batch: &Batch, types: &[LogicalType]) -> Result<Vec<ArrayRef>> {
     Ok(columns.collect::<sinter_exec::Result<Vec<_>>>().map_err(crate::Error::from)?)
 }
 
-/// The columns, or what is computed from them, as the plan knows them.
-fn finished(
-    mut columns: Vec<ArrayRef>,
-    rows: usize,
-    finish: Option<&[ScalarFunction]>,
-    schema: &SchemaRef,
-) -> Result<RecordBatch> {
-    if let Some(finish) = finish {
-        let finished = finish.iter().map(|function| function.evaluate(&columns, rows));
-        columns = finished.collect::<sinter_exec::Result<Vec<_>>>().map_err(crate::Error::from)?;
-    }
+/// The columns as the plan knows them.
+fn record_batch(mut columns: Vec<ArrayRef>, rows: usize, schema: &SchemaRef) -> Result<RecordBatch> {
     for (column, field) in columns.iter_mut().zip(schema.fields()) {
         *column = as_field(Arc::clone(column), field.data_type())?;
     }
@@ -375,17 +347,8 @@ fn as_field(array: ArrayRef, ty: &arrow::datatypes::DataType) -> Result<ArrayRef
     if array.data_type() == ty { Ok(array) } else { Ok(cast(&array, ty)?) }
 }
 
-fn aggregate(
-    run: &Arc<Run>,
-    threads: usize,
-    types: &[LogicalType],
-    finish: Option<&[ScalarFunction]>,
-    schema: &SchemaRef,
-) -> Result<RecordBatch> {
+fn aggregate(run: &Arc<Run>, threads: usize, types: &[LogicalType], schema: &SchemaRef) -> Result<RecordBatch> {
     let row = run.aggregate(threads).map_err(crate::Error::from)?;
-    let mut columns = Vec::with_capacity(types.len());
-    for (value, ty) in row.iter().zip(types) {
-        columns.push(edge::scalar_to_arrow(value, ty).map_err(crate::Error::from)?);
-    }
-    finished(columns, 1, finish, schema)
+    let columns = row.iter().zip(types).map(|(value, ty)| edge::scalar_to_arrow(value, ty));
+    record_batch(columns.collect::<sinter_exec::Result<Vec<_>>>().map_err(crate::Error::from)?, 1, schema)
 }

@@ -1,6 +1,5 @@
 //! A lowered part of a plan, dressed as a table so that DataFusion plans around it.
 
-use crate::foreign::ScalarFunction;
 use crate::lower::NotedScan;
 use crate::physical::PipelineExec;
 use arrow::datatypes::SchemaRef;
@@ -16,22 +15,20 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct PipelineTable {
     pipeline: Pipeline,
-    finish: Option<Arc<[ScalarFunction]>>,
     in_table_order: bool,
     schema: SchemaRef,
     noted: Vec<NotedScan>,
 }
 
 impl PipelineTable {
-    /// `finish` is computed from the rows of an aggregate; `in_table_order` costs the other threads.
+    /// `in_table_order` costs the other threads.
     pub(crate) fn new(
         pipeline: Pipeline,
-        finish: Option<Vec<ScalarFunction>>,
         in_table_order: bool,
         schema: SchemaRef,
         noted: Vec<NotedScan>,
     ) -> PipelineTable {
-        PipelineTable { pipeline, finish: finish.map(Arc::from), in_table_order, schema, noted }
+        PipelineTable { pipeline, in_table_order, schema, noted }
     }
 }
 
@@ -68,6 +65,6 @@ impl TableProvider for PipelineTable {
             _ => state.config().target_partitions(),
         };
         let exec = PipelineExec::new(self.pipeline.clone(), Arc::clone(&self.schema), statistics, threads)?;
-        Ok(Arc::new(exec.with_finish(self.finish.clone())))
+        Ok(Arc::new(exec))
     }
 }

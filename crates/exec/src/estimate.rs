@@ -1,0 +1,104 @@
+//! What is known of a pipeline's rows before it runs.
+
+use crate::flow::Layout;
+use crate::scan::{ScanPlan, Scanner, Shared};
+use crate::{Error, Expr, Output, Pipeline, Result, Source};
+use sinter_codec::{Physical, Scalar};
+use std::collections::BTreeSet;
+
+/// Bytes of a group beside its keys and states: two slots and a number.
+pub(crate) const GROUP_BYTES: usize = 24;
+
+/// Bytes of a text among keys, and of a number of it, where nothing is known of its length.
+const TEXT_BYTES: usize = 56;
+
+impl Pipeline {
+    /// About how many rows come out, as the table's statistics tell: what is filtered is not known, and groups are no
+    /// more than the different values of the columns in their keys may make.
+    pub fn rows_estimate(&self) -> usize {
+        let rows = self.source_rows_estimate();
+        match &self.output {
+            Output::Rows(_) => self.limit.map_or(rows, |limit| rows.min(limit)),
+            Output::Aggregate(_) => 1,
+            Output::Groups { keys, .. } => {
+                let columns: BTreeSet<usize> = keys.iter().flat_map(Expr::columns).collect();
+                let values = columns.into_iter().map(|column| self.distinct_estimate(column).unwrap_or(rows));
+                values.fold(1, usize::saturating_mul).min(rows)
+            }
+        }
+    }
+
+    /// About how many rows the source has; of a table it is exact.
+    fn source_rows_estimate(&self) -> usize {
+        match &self.source {
+            Source::Table(table) => (0..table.group_count()).map(|group| table.group_rows(group)).sum(),
+            Source::Groups(inner) => inner.rows_estimate(),
+        }
+    }
+
+    /// About how many bytes a worker's groups take at most; 0 where there are none.
+    pub fn group_bytes_estimate(&self) -> usize {
+        let Output::Groups { keys, aggregates } = &self.output else { return 0 };
+        let key_bytes = |key: &Expr| match self.type_of(key).physical() {
+            Some(Physical::Bytes) | None => TEXT_BYTES,
+            Some(_) => size_of::<i128>(),
+        };
+        let bytes: usize = keys.iter().map(key_bytes).sum();
+        self.rows_estimate().saturating_mul(bytes + aggregates.len() * 2 * size_of::<u64>() + GROUP_BYTES)
+    }
+
+    /// Which share of the scan's rows passes the filter, by a sample of vectors; deleted rows do not pass. Steps and
+    /// output are not looked at. 1 for a table without rows, and never quite 0.
+    ///
+    /// # Errors
+    /// What reading and evaluating bring about.
+    pub fn sample_share(&self) -> Result<f64> {
+        let Source::Table(table) = &self.source else {
+            return Err(Error::Unsupported("a sample of groups that are not there yet".into()));
+        };
+        let scan = ScanPlan::new(self)?;
+        let (next_group, next_announced, cancelled) = Default::default();
+        let shared = Shared {
+            plan: &scan,
+            layout: Layout { scan_columns: self.columns.len(), payload: &[], tables: &[] },
+            source: &**table,
+            next_group: &next_group,
+            next_announced: &next_announced,
+            is_limited: true,
+            cancelled: &cancelled,
+            on_damage: &self.on_damage,
+        };
+        Scanner::default().sample(&shared)
+    }
+
+    /// At most so many different values has a column, if what its row groups estimate is right: no more than all of
+    /// them together, and of integers no more than lie between the least and the greatest. `None` where a group does
+    /// not know.
+    pub fn distinct_estimate(&self, column: usize) -> Option<usize> {
+        let spanned = bounds(&Expr::Column(column), self).and_then(|(min, max)| usize::try_from(max - min + 2).ok());
+        let (source, column) = self.origin(column)?;
+        let distinct = |group| {
+            let stats = source.zone(group, column)?;
+            let is_known = stats.distinct_estimate > 0 || stats.null_count == stats.value_count;
+            is_known.then_some(stats.distinct_estimate + usize::from(stats.null_count > 0))
+        };
+        let all: Option<usize> = (0..source.group_count()).map(distinct).sum();
+        all.map(|all| spanned.map_or(all, |spanned| all.min(spanned)))
+    }
+}
+
+/// Between which integers all values of a key are, as the statistics of its row groups tell.
+pub(crate) fn bounds(key: &Expr, pipeline: &Pipeline) -> Option<(i128, i128)> {
+    let Expr::Column(column) = key else { return None };
+    let (source, column) = pipeline.origin(*column)?;
+    let mut all: Option<(i128, i128)> = None;
+    for group in 0..source.group_count() {
+        let stats = source.zone(group, column)?;
+        if stats.null_count == stats.value_count {
+            continue;
+        }
+        let (Scalar::Int(min), Scalar::Int(max)) = (&stats.min, &stats.max) else { return None };
+        all = Some(all.map_or((*min, *max), |(low, high)| (low.min(*min), high.max(*max))));
+    }
+    all
+}

@@ -1,0 +1,239 @@
+//! A pipeline in the making.
+
+use super::columns::conjuncts;
+use crate::provider::{ColumnTableProvider, Noted};
+use datafusion::datasource::source_as_provider;
+use datafusion::logical_expr::TableScan;
+use sinter_exec::{Expr, Join, JoinKind, LogicalType, OnDamage, Output, Pipeline, ScanColumn, Source, Step};
+use std::cell::OnceCell;
+
+/// A scan, for the transaction that wants to know what is read.
+pub(crate) type NotedScan = (Noted, Vec<ScanColumn>, Vec<Expr>);
+
+/// What a condition is taken to keep where nothing measures it.
+pub(super) const KEPT_BY_A_CONDITION: f64 = 0.5;
+
+/// Bytes of a text that is kept, and of what says where it is, where nothing is known of its length.
+const TEXT_BYTES: usize = 56;
+
+/// Bytes of a row in the index of a join, while it is made.
+const INDEX_BYTES: usize = 12;
+
+/// A plan on its way to a pipeline: what each of its output columns is, over the scanned columns and those of joins.
+#[derive(Clone)]
+pub(super) struct Part {
+    source: Source,
+    /// Of the table, where the source is one.
+    noted: Option<Noted>,
+    /// The scans of build sides and of what is grouped.
+    others: Vec<NotedScan>,
+    columns: Vec<ScanColumn>,
+    filter: Vec<Expr>,
+    steps: Vec<Step>,
+    pub(super) output: Vec<Expr>,
+    pub(super) limit: Option<usize>,
+    on_damage: OnDamage,
+    /// Of all columns.
+    types: Vec<LogicalType>,
+    /// About how many rows come out, once somebody asked.
+    rows: OnceCell<f64>,
+    /// About how many bytes groups and build sides take at most.
+    kept_bytes: usize,
+}
+
+impl Part {
+    /// The scan of a table; `None` where the table is not ours.
+    pub(super) fn of_scan(scan: &TableScan) -> Option<Part> {
+        let provider = source_as_provider(&scan.source).ok()?;
+        let table = (provider.as_ref() as &dyn std::any::Any).downcast_ref::<ColumnTableProvider>()?;
+        let projection: Vec<usize> = match &scan.projection {
+            Some(projection) => projection.clone(),
+            None => (0..table.column_count()).collect(),
+        };
+        let mut columns: Vec<ScanColumn> = projection.iter().map(|&index| table.scan_column(index)).collect();
+        let output = (0..columns.len()).map(Expr::Column).collect();
+        let filter = table.lower_filters(&scan.filters, &mut columns)?;
+        let source = Source::Table(table.source());
+        Some(Part {
+            types: source.types_of(&columns),
+            source,
+            noted: Some(table.noted()),
+            others: Vec::new(),
+            columns,
+            filter,
+            steps: Vec::new(),
+            output,
+            limit: scan.fetch,
+            on_damage: table.on_damage(),
+            rows: OnceCell::new(),
+            kept_bytes: 0,
+        })
+    }
+
+    /// What is made of the rows of another part, which is no list of rows itself.
+    pub(super) fn of_groups(part: Part, output: Output) -> Part {
+        let kept_bytes = part.kept_bytes;
+        let (pipeline, others) = part.pipeline_with(output);
+        let types = pipeline.output_types();
+        Part {
+            kept_bytes: kept_bytes.saturating_add(pipeline.group_bytes_estimate()),
+            source: Source::Groups(Box::new(pipeline)),
+            noted: None,
+            others,
+            columns: (0..types.len()).map(ScanColumn::Table).collect(),
+            filter: Vec::new(),
+            steps: Vec::new(),
+            output: (0..types.len()).map(Expr::Column).collect(),
+            limit: None,
+            on_damage: OnDamage::Fail,
+            types,
+            rows: OnceCell::new(),
+        }
+    }
+
+    /// How many columns expressions can refer to.
+    pub(super) fn column_count(&self) -> usize {
+        self.types.len()
+    }
+
+    /// The type of an expression over the columns.
+    pub(super) fn type_of(&self, expr: &Expr) -> LogicalType {
+        expr.type_over(&self.types)
+    }
+
+    /// Whether a join can take its rows, and keep them.
+    pub(super) fn can_be_joined(&self) -> bool {
+        self.limit.is_none() && self.output.iter().all(|expr| self.type_of(expr).physical().is_some())
+    }
+
+    /// Keeps the rows for which a condition over the columns is true.
+    pub(super) fn add_filter(&mut self, condition: Expr) {
+        for condition in conjuncts(condition) {
+            // Whatever joins do, they do it to each row of the scan alone.
+            if condition.columns().iter().all(|&column| column < self.columns.len()) {
+                self.filter.push(condition);
+            } else {
+                self.steps.push(Step::Filter(condition));
+            }
+            match self.steps.is_empty() {
+                true => self.rows = OnceCell::new(),
+                false => self.expect(self.rows_estimate() * KEPT_BY_A_CONDITION),
+            }
+        }
+    }
+
+    /// Adds the join with another part, by these keys of ours and of theirs. Its output are the columns that ours gets.
+    pub(super) fn join(&mut self, kind: JoinKind, other: Part, keys: (Vec<Expr>, Vec<Expr>), nulls_are_equal: bool) {
+        let (ours, theirs) = keys;
+        let width = |expr: &Expr| other.type_of(expr).physical().and_then(|physical| physical.value_bytes());
+        let row: usize = theirs.iter().map(|key| width(key).unwrap_or(2 * TEXT_BYTES)).sum::<usize>()
+            + other.output.iter().map(|expr| width(expr).unwrap_or(TEXT_BYTES)).sum::<usize>()
+            + INDEX_BYTES;
+        self.kept_bytes = self
+            .kept_bytes
+            .saturating_add(other.kept_bytes)
+            .saturating_add(other.rows_estimate_max().saturating_mul(row));
+        if kind.has_payload() {
+            self.types.extend(other.output.iter().map(|expr| other.type_of(expr)));
+        }
+        let output = Output::Rows(theirs.into_iter().chain(other.output.iter().cloned()).collect());
+        let (build, noted) = other.pipeline_with(output);
+        self.others.extend(noted);
+        self.steps.push(Step::Join(Join { kind, build: Box::new(build), keys: ours, nulls_are_equal }));
+    }
+
+    /// Whether no two rows have the same values of these expressions: the rows are groups, and these are their keys.
+    pub(super) fn is_unique_by(&self, exprs: &[Expr]) -> bool {
+        let Source::Groups(inner) = &self.source else { return false };
+        let keys = match &inner.output {
+            Output::Groups { keys, .. } => keys.len(),
+            Output::Aggregate(_) => 0,
+            Output::Rows(_) => return false,
+        };
+        let has = |key: usize| {
+            let is_key = |expr: &Expr| match expr {
+                Expr::Column(column) => self.columns.get(*column) == Some(&ScanColumn::Table(key)),
+                _ => false,
+            };
+            exprs.iter().any(is_key)
+        };
+        let multiplies = |step: &Step| matches!(step, Step::Join(join) if join.kind.has_payload());
+        (0..keys).all(has) && !self.steps.iter().any(multiplies)
+    }
+
+    /// About how many rows come out. Before anything is joined, the share that a filter keeps is measured.
+    pub(super) fn rows_estimate(&self) -> f64 {
+        *self.rows.get_or_init(|| {
+            let scan = self.as_scan();
+            let share = match self.filter.is_empty() {
+                true => 1.0,
+                // What cannot be read now will say so when the query runs, and groups are not there yet.
+                false => scan.sample_share().unwrap_or(KEPT_BY_A_CONDITION),
+            };
+            scan.rows_estimate() as f64 * share
+        })
+    }
+
+    /// Says how many rows come out.
+    pub(super) fn expect(&mut self, rows: f64) {
+        self.rows = OnceCell::from(rows);
+    }
+
+    /// No less than that, unless its joins multiply more than they seem to.
+    fn rows_estimate_max(&self) -> usize {
+        let joined = if self.steps.is_empty() { 0.0 } else { self.rows_estimate() };
+        self.as_scan().rows_estimate().max(joined as usize)
+    }
+
+    /// About how many different lists of values these expressions have.
+    pub(super) fn distinct_estimate<'a>(&self, exprs: impl IntoIterator<Item = &'a Expr>) -> f64 {
+        let pipeline = self.as_pipeline(Output::Rows(Vec::new()));
+        let of_expr = |expr: &Expr| match expr {
+            Expr::Column(column) => pipeline.distinct_estimate(*column).map(|count| count as f64),
+            _ => None,
+        };
+        let lists: f64 = exprs.into_iter().map(|expr| of_expr(expr).unwrap_or(f64::INFINITY)).product();
+        lists.min(self.rows_estimate()).max(1.0)
+    }
+
+    /// About how many bytes groups and build sides take at most.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.kept_bytes
+    }
+
+    /// The pipeline that hands out its rows, and all scans within it.
+    pub(super) fn into_pipeline(self) -> (Pipeline, Vec<NotedScan>) {
+        let output = Output::Rows(self.output.clone());
+        // Groups as they are need nobody who scans them.
+        let is_bare = self.filter.is_empty() && self.steps.is_empty() && self.limit.is_none();
+        let is_in_place = |(place, expr): (usize, &Expr)| matches!(expr, Expr::Column(column) if *column == place);
+        let is_whole = self.output.len() == self.types.len() && self.output.iter().enumerate().all(is_in_place);
+        match self.source {
+            Source::Groups(inner) if is_bare && is_whole => (*inner, self.others),
+            source => Part { source, ..self }.pipeline_with(output),
+        }
+    }
+
+    fn pipeline_with(self, output: Output) -> (Pipeline, Vec<NotedScan>) {
+        let pipeline = self.as_pipeline(output);
+        let own = self.noted.map(|noted| (noted, self.columns, self.filter));
+        (pipeline, own.into_iter().chain(self.others).collect())
+    }
+
+    fn as_pipeline(&self, output: Output) -> Pipeline {
+        Pipeline { steps: self.steps.clone(), output, limit: self.limit, ..self.as_scan() }
+    }
+
+    /// The scan and its filter alone.
+    fn as_scan(&self) -> Pipeline {
+        Pipeline {
+            source: self.source.clone(),
+            columns: self.columns.clone(),
+            filter: self.filter.clone(),
+            steps: Vec::new(),
+            output: Output::Rows(Vec::new()),
+            limit: None,
+            on_damage: self.on_damage.clone(),
+        }
+    }
+}
