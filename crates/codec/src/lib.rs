@@ -78,7 +78,7 @@ pub use scalar::Scalar;
 pub use schemes::{SCHEMES, SchemeEntry, scheme_by_name};
 pub use scratch::Scratch;
 pub use stats::BlockStats;
-pub use values::{BytesBuf, BytesView, Values, ValuesBuf};
+pub use values::{BytesBuf, BytesView, Values, ValuesBuf, at_memory};
 
 /// Values in a vector: the unit of decoding. Fits the L1 cache at 8 bytes a value, with room for a few columns.
 pub const VECTOR_LEN: usize = 1024;

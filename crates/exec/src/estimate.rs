@@ -60,7 +60,7 @@ impl Pipeline {
         let (next_group, next_announced, cancelled) = Default::default();
         let shared = Shared {
             plan: &scan,
-            layout: Layout { scan_columns: self.columns.len(), payload: &[], tables: &[] },
+            layout: Layout { scan_columns: self.columns.len(), scan_types: scan.types(), payload: &[], tables: &[] },
             source: &**table,
             next_group: &next_group,
             next_announced: &next_announced,

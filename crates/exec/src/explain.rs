@@ -47,7 +47,9 @@ impl fmt::Display for Pipeline {
                     let keys = join.keys.iter().zip(join.build_exprs());
                     let keys: Vec<String> =
                         keys.map(|(ours, other)| format!("{} {equal} {}", text(ours), their_text(other))).collect();
-                    write!(f, "\n  {} join: {}", join.kind.name(), keys.join(" AND "))?;
+                    let condition = join.condition.as_ref().map(&text);
+                    let all: Vec<String> = keys.into_iter().chain(condition).collect();
+                    write!(f, "\n  {} join: {}", join.kind.name(), all.join(" AND "))?;
                     for line in join.build.to_string().lines() {
                         write!(f, "\n    {line}")?;
                     }

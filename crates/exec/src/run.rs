@@ -2,7 +2,7 @@
 
 use crate::aggregate::{AggregatePlan, AggregateSink};
 use crate::expr::{Program, compile, compile_condition};
-use crate::flow::{Chain, Layout, Sink, StepPlan, StepsPlan, StepsState};
+use crate::flow::{Chain, Layout, Rest, Sink, StepPlan, StepsPlan, StepsState};
 use crate::group::{GroupPlan, GroupSink};
 use crate::join::{BuildPlan, BuildSink, JoinTable, ProbePlan};
 use crate::rows::RowSink;
@@ -69,6 +69,9 @@ pub struct Run {
     output: OutputPlan,
     next_group: AtomicUsize,
     next_announced: AtomicUsize,
+    /// Pieces of the source that are done, and whether somebody has taken what comes after all of them.
+    pieces_done: AtomicUsize,
+    rest_is_taken: AtomicBool,
     rows_out: AtomicUsize,
     /// Shared with the build sides.
     cancelled: Arc<AtomicBool>,
@@ -189,6 +192,8 @@ impl Run {
             output,
             next_group: AtomicUsize::new(0),
             next_announced: AtomicUsize::new(0),
+            pieces_done: AtomicUsize::new(0),
+            rest_is_taken: AtomicBool::new(false),
             rows_out: AtomicUsize::new(0),
             cancelled,
         }))
@@ -327,7 +332,8 @@ impl Run {
             None if self.builds.is_empty() => &[][..],
             None => return Err(Error::Unsupported("a join whose table is not there yet".into())),
         };
-        Ok(Layout { scan_columns: self.pipeline.columns.len(), payload: &self.payload, tables })
+        let (scan_columns, scan_types) = (self.pipeline.columns.len(), self.scan.types());
+        Ok(Layout { scan_columns, scan_types, payload: &self.payload, tables })
     }
 
     /// How many pieces workers share.
@@ -456,18 +462,31 @@ struct Feed {
     scanner: Scanner,
     groups: GroupsScanner,
     steps: StepsState,
+    /// Once all others are done, if it is us who do that.
+    rest: Option<Rest>,
 }
 
 impl Feed {
     /// Feeds `sink` through the steps until it pauses or a while has passed (true) or no rows are left (false).
     fn run(&mut self, run: &Run, sink: &mut dyn Sink) -> Result<bool> {
         let layout = run.layout()?;
-        let Feed { scanner, groups, steps: state } = self;
+        let Feed { scanner, groups, steps: state, rest } = self;
         if run.steps.is_empty() {
             return feed(run, layout, scanner, groups, sink);
         }
         let mut chain = Chain { plan: &run.steps, layout, state, cancelled: &run.cancelled, sink };
-        feed(run, layout, scanner, groups, &mut chain)
+        if rest.is_none() {
+            if feed(run, layout, scanner, groups, &mut chain)? {
+                return Ok(true);
+            }
+            if run.steps.has_rest() && run.is_last(scanner.take_done() + groups.take_done()) {
+                *rest = Some(Rest::default());
+            }
+        }
+        match rest {
+            Some(rest) => chain.run_rest(rest),
+            None => Ok(false),
+        }
     }
 }
 
@@ -494,6 +513,13 @@ fn feed(
 }
 
 impl Run {
+    /// Notes that a worker is done with so many pieces of the source, and will take no more. True for the one after whom
+    /// nobody is left.
+    fn is_last(&self, pieces: usize) -> bool {
+        let done = self.pieces_done.fetch_add(pieces, Ordering::AcqRel) + pieces;
+        done >= self.piece_count() && !self.rest_is_taken.swap(true, Ordering::AcqRel)
+    }
+
     /// How many of `rows` more rows the limit lets out.
     fn admit(&self, rows: usize) -> usize {
         let Some(limit) = self.pipeline.limit else { return rows };

@@ -3,7 +3,7 @@
 mod support;
 
 use arrow::array::{ArrayRef, Int64Array};
-use sinter_codec::{Choice, Scalar};
+use sinter_codec::{Choice, CompareOp, Scalar};
 use sinter_exec::{
     Aggregate, AggregateFunction, Batch, Error, Expr, Join, JoinKind, LogicalType, Memory, Output, Pipeline, Result,
     ScanColumn, Step, Unlimited,
@@ -17,7 +17,18 @@ use support::random::Random;
 use support::table::MemoryTable;
 use support::{choice_lists, model, random_table, rows_of};
 
-const KINDS: [JoinKind; 4] = [JoinKind::Inner, JoinKind::Left, JoinKind::Semi, JoinKind::Anti];
+const KINDS: [JoinKind; 10] = [
+    JoinKind::Inner,
+    JoinKind::Left,
+    JoinKind::Single,
+    JoinKind::Semi,
+    JoinKind::Anti,
+    JoinKind::NotIn,
+    JoinKind::Right,
+    JoinKind::Full,
+    JoinKind::RightSemi,
+    JoinKind::RightAnti,
+];
 
 /// So many rows may come out of a query of the model.
 const ROWS_MAX: usize = 30_000;
@@ -45,42 +56,73 @@ fn identity(keys: &[Scalar], nulls_are_equal: bool) -> Option<String> {
     Some(keys.iter().map(canonical).collect::<Option<Vec<_>>>()?.join("|"))
 }
 
-/// What comes out when `rows` meet others; `None` where that is too much.
-fn joined(
-    rows: Vec<Vec<Scalar>>,
-    keys: &[usize],
+/// A join as the model does it: who keeps which rows, told row by row.
+struct Model<'a> {
     kind: JoinKind,
+    keys: &'a [usize],
     nulls_are_equal: bool,
-    others: &[(Vec<Scalar>, Vec<Scalar>)],
+    /// Over columns of these types.
+    condition: Option<(&'a Expr, &'a [LogicalType])>,
+    /// Keys and payload.
+    others: &'a [(Vec<Scalar>, Vec<Scalar>)],
     payload_count: usize,
-) -> Option<Vec<Vec<Scalar>>> {
-    let mut by_key: BTreeMap<String, Vec<&Vec<Scalar>>> = BTreeMap::new();
-    for (key, payload) in others {
-        if let Some(key) = identity(key, nulls_are_equal) {
-            by_key.entry(key).or_default().push(payload);
-        }
-    }
-    let mut all = Vec::new();
-    for row in rows {
-        let key: Vec<Scalar> = keys.iter().map(|&key| row[key].clone()).collect();
-        let partners = identity(&key, nulls_are_equal).and_then(|key| by_key.get(&key));
-        let partners = partners.map(Vec::as_slice).unwrap_or_default();
-        match kind {
-            JoinKind::Semi if partners.is_empty() => {}
-            JoinKind::Anti if !partners.is_empty() => {}
-            JoinKind::Semi | JoinKind::Anti => all.push(row),
-            JoinKind::Left | JoinKind::Single if partners.is_empty() => {
-                all.push([row, vec![Scalar::Null; payload_count]].concat())
-            }
-            JoinKind::Inner | JoinKind::Left | JoinKind::Single => {
-                all.extend(partners.iter().map(|&payload| [row.clone(), payload.clone()].concat()));
+}
+
+impl Model<'_> {
+    /// What comes out when rows of so many columns meet the others; `None` where that is too much, or no answer.
+    fn joined(&self, rows: Vec<Vec<Scalar>>, width: usize) -> Option<Vec<Vec<Scalar>>> {
+        let mut by_key: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (other, (key, _)) in self.others.iter().enumerate() {
+            if let Some(key) = identity(key, self.nulls_are_equal) {
+                by_key.entry(key).or_default().push(other);
             }
         }
-        if all.len() > ROWS_MAX {
+        if self.kind == JoinKind::Single && by_key.values().any(|others| others.len() > 1) {
             return None;
         }
+        let has_null = self.others.iter().any(|(key, _)| key.contains(&Scalar::Null));
+        let nulls = |count: usize| vec![Scalar::Null; count];
+        let payload = |other: usize| self.others[other].1.clone();
+        let mut has_partner = vec![false; self.others.len()];
+        let mut all = Vec::new();
+        for row in rows {
+            let key: Vec<Scalar> = self.keys.iter().map(|&key| row[key].clone()).collect();
+            let partners = identity(&key, self.nulls_are_equal).and_then(|key| by_key.get(&key));
+            let mut partners = partners.cloned().unwrap_or_default();
+            if let Some((condition, types)) = self.condition {
+                let is_true = |row: &[Scalar]| model::evaluate(condition, row, types) == Ok(Scalar::Int(1));
+                partners.retain(|&other| is_true(&[row.clone(), payload(other)].concat()));
+            }
+            partners.iter().for_each(|&other| has_partner[other] = true);
+            let pairs = partners.iter().map(|&other| [row.clone(), payload(other)].concat());
+            match self.kind {
+                JoinKind::Inner | JoinKind::Right => all.extend(pairs),
+                JoinKind::Left | JoinKind::Full | JoinKind::Single => match partners.is_empty() {
+                    true => all.push([row, nulls(self.payload_count)].concat()),
+                    false => all.extend(pairs),
+                },
+                JoinKind::Semi if partners.is_empty() => {}
+                JoinKind::Anti | JoinKind::NotIn if !partners.is_empty() => {}
+                JoinKind::NotIn if has_null || (key.contains(&Scalar::Null) && !self.others.is_empty()) => {}
+                // Columns that only the condition sees are numbered, too.
+                JoinKind::Semi | JoinKind::Anti if self.condition.is_some() => {
+                    all.push([row, nulls(self.payload_count)].concat());
+                }
+                JoinKind::Semi | JoinKind::Anti | JoinKind::NotIn => all.push(row),
+                JoinKind::RightSemi | JoinKind::RightAnti => {}
+            }
+            if all.len() > ROWS_MAX {
+                return None;
+            }
+        }
+        let alone = (0..self.others.len()).filter(|&other| match self.kind {
+            JoinKind::Right | JoinKind::Full | JoinKind::RightAnti => !has_partner[other],
+            JoinKind::RightSemi => has_partner[other],
+            _ => false,
+        });
+        all.extend(alone.map(|other| [nulls(width), payload(other)].concat()));
+        Some(all)
     }
-    Some(all)
 }
 
 #[test]
@@ -108,14 +150,26 @@ fn all_kinds_all_keys_all_schemes() {
                 let passing = tables[0].1.iter().filter(|row| pipeline.filter.iter().all(|part| holds(part, row)));
                 let mut expected: Option<Vec<Vec<Scalar>>> = Some(passing.cloned().collect());
                 let mut texts = Vec::new();
+                // What a semi join's condition saw is not to be asked for afterwards.
+                let mut hidden: Vec<usize> = Vec::new();
                 for _ in 0..1 + random.below(3) {
                     let (table, alive) = &tables[random.below(3)];
                     let kind = *random.pick(&KINDS);
-                    let nulls_are_equal = random.chance(15);
+                    let is_not_in = kind == JoinKind::NotIn;
+                    let nulls_are_equal = !is_not_in && random.chance(15);
                     let (mut keys, mut build_keys) = (Vec::new(), Vec::new());
                     let keys_max = *random.pick(&[1, 1, 3]);
-                    for _ in 0..1 + random.below(keys_max) {
+                    let key_count = match is_not_in {
+                        true => 1,
+                        // Each with each.
+                        false if random.chance(5) => 0,
+                        false => 1 + random.below(keys_max),
+                    };
+                    for _ in 0..key_count {
                         let key = random.below(types.len());
+                        if hidden.contains(&key) {
+                            continue;
+                        }
                         let same: Vec<usize> =
                             (0..scan_types.len()).filter(|&at| scan_types[at] == types[key]).collect();
                         keys.push(key);
@@ -124,6 +178,18 @@ fn all_kinds_all_keys_all_schemes() {
                     let filter: Vec<Expr> =
                         if random.chance(50) { Vec::new() } else { vec![exprs::simple_condition(&mut random)] };
                     let payload: Vec<usize> = (0..random.below(4)).map(|_| random.below(scan_types.len())).collect();
+                    let may_ask = !matches!(kind, JoinKind::Inner | JoinKind::Single | JoinKind::NotIn);
+                    // Between a number of ours and one of theirs, where there are two of the same type.
+                    let mut pairs_of_columns = Vec::new();
+                    for (ours, ty) in types.iter().enumerate().filter(|(ours, _)| !hidden.contains(ours)) {
+                        let same = payload.iter().enumerate().filter(|(_, theirs)| scan_types[**theirs] == *ty);
+                        pairs_of_columns.extend(same.map(|(place, _)| (ours, types.len() + place)));
+                    }
+                    let condition = (may_ask && !pairs_of_columns.is_empty() && random.chance(50)).then(|| {
+                        let (ours, theirs) = *random.pick(&pairs_of_columns);
+                        let op = *random.pick(&[CompareOp::Less, CompareOp::NotEqual, CompareOp::Equal]);
+                        Expr::Compare(op, Box::new(Expr::Column(ours)), Box::new(Expr::Column(theirs)))
+                    });
                     let others: Vec<_> = alive
                         .iter()
                         .filter(|row| filter.iter().all(|part| holds(part, row)))
@@ -133,18 +199,35 @@ fn all_kinds_all_keys_all_schemes() {
                             (pick(&build_keys), pick(&payload))
                         })
                         .collect();
-                    expected =
-                        expected.and_then(|rows| joined(rows, &keys, kind, nulls_are_equal, &others, payload.len()));
+                    if is_not_in && keys.len() != 1 {
+                        continue;
+                    }
+                    let payload_types = payload.iter().map(|&column| scan_types[column].clone());
+                    let both_types: Vec<LogicalType> = types.iter().cloned().chain(payload_types).collect();
+                    let model = Model {
+                        kind,
+                        keys: &keys,
+                        nulls_are_equal,
+                        condition: condition.as_ref().map(|condition| (condition, &both_types[..])),
+                        others: &others,
+                        payload_count: payload.len(),
+                    };
+                    expected = expected.and_then(|rows| model.joined(rows, types.len()));
                     let columns = build_keys.iter().chain(&payload).map(|&column| Expr::Column(column)).collect();
                     let build = Box::new(Pipeline { filter, ..scan(table, scan_types.len(), columns) });
                     let equal = if nulls_are_equal { "=NULL=" } else { "=" };
                     texts.push(format!(
-                        "{kind:?} {keys:?} {equal} {build_keys:?} payload {payload:?} {:?}",
+                        "{kind:?} {keys:?} {equal} {build_keys:?} payload {payload:?} {:?}, {condition:?}",
                         build.filter
                     ));
                     let keys = keys.into_iter().map(Expr::Column).collect();
-                    pipeline.steps.push(Step::Join(Join { kind, build, keys, nulls_are_equal }));
-                    if kind.has_payload() {
+                    let join = Join { kind, build, keys, nulls_are_equal, condition };
+                    let adds_columns = join.adds_columns();
+                    pipeline.steps.push(Step::Join(join));
+                    if adds_columns {
+                        if !kind.has_payload() {
+                            hidden.extend(types.len()..types.len() + payload.len());
+                        }
                         types.extend(payload.iter().map(|&column| scan_types[column].clone()));
                     }
                     if random.chance(25) {
@@ -156,10 +239,11 @@ fn all_kinds_all_keys_all_schemes() {
                     }
                 }
                 let Some(expected) = expected else { continue };
-                let outputs: Vec<usize> = match random.below(3) {
+                let mut outputs: Vec<usize> = match random.below(3) {
                     0 => (0..types.len()).collect(),
                     _ => (0..random.below(5)).map(|_| random.below(types.len())).collect(),
                 };
+                outputs.retain(|column| !hidden.contains(column));
                 pipeline.output = Output::Rows(outputs.iter().map(|&column| Expr::Column(column)).collect());
                 let output_types: Vec<LogicalType> = outputs.iter().map(|&column| types[column].clone()).collect();
                 let expected: Vec<Vec<Scalar>> = expected
@@ -196,7 +280,8 @@ fn numbers(rows: i64, period: i64) -> Arc<MemoryTable> {
 
 fn self_join(table: &Arc<MemoryTable>, output: Output) -> Pipeline {
     let build = Box::new(scan(table, 1, vec![Expr::Column(0), Expr::Column(0)]));
-    let join = Join { kind: JoinKind::Inner, build, keys: vec![Expr::Column(0)], nulls_are_equal: false };
+    let join =
+        Join { kind: JoinKind::Inner, build, keys: vec![Expr::Column(0)], nulls_are_equal: false, condition: None };
     Pipeline { steps: vec![Step::Join(join)], output, ..scan(table, 1, Vec::new()) }
 }
 
@@ -281,8 +366,13 @@ fn memory_that_is_not_granted_ends_the_query_and_is_given_back() -> Result<()> {
 fn models_know_what_they_compare() {
     let rows = vec![vec![Scalar::Int(1)], vec![Scalar::Null], vec![Scalar::Int(2)]];
     let others = [(vec![Scalar::Int(1)], vec![]), (vec![Scalar::Null], vec![]), (vec![Scalar::Int(1)], vec![])];
-    let count = |kind, equal| joined(rows.clone(), &[0], kind, equal, &others, 0).map(|rows| rows.len());
-    assert_eq!(KINDS.map(|kind| count(kind, false)), [2, 4, 1, 2].map(Some));
-    assert_eq!(KINDS.map(|kind| count(kind, true)), [3, 4, 2, 1].map(Some));
+    let count = |kind, nulls_are_equal| {
+        let model = Model { kind, keys: &[0], nulls_are_equal, condition: None, others: &others, payload_count: 0 };
+        model.joined(rows.clone(), 1).map(|rows| rows.len())
+    };
+    let counts = |equal| KINDS.map(|kind| count(kind, equal));
+    let none = None;
+    assert_eq!(counts(false), [Some(2), Some(4), none, Some(1), Some(2), Some(0), Some(3), Some(5), Some(2), Some(1)]);
+    assert_eq!(counts(true), [Some(3), Some(4), none, Some(2), Some(1), Some(0), Some(3), Some(4), Some(3), Some(0)]);
     assert!(model::same(&Scalar::Null, &Scalar::Null));
 }

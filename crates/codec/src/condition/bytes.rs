@@ -1,7 +1,7 @@
 //! Tests of byte strings.
 
 use super::Condition;
-use crate::{Bitmap, BytesView, CompareOp, Predicate, Scalar};
+use crate::{Bitmap, BytesView, CompareOp, Predicate, Scalar, at_memory};
 
 /// A test of byte strings.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,12 +29,15 @@ impl BytesCondition {
     /// Whether this value passes.
     pub(crate) fn passes(&self, value: &[u8]) -> bool {
         match self {
-            BytesCondition::Compare(op, constant) => op.admits(value.cmp(constant)),
+            BytesCondition::Compare(op, constant) => op.admits(value.cmp(at_memory(constant))),
             BytesCondition::Between(low, high) => {
-                low.as_ref().is_none_or(|low| value >= &low[..]) && high.as_ref().is_none_or(|high| value <= &high[..])
+                low.as_ref().is_none_or(|low| value >= at_memory(low))
+                    && high.as_ref().is_none_or(|high| value <= at_memory(high))
             }
-            BytesCondition::OneOf(constants) => constants.binary_search_by(|constant| constant[..].cmp(value)).is_ok(),
-            BytesCondition::Prefix(prefix) => value.starts_with(prefix),
+            BytesCondition::OneOf(constants) => {
+                constants.binary_search_by(|constant| at_memory(constant).cmp(value)).is_ok()
+            }
+            BytesCondition::Prefix(prefix) => value.starts_with(at_memory(prefix)),
             BytesCondition::Contains(needle) => contains(value, needle),
         }
     }

@@ -4,7 +4,7 @@
 
 use super::logic::known_only;
 use super::slot::{Each, Input, Lane, Same, Slot};
-use sinter_codec::{Bitmap, BytesView, CompareOp, Values};
+use sinter_codec::{Bitmap, BytesView, CompareOp, Values, at_memory};
 use std::cmp::Ordering;
 
 /// Compares values of one physical type.
@@ -57,9 +57,9 @@ pub(super) fn compare(op: CompareOp, left: Input<'_>, right: Input<'_>, rows: us
         (Values::F64(left), Values::F64(right)) => floats!(left, right),
         (Values::Bytes(l), Values::Bytes(r)) => match (left.constant, right.constant) {
             (false, false) => kernel.run(&Strings(l), &Strings(r), &mut out.truth),
-            (false, true) => kernel.run(&Strings(l), &Same(r.get(0)), &mut out.truth),
-            (true, false) => kernel.run(&Same(l.get(0)), &Strings(r), &mut out.truth),
-            (true, true) => kernel.run(&Same(l.get(0)), &Same(r.get(0)), &mut out.truth),
+            (false, true) => kernel.run(&Strings(l), &Same(at_memory(r.get(0))), &mut out.truth),
+            (true, false) => kernel.run(&Same(at_memory(l.get(0))), &Strings(r), &mut out.truth),
+            (true, true) => kernel.run(&Same(at_memory(l.get(0))), &Same(at_memory(r.get(0))), &mut out.truth),
         },
         _ => debug_assert!(false, "sides of a comparison have one physical type"),
     }

@@ -11,7 +11,7 @@ use super::like_stretch::{Stretch, Symbol};
 use super::logic::known_only;
 use super::slot::{Input, Slot};
 use memchr::memmem::Finder;
-use sinter_codec::Values;
+use sinter_codec::{Values, at_memory};
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
@@ -152,7 +152,10 @@ impl Shape {
             Shape::Suffix(suffix) => text.ends_with(suffix),
             Shape::Contains(finder) => finder.find(text).is_some(),
             Shape::Stretches { first, middle, last } => {
-                if text.len() < first.len() + last.len() || !text.starts_with(first) || !text.ends_with(last) {
+                if text.len() < first.len() + last.len()
+                    || !text.starts_with(at_memory(first))
+                    || !text.ends_with(at_memory(last))
+                {
                     return false;
                 }
                 let mut rest = &text[first.len()..text.len() - last.len()];

@@ -1,6 +1,7 @@
 //! What stands between two `%` of a LIKE pattern: texts, and numbers of characters where there are `_`.
 
 use memchr::memmem::Finder;
+use sinter_codec::at_memory;
 
 /// One character of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,7 +75,7 @@ impl Stretch {
 }
 
 fn text_end(text: &[u8], at: usize, piece: &[u8]) -> Option<usize> {
-    text[at..].starts_with(piece).then_some(at + piece.len())
+    text[at..].starts_with(at_memory(piece)).then_some(at + piece.len())
 }
 
 /// Where the characters from `at` on have been passed by `count`.

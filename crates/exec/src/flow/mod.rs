@@ -5,17 +5,19 @@
 //! out of their segments, those of a join out of its table. Only a join in which a row meets several copies rows, and
 //! only what is still wanted of them ([`steps`]).
 
+mod rest;
 mod selection;
 mod steps;
 mod survivors;
 
+pub(crate) use rest::Rest;
 pub(crate) use selection::Selection;
 pub(crate) use steps::{Chain, StepPlan, StepsPlan, StepsState};
 pub(crate) use survivors::{FilterScratch, LoadColumn, Survivors};
 
 use crate::expr::Program;
 use crate::join::JoinTable;
-use crate::{Result, Vector};
+use crate::{LogicalType, Result, Vector};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -44,6 +46,8 @@ pub(crate) trait Sink {
 #[derive(Clone, Copy)]
 pub(crate) struct Layout<'a> {
     pub(crate) scan_columns: usize,
+    /// Of these.
+    pub(crate) scan_types: &'a [LogicalType],
     /// Of which join they are, and which of its table's columns.
     pub(crate) payload: &'a [(usize, usize)],
     /// By join.

@@ -42,23 +42,32 @@ impl StepPlan {
             StepPlan::Join(probe) => probe.columns(),
         }
     }
+
+    /// Those that it reads of pairs of rows.
+    fn condition_columns(&self) -> &[usize] {
+        match self {
+            StepPlan::Filter(_) => &[],
+            StepPlan::Join(probe) => probe.condition_columns(),
+        }
+    }
 }
 
 impl StepsPlan {
     /// Steps before a sink that wants `sink_columns`, over a scan of so many columns.
     pub(crate) fn new(steps: Vec<StepPlan>, sink_columns: &[usize], scan_columns: usize) -> StepsPlan {
-        let mut live = vec![sink_columns.to_vec()];
-        for step in steps.iter().skip(1).rev() {
-            let mut all = step.columns().to_vec();
-            all.extend(live.last().into_iter().flatten());
-            live.push(all);
+        let mut live = Vec::with_capacity(steps.len());
+        let mut wanted = sink_columns.to_vec();
+        for step in steps.iter().rev() {
+            wanted.extend(step.condition_columns());
+            live.push(wanted.clone());
+            wanted.extend(step.columns());
         }
         live.reverse();
         live.iter_mut().for_each(|columns| {
             columns.sort_unstable();
             columns.dedup();
         });
-        let steps_columns = steps.iter().flat_map(StepPlan::columns);
+        let steps_columns = steps.iter().flat_map(|step| step.columns().iter().chain(step.condition_columns()));
         let mut scanned: Vec<usize> = steps_columns.chain(sink_columns).copied().collect();
         let mut seen = vec![false; scan_columns];
         scanned.retain(|&column| column < scan_columns && !std::mem::replace(&mut seen[column], true));
@@ -67,7 +76,17 @@ impl StepsPlan {
 
     /// Whether a step reads this column.
     pub(crate) fn wants(&self, column: usize) -> bool {
-        self.steps.iter().any(|step| step.columns().contains(&column))
+        self.steps.iter().any(|step| step.columns().contains(&column) || step.condition_columns().contains(&column))
+    }
+
+    /// The step with this number.
+    pub(super) fn step(&self, number: usize) -> Option<&StepPlan> {
+        self.steps.get(number)
+    }
+
+    /// Whether some rows come out after all others.
+    pub(crate) fn has_rest(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, StepPlan::Join(probe) if probe.kind.has_rest()))
     }
 
     /// True when rows go from the scan to the sink as they are.
@@ -97,6 +116,9 @@ struct Level {
     /// The row that comes next, and how many of its matches are done.
     row: usize,
     done: usize,
+    /// Of a join with a condition: the rows that had a partner, and whether what is left of the others came out.
+    passed: Vec<bool>,
+    is_done: bool,
     /// The next vector: which row each of its rows comes from, and what it meets.
     from: Vec<u32>,
     matches: Vec<u32>,
@@ -104,38 +126,70 @@ struct Level {
 }
 
 impl Level {
-    /// Makes the next vector; false when no row is left.
+    /// Makes the next vector of pairs; false when no row is left.
     fn advance(&mut self, table: &JoinTable, probe: &ProbePlan, live: &[usize]) -> Result<bool> {
         self.from.clear();
         self.matches.clear();
+        let has_condition = probe.condition.is_some();
+        // Without a condition, whether a row has a partner is known at once.
+        let stays_alone = !has_condition && matches!(probe.kind, JoinKind::Left | JoinKind::Full);
+        // Where one partner is enough, others are not looked at.
+        let needs_one = has_condition && !probe.kind.has_payload();
+        let is_unique = table.is_unique();
         while self.row < self.numbers.len() && self.from.len() < VECTOR_LEN {
-            let room = VECTOR_LEN - self.from.len();
             let row = self.row as u32;
-            match self.numbers[self.row] {
-                NONE => {
-                    if probe.kind == JoinKind::Left {
-                        self.from.push(row);
-                        self.matches.push(NONE);
-                    }
-                    self.row += 1;
+            let number = self.numbers[self.row];
+            if number == NONE || needs_one && self.passed[self.row] {
+                if number == NONE && stays_alone {
+                    self.from.push(row);
+                    self.matches.push(NONE);
                 }
-                number => {
-                    let all = table.matches(number);
-                    let part = &all[self.done..all.len().min(self.done + room)];
-                    self.from.resize(self.from.len() + part.len(), row);
-                    self.matches.extend_from_slice(part);
-                    self.done += part.len();
-                    if self.done == all.len() {
-                        (self.row, self.done) = (self.row + 1, 0);
-                    }
-                }
+                (self.row, self.done) = (self.row + 1, 0);
+                continue;
+            }
+            let one = [number];
+            let all = if is_unique { &one } else { table.matches(number) };
+            let part = &all[self.done..all.len().min(self.done + VECTOR_LEN - self.from.len())];
+            self.from.resize(self.from.len() + part.len(), row);
+            self.matches.extend_from_slice(part);
+            self.done += part.len();
+            if self.done == all.len() {
+                (self.row, self.done) = (self.row + 1, 0);
             }
         }
         if self.from.is_empty() {
             return Ok(false);
         }
+        self.start(probe, live)?;
+        Ok(true)
+    }
+
+    /// Makes the vector of `from` and `matches`.
+    fn start(&mut self, probe: &ProbePlan, live: &[usize]) -> Result<()> {
         self.after.start_with(&self.before, &self.from, live)?;
         self.after.meet(probe.join, &mut self.matches);
+        Ok(())
+    }
+
+    /// Makes the vector of rows that come out, or stay, because of the partners that they had or had not; false when there
+    /// are none, or the join has no condition.
+    fn finish(&mut self, probe: &ProbePlan, live: &[usize]) -> Result<bool> {
+        if std::mem::replace(&mut self.is_done, true) {
+            return Ok(false);
+        }
+        let wanted = match probe.kind {
+            JoinKind::Semi => true,
+            JoinKind::Anti | JoinKind::Left | JoinKind::Full => false,
+            _ => return Ok(false),
+        };
+        self.from.clear();
+        self.from.extend((0..self.passed.len()).filter(|&row| self.passed[row] == wanted).map(|row| row as u32));
+        self.matches.clear();
+        self.matches.resize(self.from.len(), NONE);
+        if self.from.is_empty() {
+            return Ok(false);
+        }
+        self.start(probe, live)?;
         Ok(true)
     }
 }
@@ -174,12 +228,18 @@ impl Sink for Chain<'_> {
             let level = &mut self.state.levels[index];
             let step = level.step;
             let StepPlan::Join(probe) = &self.plan.steps[step] else { return Err(misplaced()) };
-            if !level.advance(&self.layout.tables[probe.join], probe, &self.plan.live[step])? {
+            let (table, live) = (&*self.layout.tables[probe.join], &self.plan.live[step][..]);
+            let are_pairs = level.advance(table, probe, live)?;
+            if !are_pairs && !level.finish(probe, live)? {
                 self.state.depth = index;
                 continue;
             }
             let mut rows = std::mem::take(&mut level.after);
-            let done = self.run(step + 1, &mut Flow::new(&mut rows, self.layout, None));
+            let goes_on = if are_pairs { self.judge(probe, index, &mut rows) } else { Ok(true) };
+            let done = goes_on.and_then(|goes_on| match goes_on {
+                true => self.run(step + 1, &mut Flow::new(&mut rows, self.layout, None)),
+                false => Ok(ControlFlow::Continue(())),
+            });
             self.state.levels[index].after = rows;
             if done?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -190,8 +250,30 @@ impl Sink for Chain<'_> {
 }
 
 impl Chain<'_> {
+    /// Keeps the pairs of a level that are partners, and notes who has one; false when no pair comes out.
+    fn judge(&mut self, probe: &ProbePlan, level: usize, pairs: &mut Survivors) -> Result<bool> {
+        let table = &*self.layout.tables[probe.join];
+        if let Some(condition) = &probe.condition {
+            let Level { step, from, passed, .. } = &mut self.state.levels[level];
+            let scratch = &mut self.state.filters[*step];
+            let before = pairs.rows();
+            let some = Flow::new(pairs, self.layout, None).filter(condition, scratch)?;
+            if !some {
+                return Ok(false);
+            }
+            match pairs.rows() == before {
+                true => from.iter().for_each(|&row| passed[row as usize] = true),
+                false => scratch.kept().iter().for_each(|&pair| passed[from[usize::from(pair)] as usize] = true),
+            }
+        }
+        if probe.kind.has_rest() {
+            table.mark(pairs.met(probe.join));
+        }
+        Ok(probe.kind.has_pairs())
+    }
+
     /// Takes rows through the steps from `first` on into the sink, or to a level, where [`Sink::resume`] finds them.
-    fn run(&mut self, first: usize, flow: &mut Flow<'_>) -> Result<ControlFlow<()>> {
+    pub(super) fn run(&mut self, first: usize, flow: &mut Flow<'_>) -> Result<ControlFlow<()>> {
         let state = &mut *self.state;
         state.filters.resize_with(self.plan.steps.len(), FilterScratch::default);
         state.probes.resize_with(self.plan.steps.len(), Probe::default);
@@ -210,11 +292,11 @@ impl Chain<'_> {
                     scratch.find(probe, table, flow.columns(), flow.rows())?;
                     if probe.may_expand(table) {
                         flow.load_scanned(live)?;
-                        state.push_level(step, flow);
+                        state.push_level(step, probe.condition.is_some(), flow);
                         return Ok(ControlFlow::Continue(()));
                     }
                     flow.survivors.keep_columns(live);
-                    if !scratch.narrow(probe, flow.survivors)? {
+                    if !scratch.narrow(probe, table, flow.survivors)? {
                         return Ok(ControlFlow::Continue(()));
                     }
                 }
@@ -226,13 +308,18 @@ impl Chain<'_> {
 
 impl StepsState {
     /// Moves rows, whose numbers were found, to a level of their own.
-    fn push_level(&mut self, step: usize, flow: &mut Flow<'_>) {
+    fn push_level(&mut self, step: usize, has_condition: bool, flow: &mut Flow<'_>) {
         if self.levels.len() == self.depth {
             self.levels.push(Level::default());
         }
         let level = &mut self.levels[self.depth];
         (level.step, level.row, level.done) = (step, 0, 0);
         std::mem::swap(&mut level.numbers, self.probes[step].numbers_mut());
+        level.passed.clear();
+        level.is_done = !has_condition;
+        if has_condition {
+            level.passed.resize(level.numbers.len(), false);
+        }
         std::mem::swap(&mut level.before, flow.survivors);
         self.depth += 1;
     }

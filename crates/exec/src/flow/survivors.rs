@@ -3,6 +3,7 @@
 use super::Layout;
 use super::selection::{Selection, write_positions};
 use crate::expr::{Machine, Program};
+use crate::join::NONE;
 use crate::vector::{compact, gather_vector};
 use crate::{Batch, Error, Result, Vector};
 use sinter_codec::Bitmap;
@@ -22,6 +23,8 @@ pub(crate) struct Survivors {
     /// Which rows of a scan's vector these are, if they are.
     selection: Selection,
     is_scanned: bool,
+    /// Whether these are rows of a join that no row of the scan stands before.
+    is_rest: bool,
     /// For each join so far, which of its table's rows each row met.
     matches: Vec<Vec<u32>>,
     rows: usize,
@@ -40,7 +43,6 @@ impl Survivors {
     /// memory is exchanged.
     pub(crate) fn start_loaded(&mut self, batch: &mut Batch, columns: &[usize], column_count: usize) {
         self.clear(column_count);
-        self.is_scanned = false;
         self.rows = batch.rows;
         for (place, &column) in columns.iter().enumerate() {
             match columns[place + 1..].contains(&column) {
@@ -56,13 +58,23 @@ impl Survivors {
         self.loaded.clear();
         self.loaded.resize(column_count, false);
         self.matches.iter_mut().for_each(Vec::clear);
+        (self.is_scanned, self.is_rest) = (false, false);
+    }
+
+    /// Starts with rows of a join's table alone: all that comes before that join is NULL.
+    pub(super) fn start_with_rest(&mut self, join: usize, rows: &mut Vec<u32>, column_count: usize) {
+        self.clear(column_count);
+        self.is_rest = true;
+        self.rows = rows.len();
+        self.matches.resize_with(self.matches.len().max(join + 1), Vec::new);
+        self.matches[..join].iter_mut().for_each(|matches| matches.resize(rows.len(), NONE));
+        std::mem::swap(&mut self.matches[join], rows);
     }
 
     /// Starts with rows of `from`, some of them perhaps more than once. Of its columns, those that are there and
     /// `live` come along.
     pub(super) fn start_with(&mut self, from: &Survivors, rows: &[u32], live: &[usize]) -> Result<()> {
         self.clear(from.columns.len());
-        self.is_scanned = false;
         self.rows = rows.len();
         for &column in live.iter().filter(|&&column| from.loaded[column]) {
             gather_vector(&from.columns[column], rows, &mut self.columns[column])?;
@@ -106,6 +118,10 @@ impl Survivors {
                 layout.tables[join].gather(column, &self.matches[join], vector);
                 Ok(())
             }
+            (None, _) if self.is_rest => {
+                *vector = Vector::of_nulls(&layout.scan_types[column], self.rows)?;
+                Ok(())
+            }
             (None, Some(scan)) => scan.load(column, &self.selection, vector),
             (None, None) => Err(Error::Unsupported("a column of rows that are no longer at hand".into())),
         }
@@ -122,6 +138,11 @@ impl Survivors {
         write_positions(passed, &mut scratch.kept);
         self.keep(&scratch.kept)?;
         Ok(self.rows > 0)
+    }
+
+    /// Which row of a join's table each row met.
+    pub(super) fn met(&self, join: usize) -> &[u32] {
+        &self.matches[join]
     }
 
     /// Keeps the rows at these positions, which ascend.
@@ -164,4 +185,11 @@ impl Survivors {
 pub(crate) struct FilterScratch {
     machine: Machine,
     kept: Vec<u16>,
+}
+
+impl FilterScratch {
+    /// The rows that the last filter kept, if it did not keep all.
+    pub(super) fn kept(&self) -> &[u16] {
+        &self.kept
+    }
 }

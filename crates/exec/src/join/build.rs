@@ -24,8 +24,8 @@ pub(crate) struct BuildPlan {
     /// Which column of the store each payload is; `None` for what nobody asks for.
     pub(super) payload: Vec<Option<usize>>,
     pub(super) nulls_are_equal: bool,
-    /// Whether two rows with the same keys are an error.
-    pub(super) is_single: bool,
+    pub(super) kind: JoinKind,
+    pub(super) has_condition: bool,
     /// Between which integers the one key is, where it only matters which keys there are.
     only_keys: Option<(i128, i128)>,
 }
@@ -65,13 +65,13 @@ impl BuildPlan {
         };
         let payload = is_wanted.iter().map(&mut place).collect();
         let only_keys = match keys {
-            [key] if !join.kind.has_payload() && !join.nulls_are_equal => bounds(key, &join.build),
+            [key] if !join.adds_columns() && !join.nulls_are_equal => bounds(key, &join.build),
             _ => None,
         };
         let only_keys = only_keys.filter(|bounds| Ranks::between(*bounds, join.build.rows_estimate()).is_some());
         let (key_types, nulls_are_equal) = (key_types.to_vec(), join.nulls_are_equal);
-        let is_single = join.kind == JoinKind::Single;
-        Ok(BuildPlan { program, key_types, payload, nulls_are_equal, is_single, only_keys })
+        let (kind, has_condition) = (join.kind, join.condition.is_some());
+        Ok(BuildPlan { program, key_types, payload, nulls_are_equal, kind, has_condition, only_keys })
     }
 
     /// The columns of the build side's pipeline that it reads.
@@ -95,13 +95,14 @@ impl BuildPlan {
                 }
                 JoinTable::new(all, self, memory)
             }
-            Kept::Keys { mut keys, .. } => {
+            Kept::Keys { mut keys, mut has_null, .. } => {
                 for other in kept {
-                    if let Kept::Keys { keys: other, .. } = other {
+                    if let Kept::Keys { keys: other, has_null: theirs, .. } = other {
                         keys.add(&other);
+                        has_null |= theirs;
                     }
                 }
-                JoinTable::of_keys(keys, self, memory)
+                JoinTable::of_keys(keys, has_null, self, memory)
             }
         }
     }
@@ -113,7 +114,7 @@ impl BuildPlan {
         };
         let mut held = Held::new(memory);
         held.need(keys.bytes())?;
-        Ok(Kept::Keys { keys, ints: IntScratch::default(), _memory: held })
+        Ok(Kept::Keys { keys, has_null: false, ints: IntScratch::default(), _memory: held })
     }
 
     fn store(&self, memory: &Arc<dyn Memory>) -> Result<RowStore> {
@@ -130,6 +131,7 @@ enum Kept {
     /// Which keys there are.
     Keys {
         keys: Ranks,
+        has_null: bool,
         ints: IntScratch,
         _memory: Held,
     },
@@ -164,11 +166,13 @@ impl Sink for BuildSink {
                 self.machine.outputs(program, flow.columns_mut(), rows, &mut self.vectors);
                 store.push(&self.vectors, rows)?;
             }
-            Kept::Keys { keys, ints, .. } => {
+            Kept::Keys { keys, has_null, ints, .. } => {
                 let key = Argument::new(self.machine.frame(program, flow.columns(), rows), program.outputs[0].0);
                 if let Form::Null = key.form {
+                    *has_null = true;
                     return Ok(ControlFlow::Continue(()));
                 }
+                *has_null |= key.validity.is_some_and(|validity| !validity.all());
                 match ints.ints(key) {
                     Some(Ints::Narrow { values, .. }) => key.for_each_present(|row| keys.set(values[row])),
                     // They lie between bounds of 64 bits.

@@ -152,7 +152,7 @@ impl JoinIndex {
         }
         const { assert!(ABSENT == NONE) };
         if self.nulls_are_left_out {
-            keys.iter().for_each(|key| leave_nulls_out(*key, out));
+            keys.iter().for_each(|key| write_at_nulls(*key, NONE, out));
         }
         match &self.rows {
             Rows::Same => {}
@@ -169,16 +169,12 @@ impl JoinIndex {
     }
 }
 
-/// Writes [`NONE`] over the numbers of the rows where a key is NULL.
-fn leave_nulls_out(key: Argument<'_>, numbers: &mut [u32]) {
+/// Writes `number` over those of the rows where a key is NULL.
+pub(super) fn write_at_nulls(key: Argument<'_>, number: u32, numbers: &mut [u32]) {
     match (key.form, key.validity) {
-        (Form::Null, _) => numbers.fill(NONE),
+        (Form::Null, _) => numbers.fill(number),
         (_, Some(validity)) => {
-            numbers
-                .iter_mut()
-                .enumerate()
-                .filter(|(row, _)| !validity.get(*row))
-                .for_each(|(_, number)| *number = NONE);
+            numbers.iter_mut().enumerate().filter(|(row, _)| !validity.get(*row)).for_each(|(_, at)| *at = number);
         }
         _ => {}
     }
@@ -296,7 +292,7 @@ impl Ranks {
         self.before.push(count);
     }
 
-    fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.before.last().map_or(0, |&count| count as usize)
     }
 

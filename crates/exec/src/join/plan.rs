@@ -16,12 +16,33 @@ pub enum JoinKind {
     Semi,
     /// Each of our rows that has none, alone.
     Anti,
+    /// Each of our rows whose one key is certainly none of theirs, alone: not if theirs has a NULL, and not a NULL of ours
+    /// unless they have no row at all.
+    NotIn,
+    /// Each pair, and each of their rows that has no partner, with NULLs in place of whatever we had.
+    Right,
+    /// Each pair, and each row of either side that has no partner.
+    Full,
+    /// Each of their rows that has a partner, once; nothing of ours.
+    RightSemi,
+    /// Each of their rows that has none; nothing of ours.
+    RightAnti,
 }
 
 impl JoinKind {
-    /// Whether what the partner has comes out, too.
+    /// Whether what the partner has comes out.
     pub fn has_payload(self) -> bool {
-        matches!(self, JoinKind::Inner | JoinKind::Left | JoinKind::Single)
+        !matches!(self, JoinKind::Semi | JoinKind::Anti | JoinKind::NotIn)
+    }
+
+    /// Whether some of their rows come out after all of ours.
+    pub fn has_rest(self) -> bool {
+        matches!(self, JoinKind::Right | JoinKind::Full | JoinKind::RightSemi | JoinKind::RightAnti)
+    }
+
+    /// Whether pairs of rows come out.
+    pub(crate) fn has_pairs(self) -> bool {
+        matches!(self, JoinKind::Inner | JoinKind::Left | JoinKind::Single | JoinKind::Right | JoinKind::Full)
     }
 
     /// As plans call it.
@@ -32,6 +53,11 @@ impl JoinKind {
             JoinKind::Single => "single",
             JoinKind::Semi => "semi",
             JoinKind::Anti => "anti",
+            JoinKind::NotIn => "not in",
+            JoinKind::Right => "right",
+            JoinKind::Full => "full",
+            JoinKind::RightSemi => "right semi",
+            JoinKind::RightAnti => "right anti",
         }
     }
 }
@@ -48,6 +74,9 @@ pub struct Join {
     pub keys: Vec<Expr>,
     /// Whether NULLs are equal, too.
     pub nulls_are_equal: bool,
+    /// What must be true, too, for two rows to be partners; over the columns before the join, then the payload. Only for
+    /// kinds that ask whether there is a partner: pairs of others can be filtered afterwards.
+    pub condition: Option<Expr>,
 }
 
 impl Join {
@@ -59,12 +88,18 @@ impl Join {
         }
     }
 
-    /// What our rows get from their partners.
+    /// What our rows get from their partners. Where they do not come out with it, only the condition sees it; columns
+    /// that come later are numbered as if it did.
     pub(crate) fn payload(&self) -> &[Expr] {
-        match self.kind.has_payload() {
+        match self.adds_columns() {
             true => self.build_exprs().get(self.keys.len()..).unwrap_or_default(),
             false => &[],
         }
+    }
+
+    /// Whether the payload has numbers among the columns.
+    pub fn adds_columns(&self) -> bool {
+        self.kind.has_payload() || self.condition.is_some()
     }
 
     /// The types of it.

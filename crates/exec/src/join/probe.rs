@@ -4,7 +4,7 @@ use super::index::Lookup;
 use super::table::JoinTable;
 use super::{Join, JoinKind, NONE};
 use crate::aggregate::Argument;
-use crate::expr::{Machine, Program, compile};
+use crate::expr::{Machine, Program, compile, compile_condition};
 use crate::flow::Survivors;
 use crate::{Expr, LogicalType, Result, Vector};
 
@@ -15,13 +15,19 @@ pub(crate) struct ProbePlan {
     pub(crate) join: usize,
     pub(crate) kind: JoinKind,
     keys: Program,
+    /// What partners must fulfil, too.
+    pub(crate) condition: Option<Program>,
 }
 
 impl ProbePlan {
     /// For the `number`-th join of a pipeline whose columns have these types.
     pub(crate) fn new(number: usize, join: &Join, types: &[LogicalType]) -> Result<ProbePlan> {
         let keys = compile(&join.keys.iter().collect::<Vec<&Expr>>(), types)?;
-        Ok(ProbePlan { join: number, kind: join.kind, keys })
+        let condition = match &join.condition {
+            Some(condition) => Some(compile_condition(condition, &[types, &join.payload_types()].concat())?),
+            None => None,
+        };
+        Ok(ProbePlan { join: number, kind: join.kind, keys, condition })
     }
 
     /// The columns that the keys read.
@@ -31,7 +37,12 @@ impl ProbePlan {
 
     /// Whether a row may come out more than once.
     pub(crate) fn may_expand(&self, table: &JoinTable) -> bool {
-        self.kind.has_payload() && !table.is_unique()
+        self.condition.is_some() || (self.kind.has_pairs() && !table.is_unique())
+    }
+
+    /// The columns that the condition reads.
+    pub(crate) fn condition_columns(&self) -> &[usize] {
+        self.condition.as_ref().map_or(&[], |condition| &condition.columns)
     }
 }
 
@@ -54,7 +65,11 @@ impl Probe {
         self.machine.run(&plan.keys, columns, rows)?;
         let frame = self.machine.frame(&plan.keys, columns, rows);
         let keys: Vec<_> = plan.keys.outputs.iter().map(|(operand, _)| Argument::new(frame, *operand)).collect();
-        table.find(&keys, rows, &mut self.lookup, &mut self.met)
+        table.find(&keys, rows, &mut self.lookup, &mut self.met)?;
+        if plan.kind == JoinKind::NotIn {
+            table.leave_doubts_out(&keys, &mut self.met);
+        }
+        Ok(())
     }
 
     /// What each row met, for whoever makes several rows of them.
@@ -63,12 +78,18 @@ impl Probe {
     }
 
     /// Keeps the rows that come out, each once, and tells them whom they met; false when there are none.
-    pub(crate) fn narrow(&mut self, plan: &ProbePlan, rows: &mut Survivors) -> Result<bool> {
+    pub(crate) fn narrow(&mut self, plan: &ProbePlan, table: &JoinTable, rows: &mut Survivors) -> Result<bool> {
+        if plan.kind.has_rest() {
+            table.mark(&self.met);
+            if !plan.kind.has_pairs() {
+                return Ok(false);
+            }
+        }
         self.kept.clear();
         let stays = |met: u32| match plan.kind {
-            JoinKind::Inner | JoinKind::Semi => met != NONE,
-            JoinKind::Anti => met == NONE,
-            JoinKind::Left | JoinKind::Single => true,
+            JoinKind::Anti | JoinKind::NotIn => met == NONE,
+            JoinKind::Left | JoinKind::Single | JoinKind::Full => true,
+            _ => met != NONE,
         };
         // Written whether it stays or not, and written over by the next one that stays.
         self.kept.resize(self.met.len(), 0);

@@ -1,12 +1,15 @@
 //! A build side, ready to be looked up.
 
 use super::build::BuildPlan;
-use super::index::{JoinIndex, Lookup, Ranks};
+use super::index::{JoinIndex, Lookup, Ranks, write_at_nulls};
+use super::plan::JoinKind;
 use super::store::RowStore;
 use crate::aggregate::Argument;
 use crate::memory::Held;
 use crate::{Error, Memory, Result, Vector};
+use sinter_codec::VECTOR_LEN;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The rows of a build side with an index over their keys.
 #[derive(Debug)]
@@ -15,8 +18,20 @@ pub(crate) struct JoinTable {
     index: JoinIndex,
     /// Which column of the store each payload is; `None` for what nobody asks for.
     payload: Vec<Option<usize>>,
+    /// Which rows had a partner, or which numbers, where somebody asks.
+    met: Option<Met>,
+    /// Whether there are any, and any without a key.
+    has_rows: bool,
+    has_null: bool,
     /// What the index takes.
     _memory: Held,
+}
+
+/// A bit for each row, or first for each number of a key, that had a partner.
+#[derive(Debug)]
+struct Met {
+    bits: Vec<AtomicU64>,
+    by_number: bool,
 }
 
 impl JoinTable {
@@ -25,26 +40,37 @@ impl JoinTable {
         // The numbers of all rows while the index is made, and the index.
         held.need(store.rows() * 3 * size_of::<u32>())?;
         let index = JoinIndex::new(&store, &plan.key_types, plan.nulls_are_equal)?;
-        held.need(index.bytes())?;
-        if plan.is_single && !index.is_unique() {
+        if plan.kind == JoinKind::Single && !index.is_unique() {
             return Err(Error::SeveralRows);
         }
+        let has_null = (0..plan.key_types.len()).any(|key| store.validity(key).is_some_and(|validity| !validity.all()));
+        let by_number = !plan.kind.has_pairs() && !plan.has_condition && !index.is_unique();
+        let met = plan.kind.has_rest().then(|| Met::new(store.rows(), by_number));
+        held.need(index.bytes() + met.as_ref().map_or(0, |met| 8 * met.bits.len()))?;
         let is_payload = |column: usize| plan.payload.contains(&Some(column));
         (0..plan.key_types.len()).filter(|&key| !is_payload(key)).for_each(|key| store.forget(key));
-        Ok(JoinTable { store, index, payload: plan.payload.clone(), _memory: held })
+        let has_rows = store.rows() > 0;
+        Ok(JoinTable { store, index, payload: plan.payload.clone(), met, has_rows, has_null, _memory: held })
     }
 
     /// The table of which nothing is asked but which keys are there.
-    pub(super) fn of_keys(mut keys: Ranks, plan: &BuildPlan, memory: &Arc<dyn Memory>) -> Result<JoinTable> {
+    pub(super) fn of_keys(
+        mut keys: Ranks,
+        has_null: bool,
+        plan: &BuildPlan,
+        memory: &Arc<dyn Memory>,
+    ) -> Result<JoinTable> {
         let mut held = Held::new(memory);
         keys.count_bits();
         held.need(keys.bytes())?;
         let store = RowStore::new(&[], memory);
-        Ok(JoinTable { store, index: JoinIndex::of_keys(keys), payload: plan.payload.clone(), _memory: held })
+        let has_rows = has_null || keys.count() > 0;
+        let index = JoinIndex::of_keys(keys);
+        Ok(JoinTable { store, index, payload: plan.payload.clone(), met: None, has_rows, has_null, _memory: held })
     }
 
     /// Whether no two rows have the same keys.
-    pub(super) fn is_unique(&self) -> bool {
+    pub(crate) fn is_unique(&self) -> bool {
         self.index.is_unique()
     }
 
@@ -65,10 +91,64 @@ impl JoinTable {
         self.index.find(keys, rows, lookup, out)
     }
 
+    /// Of rows that found no partner, those that might have one if a NULL were known meet something.
+    pub(super) fn leave_doubts_out(&self, keys: &[Argument<'_>], met: &mut [u32]) {
+        if self.has_null {
+            met.fill(0);
+        } else if self.has_rows {
+            keys.iter().for_each(|key| write_at_nulls(*key, 0, met));
+        }
+    }
+
+    /// Notes that these met somebody: rows, or numbers of keys where those are asked for.
+    pub(crate) fn mark(&self, met: &[u32]) {
+        let Some(Met { bits, .. }) = &self.met else { return };
+        for &row in met {
+            // Nobody is at the end of all bits.
+            if let Some(word) = bits.get(row as usize / 64) {
+                let bit = 1 << (row % 64);
+                if word.load(Ordering::Relaxed) & bit == 0 {
+                    word.fetch_or(bit, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// To be called once nobody marks any more: bits are those of rows then.
+    pub(crate) fn settle(&self) {
+        let Some(met) = self.met.as_ref().filter(|met| met.by_number) else { return };
+        let numbers: Vec<u64> = met.bits.iter().map(|word| word.swap(0, Ordering::Relaxed)).collect();
+        for (word, bits) in numbers.into_iter().enumerate() {
+            for bit in (0..64).filter(|bit| bits >> bit & 1 == 1) {
+                self.mark(self.matches((word * 64 + bit) as u32));
+            }
+        }
+    }
+
+    /// Writes over `out` the next rows that come out at the end, a vector's worth at most; `from` moves on behind them.
+    pub(crate) fn rest(&self, kind: JoinKind, from: &mut usize, out: &mut Vec<u32>) {
+        out.clear();
+        let Some(Met { bits, .. }) = &self.met else { return };
+        while *from < self.store.rows() && out.len() < VECTOR_LEN {
+            let is_met = bits[*from / 64].load(Ordering::Relaxed) >> (*from % 64) & 1 == 1;
+            if is_met == (kind == JoinKind::RightSemi) {
+                out.push(*from as u32);
+            }
+            *from += 1;
+        }
+    }
+
     /// Writes a payload column of these rows over `out`; NULL for [`super::NONE`].
     pub(crate) fn gather(&self, column: usize, rows: &[u32], out: &mut Vector) {
         if let Some(column) = self.payload[column] {
             self.store.gather(column, rows, out);
         }
+    }
+}
+
+impl Met {
+    /// Numbers of keys are no more than rows.
+    fn new(rows: usize, by_number: bool) -> Met {
+        Met { bits: (0..rows.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(), by_number }
     }
 }

@@ -48,6 +48,8 @@ pub(crate) struct GroupsScanner {
     batch: Batch,
     survivors: Survivors,
     filters: Vec<FilterScratch>,
+    /// Vectors since somebody asked.
+    done: usize,
 }
 
 /// What the workers share.
@@ -60,6 +62,11 @@ pub(crate) struct SharedGroups<'a> {
 }
 
 impl GroupsScanner {
+    /// How many vectors it took since it was last asked.
+    pub(crate) fn take_done(&mut self) -> usize {
+        std::mem::take(&mut self.done)
+    }
+
     /// Feeds `sink` until it pauses, or many vectors have passed (true), or no group is left (false).
     ///
     /// # Errors
@@ -82,6 +89,7 @@ impl GroupsScanner {
             if !shared.gathered.read(vector * VECTOR_LEN, &mut self.batch)? {
                 return Ok(false);
             }
+            self.done += 1;
             self.survivors.start_loaded(&mut self.batch, &columns, shared.layout.columns());
             let mut flow = Flow::new(&mut self.survivors, shared.layout, None);
             let mut passed = true;

@@ -59,6 +59,11 @@ impl ScanPlan {
         Ok(ScanPlan { columns: pipeline.columns.clone(), types, tests, first_leaf, leaf_count, programs, decoded })
     }
 
+    /// The types of the columns.
+    pub(crate) fn types(&self) -> &[LogicalType] {
+        &self.types
+    }
+
     /// The tests on the encoded form, for plans.
     pub(crate) fn encoded_text(&self, name: &dyn Fn(usize) -> (String, LogicalType)) -> Vec<String> {
         self.tests.iter().map(|test| Named(test, name).to_string()).collect()

@@ -30,6 +30,8 @@ pub(crate) struct Scanner {
     filters: Vec<FilterScratch>,
     /// Vectors until it pauses.
     patience: usize,
+    /// Groups since somebody asked.
+    done: usize,
     pub(crate) tally: Tally,
 }
 
@@ -67,6 +69,7 @@ impl Scanner {
                         return Ok(false);
                     }
                     check(shared.cancelled)?;
+                    self.done += 1;
                     self.tally.groups_total += 1;
                     let Some(mut group) = Group::enter(shared.plan, shared.source, index) else {
                         self.tally.groups_pruned += 1;
@@ -103,6 +106,11 @@ impl Scanner {
             }
             self.ahead.learn(pins.iter().map(|pin| pin.get().is_some()).collect());
         }
+    }
+
+    /// How many groups it took since it was last asked.
+    pub(crate) fn take_done(&mut self) -> usize {
+        std::mem::take(&mut self.done)
     }
 
     /// Which share of all rows passes, as some vectors of some groups show among those that zone maps do not rule out.

@@ -52,6 +52,17 @@ impl Vector {
         let validity = value.is_null().then(|| Bitmap::new(1, false));
         Ok(Vector { values: Encoded::Flat(values), validity, ..Vector::default() })
     }
+
+    /// So many NULLs.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where the type is a nested one.
+    pub(crate) fn of_nulls(ty: &LogicalType, rows: usize) -> Result<Vector> {
+        let physical = ty.physical().ok_or_else(|| Error::Unsupported(format!("a {ty} of rows that are not there")))?;
+        let mut values = ValuesBuf::new(physical);
+        values.push_default(rows);
+        Ok(Vector { values: Encoded::Flat(values), validity: Some(Bitmap::new(rows, false)), ..Vector::default() })
+    }
 }
 
 impl Batch {

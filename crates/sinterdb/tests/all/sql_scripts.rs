@@ -200,6 +200,7 @@ scripts! {
     quantise
     schemas
     stale_traps
+    subqueries
     transactions
     types
     views

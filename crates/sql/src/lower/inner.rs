@@ -3,8 +3,8 @@
 use super::columns::{conjuncts, with_columns};
 use super::expr::Scope;
 use super::join_order::{Edge, Tree, cheapest};
-use super::part::Part;
-use super::{Ours, is_key};
+use super::part::{How, Part};
+use super::{Ours, is_key, join};
 use datafusion::common::{JoinType, NullEquality};
 use datafusion::logical_expr::Join as DfJoin;
 use sinter_codec::CompareOp;
@@ -14,6 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Inputs beyond which those so far are joined before others come.
 const INPUTS_MAX: usize = 40;
+
+/// A semi join that keeps no more than this share of an input's rows comes before other joins.
+const WORTH_IT: f64 = 0.6;
 
 /// Inputs of inner joins, with all that is asked of their rows. Their output columns are numbered one input after the
 /// other.
@@ -80,6 +83,29 @@ impl Inner {
             inner.add_conditions(condition);
         }
         Some(inner)
+    }
+
+    /// A semi or anti join with another part, done where its keys come from, before all others; `None` where they come from
+    /// several inputs, or where it would not drop enough to be worth it.
+    pub(super) fn reduced(&self, join: &DfJoin, other: &Part) -> Option<Inner> {
+        let starts = self.starts();
+        let scope = Scope::new(join.left.schema(), &self.output);
+        let keys = join.on.iter().map(|(key, _)| scope.lower(key)).collect::<Option<Vec<_>>>()?;
+        let input = Inner::input_of(&starts, keys.first()?)?;
+        if !keys.iter().all(|key| Inner::input_of(&starts, key) == Some(input)) {
+            return None;
+        }
+        let part = &self.parts[input];
+        let keys = keys.iter().map(|key| with_columns(key, &|column| part.output[column - starts[input]].clone()));
+        let reduced = join::of_input(join, part.clone(), keys.collect(), other.clone())?;
+        let is_worth_it = reduced.rows_estimate() <= part.rows_estimate() * WORTH_IT
+            || part.rows_estimate() <= self.ordered().rows_estimate();
+        is_worth_it.then(|| {
+            let mut inner = self.clone();
+            inner.parts[input] = reduced;
+            inner.ordered = OnceCell::new();
+            inner
+        })
     }
 
     /// What its columns are, by the inputs' columns.
@@ -238,7 +264,7 @@ impl Assembly {
         let payload = build.columns.iter().filter(|(column, _)| self.wanted.contains(column));
         let (columns, output): (Vec<usize>, Vec<Expr>) = payload.map(|(&column, expr)| (column, expr.clone())).unzip();
         build.part.output = output;
-        probe.part.join(JoinKind::Inner, build.part, (ours, theirs), false);
+        probe.part.join(build.part, How::by_keys(JoinKind::Inner, ours, theirs));
         let places =
             columns.into_iter().enumerate().map(|(place, column)| (column, Expr::Column(first_payload + place)));
         probe.columns.extend(places);

@@ -1,13 +1,18 @@
 //! Joins of DataFusion's plans as steps of a pipeline; those of which the order does not matter are in [`super::inner`].
 //!
-//! One side's pipeline goes on, and the other one becomes the build side, whose rows are kept in memory.
+//! One side's pipeline goes on, and the other one becomes the build side, whose rows are kept in memory. Either side can
+//! be kept, whichever of them has rows that come out without a partner; the one is kept that seems to cost less.
 
 use super::expr::Scope;
 use super::is_key;
-use super::part::{KEPT_BY_A_CONDITION, Part};
+use super::join_order::{KEPT, looked_up};
+use super::part::{How, KEPT_BY_A_CONDITION, Part};
 use datafusion::common::{DFSchemaRef, JoinType, NullEquality};
 use datafusion::logical_expr::{Expr as DfExpr, Join as DfJoin};
 use sinter_exec::{Expr, JoinKind};
+
+/// What a key costs of which only is asked whether it is there, in nanoseconds.
+const KEY_KEPT: f64 = 2.0;
 
 /// One input of a join.
 struct Side<'a> {
@@ -18,70 +23,116 @@ struct Side<'a> {
 
 /// The join of both parts; `None` where that is more than the engine can do.
 pub(super) fn of(join: &DfJoin, left: Part, right: Part) -> Option<Part> {
-    if join.on.is_empty() || join.null_aware {
-        return None;
-    }
     let (left_keys, right_keys): (Vec<_>, Vec<_>) = join.on.iter().map(|(left, right)| (left, right)).unzip();
     let left = side(left, join.left.schema(), &left_keys)?;
     let right = side(right, join.right.schema(), &right_keys)?;
+    of_sides(join, left, right)
+}
+
+/// The semi or anti join of one input of inner joins, by keys that are columns of that input, in place of the same join
+/// of all of them; `None` where it is none.
+pub(super) fn of_input(join: &DfJoin, input: Part, keys: Vec<Expr>, right: Part) -> Option<Part> {
+    let is_reduction = matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti) && !join.null_aware;
+    if !is_reduction || join.filter.is_some() {
+        return None;
+    }
+    let right_keys: Vec<_> = join.on.iter().map(|(_, right)| right).collect();
+    let right = side(right, join.right.schema(), &right_keys)?;
+    of_sides(join, Side { part: input, schema: join.left.schema(), keys }, right)
+}
+
+fn of_sides<'a>(join: &'a DfJoin, mut left: Side<'a>, mut right: Side<'a>) -> Option<Part> {
     let same_types =
         left.keys.iter().zip(&right.keys).all(|(ours, other)| left.part.type_of(ours) == right.part.type_of(other));
     if !same_types {
         return None;
     }
-    let (mut kind, mut probe, mut build, build_is_left) = match join.join_type {
-        JoinType::Inner if left.part.rows_estimate() < right.part.rows_estimate() => {
-            (JoinKind::Inner, right, left, true)
-        }
-        JoinType::Inner => (JoinKind::Inner, left, right, false),
-        JoinType::Left => (JoinKind::Left, left, right, false),
-        JoinType::Right => (JoinKind::Left, right, left, true),
-        JoinType::LeftSemi => (JoinKind::Semi, left, right, false),
-        JoinType::RightSemi => (JoinKind::Semi, right, left, true),
-        JoinType::LeftAnti => (JoinKind::Anti, left, right, false),
-        JoinType::RightAnti => (JoinKind::Anti, right, left, true),
-        JoinType::Full | JoinType::LeftMark | JoinType::RightMark => return None,
+    // What is asked of one side alone drops its rows before they are joined, where they come out only with a partner.
+    let mut condition = join.filter.as_ref();
+    let (asks_left, asks_right) = match join.join_type {
+        JoinType::Left | JoinType::LeftAnti => (false, true),
+        JoinType::Right | JoinType::RightAnti => (true, false),
+        JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi => (true, true),
+        JoinType::Full => (false, false),
+        JoinType::LeftMark | JoinType::RightMark => return None,
     };
-    // What is asked of the build side alone drops its rows before they are kept. For a left join, too: such a row is
-    // nobody's partner.
-    let rest = join.filter.as_ref();
-    let rest = match rest {
-        Some(condition) if concerns_only(condition, build.schema) => {
-            let condition = Scope::new(build.schema, &build.part.output).lower(condition)?;
-            build.part.add_filter(condition);
-            None
+    for (side, asks) in [(&mut left, asks_left), (&mut right, asks_right)] {
+        if let Some(alone) = condition.filter(|condition| asks && concerns_only(condition, side.schema)) {
+            let alone = Scope::new(side.schema, &side.part.output).lower(alone)?;
+            side.part.add_filter(alone);
+            condition = None;
         }
-        // A row that has one partner at most passes with it or not at all.
-        Some(_) if kind == JoinKind::Semi && build.part.is_unique_by(&build.keys) => {
-            kind = JoinKind::Inner;
-            rest
-        }
-        Some(_) if kind != JoinKind::Inner => return None,
-        rest => rest,
+    }
+    // Whether rows of the left side, or of the right side, come out without a partner, or alone.
+    let (from_left, from_right) = (JoinKind::Left, JoinKind::Right);
+    let (streams_left, streams_right) = match join.join_type {
+        JoinType::Inner => (JoinKind::Inner, JoinKind::Inner),
+        JoinType::Left => (from_left, from_right),
+        JoinType::Right => (from_right, from_left),
+        JoinType::Full => (JoinKind::Full, JoinKind::Full),
+        JoinType::LeftSemi => (JoinKind::Semi, JoinKind::RightSemi),
+        JoinType::RightSemi => (JoinKind::RightSemi, JoinKind::Semi),
+        JoinType::LeftAnti if join.null_aware => (JoinKind::NotIn, JoinKind::NotIn),
+        JoinType::LeftAnti => (JoinKind::Anti, JoinKind::RightAnti),
+        JoinType::RightAnti => (JoinKind::RightAnti, JoinKind::Anti),
+        JoinType::LeftMark | JoinType::RightMark => return None,
     };
-    let semi_output =
-        matches!(join.join_type, JoinType::LeftSemi | JoinType::RightSemi).then(|| probe.part.output.clone());
-    let first_payload = probe.part.column_count();
-    let payload: Vec<Expr> = (0..build.part.output.len()).map(|column| Expr::Column(first_payload + column)).collect();
-    let output = match (kind.has_payload(), build_is_left) {
-        (false, _) => probe.part.output.clone(),
-        (true, false) => [&probe.part.output[..], &payload].concat(),
-        (true, true) => [&payload[..], &probe.part.output].concat(),
+    if join.null_aware && (join.join_type != JoinType::LeftAnti || join.on.len() != 1 || condition.is_some()) {
+        return None;
+    }
+    let has_condition = condition.is_some();
+    let left_is_streamed = join.null_aware
+        || cost(streams_left, &left, &right, has_condition) <= cost(streams_right, &right, &left, has_condition);
+    let (kind, probe, build) = match left_is_streamed {
+        true => (streams_left, left, right),
+        false => (streams_right, right, left),
     };
-    let nulls_are_equal = join.null_equality == NullEquality::NullEqualsNull;
+    joined(join, kind, probe, build, left_is_streamed, condition)
+}
+
+fn joined(
+    join: &DfJoin,
+    mut kind: JoinKind,
+    mut probe: Side<'_>,
+    build: Side<'_>,
+    left_is_streamed: bool,
+    condition: Option<&DfExpr>,
+) -> Option<Part> {
     let rows = rows_estimate(kind, &probe, &build);
-    probe.part.join(kind, build.part, (probe.keys, build.keys), nulls_are_equal);
+    let comes_alone = kind == JoinKind::Semi;
+    // A row that has one partner at most passes with it or not at all.
+    if condition.is_some() && comes_alone && build.part.is_unique_by(&build.keys) {
+        kind = JoinKind::Inner;
+    }
+    let first_payload = probe.part.column_count();
+    let ours = probe.part.output.clone();
+    let theirs: Vec<Expr> = (0..build.part.output.len()).map(|column| Expr::Column(first_payload + column)).collect();
+    let both = match left_is_streamed {
+        true => [&ours[..], &theirs].concat(),
+        false => [&theirs[..], &ours].concat(),
+    };
+    let condition = match condition {
+        // The schema of a semi join has one side alone.
+        Some(condition) => {
+            let schema = join.left.schema().join(join.right.schema()).ok()?;
+            Some(Scope::new(&schema, &both).lower(condition)?)
+        }
+        None => None,
+    };
+    let (condition, filter) = if kind == JoinKind::Inner { (None, condition) } else { (condition, None) };
+    let nulls_are_equal = join.null_equality == NullEquality::NullEqualsNull;
+    let how = How { kind, ours: probe.keys, theirs: build.keys, nulls_are_equal, condition };
+    probe.part.join(build.part, how);
     probe.part.expect(rows);
-    probe.part.output = output;
-    if let Some(condition) = rest {
-        // That of a semi join knows one side alone.
-        let schema = join.left.schema().join(join.right.schema()).ok()?;
-        let condition = Scope::new(&schema, &probe.part.output).lower(condition)?;
-        probe.part.add_filter(condition);
+    if let Some(filter) = filter {
+        probe.part.add_filter(filter);
     }
-    if let Some(output) = semi_output {
-        probe.part.output = output;
-    }
+    probe.part.output = match kind {
+        _ if comes_alone => ours,
+        JoinKind::Anti | JoinKind::NotIn => ours,
+        JoinKind::RightSemi | JoinKind::RightAnti => theirs,
+        _ => both,
+    };
     Some(probe.part)
 }
 
@@ -99,18 +150,32 @@ fn concerns_only(condition: &DfExpr, schema: &DFSchemaRef) -> bool {
     condition.column_refs().iter().all(|column| schema.maybe_index_of_column(column).is_some())
 }
 
+/// What it costs to keep one side and to look the other one's rows up, in nanoseconds.
+fn cost(kind: JoinKind, probe: &Side<'_>, build: &Side<'_>, has_condition: bool) -> f64 {
+    let kept = build.part.rows_estimate();
+    let only_keys = !kind.has_payload() && !has_condition && build.keys.len() == 1;
+    let per_row = if only_keys { KEY_KEPT } else { KEPT };
+    kept * per_row + probe.part.rows_estimate() * looked_up(kept)
+}
+
 /// About how many rows come out, if all keys of the side that knows fewer are among those of the other one.
 fn rows_estimate(kind: JoinKind, probe: &Side<'_>, build: &Side<'_>) -> f64 {
     let ours = probe.part.distinct_estimate(&probe.keys);
     let theirs = build.part.distinct_estimate(&build.keys);
-    let rows = probe.part.rows_estimate();
-    let pairs = rows * build.part.rows_estimate() / ours.max(theirs);
-    let with_partner = rows * (theirs / ours).min(1.0);
+    let (rows, kept) = (probe.part.rows_estimate(), build.part.rows_estimate());
+    let pairs = rows * kept / ours.max(theirs);
+    let with_partner = |rows: f64, ours: f64, theirs: f64| rows * (theirs / ours).min(1.0);
+    let without = |rows: f64, with: f64| (rows - with).max(rows * KEPT_BY_A_CONDITION);
+    let (ours_with, theirs_with) = (with_partner(rows, ours, theirs), with_partner(kept, theirs, ours));
     match kind {
         JoinKind::Inner => pairs,
         JoinKind::Left => pairs.max(rows),
+        JoinKind::Right => pairs.max(kept),
+        JoinKind::Full => pairs.max(rows).max(kept),
         JoinKind::Single => rows,
-        JoinKind::Semi => with_partner,
-        JoinKind::Anti => (rows - with_partner).max(rows * KEPT_BY_A_CONDITION),
+        JoinKind::Semi => ours_with,
+        JoinKind::Anti | JoinKind::NotIn => without(rows, ours_with),
+        JoinKind::RightSemi => theirs_with,
+        JoinKind::RightAnti => without(kept, theirs_with),
     }
 }

@@ -9,7 +9,7 @@
 const RELATIONS_MAX: usize = 10;
 
 /// What a row costs that is kept and indexed, in nanoseconds.
-const KEPT: f64 = 8.0;
+pub(super) const KEPT: f64 = 8.0;
 /// What a row costs that comes out: whatever is above has to look at it.
 const OUT: f64 = 4.0;
 /// What a row costs that looks for its partner among few rows, and among so many that they are in no cache.
@@ -150,6 +150,11 @@ fn by_pairs(plans: Vec<Plan>, edges: &[Edge]) -> (Tree, f64) {
     (tree(open[0], &plan), open[0].rows)
 }
 
+/// What a row costs that looks for its partner among so many.
+pub(super) fn looked_up(rows: f64) -> f64 {
+    if rows <= NEAR_ROWS { LOOKED_UP } else { LOOKED_UP_FAR }
+}
+
 /// Both together; `None` where they have no keys in common.
 fn joined(probe: &Plan, build: &Plan, edges: &[Edge]) -> Option<Plan> {
     let holds = |set: u64, relation: usize| set >> relation & 1 == 1;
@@ -160,8 +165,7 @@ fn joined(probe: &Plan, build: &Plan, edges: &[Edge]) -> Option<Plan> {
     let first = shares.next()?;
     let share = shares.fold(first.share, |all, edge| all * edge.share);
     let rows = (probe.rows * build.rows * share).max(1.0);
-    let looked_up = if build.rows <= NEAR_ROWS { LOOKED_UP } else { LOOKED_UP_FAR };
-    let cost = probe.cost + build.cost + build.rows * KEPT + probe.rows * looked_up + rows * OUT;
+    let cost = probe.cost + build.cost + build.rows * KEPT + probe.rows * looked_up(build.rows) + rows * OUT;
     Some(Plan { set: probe.set | build.set, rows, cost, of: Some([probe.set, build.set]) })
 }
 

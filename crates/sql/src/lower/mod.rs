@@ -188,7 +188,13 @@ impl Walk<'_> {
                 if inner::is_inner(join) {
                     return Inner::of_join(join, (*left).clone(), (*right).clone()).map(Ours::Inner);
                 }
-                let (left, right) = (left.part(self.bytes_max)?, right.part(self.bytes_max)?);
+                let right = right.part(self.bytes_max)?;
+                if let Ours::Inner(inner) = left
+                    && let Some(reduced) = inner.reduced(join, right)
+                {
+                    return Some(Ours::Inner(reduced));
+                }
+                let left = left.part(self.bytes_max)?;
                 self.if_it_fits(join::of(join, left.clone(), right.clone())?)
             }
             (LogicalPlan::Aggregate(aggregate), [input]) => self.if_it_fits(grouped(aggregate, input, self.bytes_max)?),

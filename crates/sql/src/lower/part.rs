@@ -41,6 +41,25 @@ pub(super) struct Part {
     kept_bytes: usize,
 }
 
+/// How a part is joined with another one.
+pub(super) struct How {
+    pub(super) kind: JoinKind,
+    /// Keys of ours.
+    pub(super) ours: Vec<Expr>,
+    /// The others', of the same types.
+    pub(super) theirs: Vec<Expr>,
+    pub(super) nulls_are_equal: bool,
+    /// What else partners must fulfil; over our columns, then the others' output.
+    pub(super) condition: Option<Expr>,
+}
+
+impl How {
+    /// By keys alone, of which NULLs have no partner.
+    pub(super) fn by_keys(kind: JoinKind, ours: Vec<Expr>, theirs: Vec<Expr>) -> How {
+        How { kind, ours, theirs, nulls_are_equal: false, condition: None }
+    }
+}
+
 impl Part {
     /// The scan of a table; `None` where the table is not ours.
     pub(super) fn of_scan(scan: &TableScan) -> Option<Part> {
@@ -109,8 +128,8 @@ impl Part {
     /// Keeps the rows for which a condition over the columns is true.
     pub(super) fn add_filter(&mut self, condition: Expr) {
         for condition in conjuncts(condition) {
-            // Whatever joins do, they do it to each row of the scan alone.
-            if condition.columns().iter().all(|&column| column < self.columns.len()) {
+            // Whatever joins do, they do it to each row of the scan alone, unless rows of theirs come out without any.
+            if !self.has_rest() && condition.columns().iter().all(|&column| column < self.columns.len()) {
                 self.filter.push(condition);
             } else {
                 self.steps.push(Step::Filter(condition));
@@ -122,9 +141,14 @@ impl Part {
         }
     }
 
-    /// Adds the join with another part, by these keys of ours and of theirs. Its output are the columns that ours gets.
-    pub(super) fn join(&mut self, kind: JoinKind, other: Part, keys: (Vec<Expr>, Vec<Expr>), nulls_are_equal: bool) {
-        let (ours, theirs) = keys;
+    /// Whether some rows come out that no row of the scan stands before.
+    fn has_rest(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Join(join) if join.kind.has_rest()))
+    }
+
+    /// Adds the join with another part. Its output are the columns that ours gets.
+    pub(super) fn join(&mut self, other: Part, how: How) {
+        let How { kind, ours, theirs, nulls_are_equal, condition } = how;
         let width = |expr: &Expr| other.type_of(expr).physical().and_then(|physical| physical.value_bytes());
         let row: usize = theirs.iter().map(|key| width(key).unwrap_or(2 * TEXT_BYTES)).sum::<usize>()
             + other.output.iter().map(|expr| width(expr).unwrap_or(TEXT_BYTES)).sum::<usize>()
@@ -133,13 +157,15 @@ impl Part {
             .kept_bytes
             .saturating_add(other.kept_bytes)
             .saturating_add(other.rows_estimate_max().saturating_mul(row));
-        if kind.has_payload() {
-            self.types.extend(other.output.iter().map(|expr| other.type_of(expr)));
-        }
+        let types: Vec<LogicalType> = other.output.iter().map(|expr| other.type_of(expr)).collect();
         let output = Output::Rows(theirs.into_iter().chain(other.output.iter().cloned()).collect());
         let (build, noted) = other.pipeline_with(output);
         self.others.extend(noted);
-        self.steps.push(Step::Join(Join { kind, build: Box::new(build), keys: ours, nulls_are_equal }));
+        let join = Join { kind, build: Box::new(build), keys: ours, nulls_are_equal, condition };
+        if join.adds_columns() {
+            self.types.extend(types);
+        }
+        self.steps.push(Step::Join(join));
     }
 
     /// Whether no two rows have the same values of these expressions: the rows are groups, and these are their keys.

@@ -1,7 +1,7 @@
 //! Scalar subqueries that know nothing of the rows around them.
 
 use super::expr::Scope;
-use super::part::Part;
+use super::part::{How, Part};
 use super::{Ours, Walk, Walked};
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -43,7 +43,7 @@ impl Walk<'_> {
             let build = self.scalar(subquery)?;
             subqueries.push((subquery, Expr::Column(part.column_count())));
             let rows = part.rows_estimate();
-            part.join(JoinKind::Single, build, (Vec::new(), Vec::new()), false);
+            part.join(build, How::by_keys(JoinKind::Single, Vec::new(), Vec::new()));
             part.expect(rows);
         }
         let output = part.output.clone();
