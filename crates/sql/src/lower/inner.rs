@@ -135,6 +135,22 @@ impl Inner {
         }
     }
 
+    /// Tells inputs that their rows are of no use without a partner.
+    fn expect_partners(&mut self, edges: &BTreeMap<[usize; 2], Vec<[Expr; 2]>>, starts: &[usize]) {
+        for (&[one, other], keys) in edges {
+            let side = |side: usize, input: usize| -> Vec<Expr> {
+                let output = &self.parts[input].output;
+                keys.iter()
+                    .map(|key| with_columns(&key[side], &|column| output[column - starts[input]].clone()))
+                    .collect()
+            };
+            let (ours, theirs) = (side(0, one), side(1, other));
+            let [first, second] = [one, other].map(|input| self.parts[input].clone());
+            self.parts[one].expect_partners(&ours, &second, &theirs);
+            self.parts[other].expect_partners(&theirs, &first, &ours);
+        }
+    }
+
     /// The first column of each input, and the number of all columns.
     fn starts(&self) -> Vec<usize> {
         let mut starts = vec![0];
@@ -173,6 +189,7 @@ impl Inner {
                 _ => self.conditions.push(Expr::Compare(CompareOp::Equal, Box::new(one), Box::new(other))),
             }
         }
+        self.expect_partners(&edges, &starts);
         let share = |(inputs, keys): (&[usize; 2], &Vec<[Expr; 2]>)| {
             let distinct = |side: usize| {
                 let (part, start) = (&self.parts[inputs[side]], starts[inputs[side]]);

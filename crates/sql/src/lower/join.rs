@@ -94,10 +94,11 @@ fn joined(
     join: &DfJoin,
     mut kind: JoinKind,
     mut probe: Side<'_>,
-    build: Side<'_>,
+    mut build: Side<'_>,
     left_is_streamed: bool,
     condition: Option<&DfExpr>,
 ) -> Option<Part> {
+    expect_partners(join, kind, &mut probe, &mut build);
     let rows = rows_estimate(kind, &probe, &build);
     let comes_alone = kind == JoinKind::Semi;
     // A row that has one partner at most passes with it or not at all.
@@ -134,6 +135,20 @@ fn joined(
         _ => both,
     };
     Some(probe.part)
+}
+
+/// Tells both sides that rows without a partner are of no use, where that is so.
+fn expect_partners(join: &DfJoin, kind: JoinKind, probe: &mut Side<'_>, build: &mut Side<'_>) {
+    if join.null_equality == NullEquality::NullEqualsNull {
+        return;
+    }
+    if !matches!(kind, JoinKind::Left | JoinKind::Full | JoinKind::Single | JoinKind::Anti | JoinKind::NotIn) {
+        probe.part.expect_partners(&probe.keys, &build.part, &build.keys);
+    }
+    // NULLs among theirs matter to NOT IN, and whether there are any rows.
+    if matches!(kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti) {
+        build.part.expect_partners(&build.keys, &probe.part, &probe.keys);
+    }
 }
 
 fn side<'a>(part: Part, schema: &'a DFSchemaRef, keys: &[&DfExpr]) -> Option<Side<'a>> {

@@ -14,6 +14,7 @@ mod inner;
 mod join;
 mod join_order;
 mod part;
+mod reduce;
 mod scalar;
 mod subquery;
 

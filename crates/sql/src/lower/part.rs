@@ -22,14 +22,16 @@ const INDEX_BYTES: usize = 12;
 /// A plan on its way to a pipeline: what each of its output columns is, over the scanned columns and those of joins.
 #[derive(Clone)]
 pub(super) struct Part {
-    source: Source,
+    pub(super) source: Source,
     /// Of the table, where the source is one.
     noted: Option<Noted>,
     /// The scans of build sides and of what is grouped.
     others: Vec<NotedScan>,
-    columns: Vec<ScanColumn>,
+    pub(super) columns: Vec<ScanColumn>,
     filter: Vec<Expr>,
-    steps: Vec<Step>,
+    pub(super) steps: Vec<Step>,
+    /// About how many rows the build side of each join has.
+    pub(super) build_rows: Vec<f64>,
     pub(super) output: Vec<Expr>,
     pub(super) limit: Option<usize>,
     on_damage: OnDamage,
@@ -81,6 +83,7 @@ impl Part {
             columns,
             filter,
             steps: Vec::new(),
+            build_rows: Vec::new(),
             output,
             limit: scan.fetch,
             on_damage: table.on_damage(),
@@ -102,6 +105,7 @@ impl Part {
             columns: (0..types.len()).map(ScanColumn::Table).collect(),
             filter: Vec::new(),
             steps: Vec::new(),
+            build_rows: Vec::new(),
             output: (0..types.len()).map(Expr::Column).collect(),
             limit: None,
             on_damage: OnDamage::Fail,
@@ -142,7 +146,7 @@ impl Part {
     }
 
     /// Whether some rows come out that no row of the scan stands before.
-    fn has_rest(&self) -> bool {
+    pub(super) fn has_rest(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Join(join) if join.kind.has_rest()))
     }
 
@@ -159,6 +163,7 @@ impl Part {
             .saturating_add(other.rows_estimate_max().saturating_mul(row));
         let types: Vec<LogicalType> = other.output.iter().map(|expr| other.type_of(expr)).collect();
         let output = Output::Rows(theirs.into_iter().chain(other.output.iter().cloned()).collect());
+        self.build_rows.push(other.rows_estimate());
         let (build, noted) = other.pipeline_with(output);
         self.others.extend(noted);
         let join = Join { kind, build: Box::new(build), keys: ours, nulls_are_equal, condition };
@@ -246,7 +251,7 @@ impl Part {
         (pipeline, own.into_iter().chain(self.others).collect())
     }
 
-    fn as_pipeline(&self, output: Output) -> Pipeline {
+    pub(super) fn as_pipeline(&self, output: Output) -> Pipeline {
         Pipeline { steps: self.steps.clone(), output, limit: self.limit, ..self.as_scan() }
     }
 
