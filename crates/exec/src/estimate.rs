@@ -1,7 +1,7 @@
 //! What is known of a pipeline's rows before it runs.
 
 use crate::flow::Layout;
-use crate::scan::{ScanPlan, Scanner, Shared};
+use crate::scan::{Claims, ScanPlan, Scanner, Shared};
 use crate::{Error, Expr, Output, Pipeline, Result, Source};
 use sinter_codec::{Physical, Scalar};
 use std::collections::BTreeSet;
@@ -57,12 +57,12 @@ impl Pipeline {
             return Err(Error::Unsupported("a sample of groups that are not there yet".into()));
         };
         let scan = ScanPlan::new(self)?;
-        let (next_group, next_announced, cancelled) = Default::default();
+        let (claims, next_announced, cancelled) = (Claims::new(self), Default::default(), Default::default());
         let shared = Shared {
             plan: &scan,
             layout: Layout { scan_columns: self.columns.len(), scan_types: scan.types(), payload: &[], tables: &[] },
             source: &**table,
-            next_group: &next_group,
+            claims: &claims,
             next_announced: &next_announced,
             is_limited: true,
             cancelled: &cancelled,

@@ -1,5 +1,6 @@
 //! A plan for one pass over a table.
 
+use crate::scan::worker_count_max;
 use crate::{Expr, Join, LogicalType, OnDamage, ScanColumn, TableSource};
 use sinter_codec::ROW_GROUP_LEN;
 use std::sync::Arc;
@@ -75,14 +76,6 @@ impl Source {
             ScanColumn::RowId => LogicalType::UInt64,
         };
         columns.iter().map(type_of).collect()
-    }
-
-    /// How many pieces it comes in, which workers share; a guess where it is not there yet.
-    pub fn piece_count(&self) -> usize {
-        match self {
-            Source::Table(table) => table.group_count(),
-            Source::Groups(inner) => inner.rows_estimate().div_ceil(ROW_GROUP_LEN).max(1),
-        }
     }
 }
 
@@ -167,6 +160,14 @@ impl Pipeline {
             Output::Rows(exprs) => exprs.iter().map(type_of).collect(),
             Output::Aggregate(_) => aggregates.collect(),
             Output::Groups { keys, .. } => keys.iter().map(type_of).chain(aggregates).collect(),
+        }
+    }
+
+    /// How many workers find something to do; a guess where their source is not there yet.
+    pub fn worker_count_max(&self) -> usize {
+        match &self.source {
+            Source::Table(table) => worker_count_max(self, &**table),
+            Source::Groups(inner) => inner.rows_estimate().div_ceil(ROW_GROUP_LEN).max(1),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::flow::{Chain, Layout, Rest, Sink, StepPlan, StepsPlan, StepsState};
 use crate::group::{GroupPlan, GroupSink};
 use crate::join::{BuildPlan, BuildSink, JoinTable, ProbePlan};
 use crate::rows::RowSink;
-use crate::scan::{Gathered, GroupsScanner, ScanPlan, Scanner, Shared, SharedGroups};
+use crate::scan::{Claims, Gathered, GroupsScanner, ScanPlan, Scanner, Shared, SharedGroups, vector_count};
 use crate::{
     AggregateState, Batch, Error, Groups, LogicalType, Memory, Output, Pipeline, Result, Source, Step, TableSource,
 };
@@ -67,10 +67,11 @@ pub struct Run {
     tables: OnceLock<Vec<Arc<JoinTable>>>,
     preparation: Mutex<Preparation>,
     output: OutputPlan,
-    next_group: AtomicUsize,
+    claims: Claims,
+    next_vector: AtomicUsize,
     next_announced: AtomicUsize,
-    /// Pieces of the source that are done, and whether somebody has taken what comes after all of them.
-    pieces_done: AtomicUsize,
+    /// Vectors of the source that are done, and whether somebody has taken what comes after all of them.
+    vectors_done: AtomicUsize,
     rest_is_taken: AtomicBool,
     rows_out: AtomicUsize,
     /// Shared with the build sides.
@@ -179,6 +180,7 @@ impl Run {
             builds.push(Run::new((*join.build).clone(), plan, counters, cancelled)?);
         }
         Ok(Arc::new(Run {
+            claims: Claims::new(&pipeline),
             pipeline,
             counters,
             scan,
@@ -190,9 +192,9 @@ impl Run {
             tables: OnceLock::new(),
             preparation: Mutex::default(),
             output,
-            next_group: AtomicUsize::new(0),
+            next_vector: AtomicUsize::new(0),
             next_announced: AtomicUsize::new(0),
-            pieces_done: AtomicUsize::new(0),
+            vectors_done: AtomicUsize::new(0),
             rest_is_taken: AtomicBool::new(false),
             rows_out: AtomicUsize::new(0),
             cancelled,
@@ -309,7 +311,7 @@ impl Run {
             done
         };
         let all = std::thread::scope(|scope| {
-            let helper_count = threads.min(self.piece_count()).saturating_sub(1);
+            let helper_count = threads.min(self.worker_count_max()).saturating_sub(1);
             let helpers: Vec<_> = (0..helper_count).map(|_| scope.spawn(work)).collect();
             let mut all = vec![work()];
             let joined = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| Err(panicked(&*panic))));
@@ -336,11 +338,19 @@ impl Run {
         Ok(Layout { scan_columns, scan_types, payload: &self.payload, tables })
     }
 
-    /// How many pieces workers share.
-    fn piece_count(&self) -> usize {
+    /// How many workers find something to do.
+    fn worker_count_max(&self) -> usize {
         match self.gathered.get() {
             Some(gathered) => gathered.len().div_ceil(VECTOR_LEN),
-            None => self.pipeline.source.piece_count(),
+            None => self.pipeline.worker_count_max(),
+        }
+    }
+
+    /// How many vectors workers share.
+    fn vector_count(&self) -> usize {
+        match (self.gathered.get(), self.pipeline.source.table()) {
+            (None, Some(table)) => vector_count(&**table),
+            (gathered, _) => gathered.map_or(0, |gathered| gathered.len().div_ceil(VECTOR_LEN)),
         }
     }
 
@@ -349,7 +359,7 @@ impl Run {
             plan: &self.scan,
             layout,
             source: table,
-            next_group: &self.next_group,
+            claims: &self.claims,
             next_announced: &self.next_announced,
             is_limited: self.pipeline.limit.is_some(),
             cancelled: &self.cancelled,
@@ -505,7 +515,7 @@ fn feed(
             more
         }
         (Source::Groups(_), Some(gathered)) => {
-            let (plan, next_vector, cancelled) = (&run.scan, &run.next_group, &*run.cancelled);
+            let (plan, next_vector, cancelled) = (&run.scan, &run.next_vector, &*run.cancelled);
             groups_scanner.run(&SharedGroups { plan, layout, gathered, next_vector, cancelled }, sink)
         }
         (Source::Groups(_), None) => Err(Error::Unsupported("groups that are not there yet".into())),
@@ -513,11 +523,11 @@ fn feed(
 }
 
 impl Run {
-    /// Notes that a worker is done with so many pieces of the source, and will take no more. True for the one after whom
+    /// Notes that a worker is done with so many vectors of the source, and will take no more. True for the one after whom
     /// nobody is left.
-    fn is_last(&self, pieces: usize) -> bool {
-        let done = self.pieces_done.fetch_add(pieces, Ordering::AcqRel) + pieces;
-        done >= self.piece_count() && !self.rest_is_taken.swap(true, Ordering::AcqRel)
+    fn is_last(&self, vectors: usize) -> bool {
+        let done = self.vectors_done.fetch_add(vectors, Ordering::AcqRel) + vectors;
+        done >= self.vector_count() && !self.rest_is_taken.swap(true, Ordering::AcqRel)
     }
 
     /// How many of `rows` more rows the limit lets out.

@@ -17,6 +17,8 @@ pub(super) struct Group {
     pub(super) index: usize,
     pub(super) rows: usize,
     pub(super) next_vector: usize,
+    /// Where the worker's piece of it ends.
+    pub(super) end_vector: usize,
     pub(super) deleted: Option<Arc<Bitmap>>,
     pub(super) row_ids: Option<RowIds>,
     /// Tests that zone maps do not decide, by their place in the plan.
@@ -53,6 +55,7 @@ impl Group {
             index,
             rows,
             next_vector: 0,
+            end_vector: rows.div_ceil(VECTOR_LEN),
             deleted,
             row_ids,
             tests,
@@ -92,8 +95,9 @@ impl Group {
         vector * VECTOR_LEN..self.rows.min((vector + 1) * VECTOR_LEN)
     }
 
-    pub(super) fn vectors(&self) -> usize {
-        self.rows.div_ceil(VECTOR_LEN)
+    /// Goes on with these vectors.
+    pub(super) fn turn_to(&mut self, vectors: Range<usize>) {
+        (self.next_vector, self.end_vector) = (vectors.start, vectors.end);
     }
 
     /// The pins apart from the rest, so that opened segments may point into them while the rest changes.

@@ -5,6 +5,7 @@
 //! rows that are still alive. Columns are opened when first needed, and decoded for survivors only.
 
 mod ahead;
+mod claims;
 mod group;
 mod groups;
 mod load;
@@ -15,6 +16,7 @@ mod test;
 mod vectors;
 mod zone;
 
+pub(crate) use claims::{Claims, vector_count, worker_count_max};
 pub(crate) use groups::{Gathered, GroupsScanner, SharedGroups};
 pub(crate) use plan::ScanPlan;
 pub(crate) use vectors::{Scanner, Shared};

@@ -1,6 +1,7 @@
 //! The loop over vectors: test, decode what is left, hand on.
 
 use super::ahead::Ahead;
+use super::claims::{Claim, Claims};
 use super::group::{Group, Segments, Tester};
 use super::load::GroupVector;
 use super::plan::ScanPlan;
@@ -30,7 +31,9 @@ pub(crate) struct Scanner {
     filters: Vec<FilterScratch>,
     /// Vectors until it pauses.
     patience: usize,
-    /// Groups since somebody asked.
+    /// What it took, but is not in yet.
+    claim: Option<Claim>,
+    /// Vectors that it took since somebody asked.
     done: usize,
     pub(crate) tally: Tally,
 }
@@ -41,7 +44,7 @@ pub(crate) struct Shared<'a> {
     /// Of the pipeline's columns.
     pub(crate) layout: Layout<'a>,
     pub(crate) source: &'a dyn TableSource,
-    pub(crate) next_group: &'a AtomicUsize,
+    pub(crate) claims: &'a Claims,
     /// The first group of which nobody was told that it will be read.
     pub(crate) next_announced: &'a AtomicUsize,
     /// A few rows may be enough.
@@ -64,17 +67,18 @@ impl Scanner {
             let mut group = match self.group.take() {
                 Some(group) => group,
                 None => {
-                    let index = shared.next_group.fetch_add(1, Ordering::Relaxed);
-                    if index >= shared.source.group_count() {
-                        return Ok(false);
-                    }
+                    let claim = self.claim.take().or_else(|| self.take_claim(None, shared));
+                    let Some(Claim { group: index, vectors }) = claim else { return Ok(false) };
                     check(shared.cancelled)?;
-                    self.done += 1;
-                    self.tally.groups_total += 1;
+                    // Whoever helps others does not count it once more.
+                    let groups = u64::from(vectors.start == 0);
+                    self.tally.groups_total += groups;
                     let Some(mut group) = Group::enter(shared.plan, shared.source, index) else {
-                        self.tally.groups_pruned += 1;
+                        self.tally.groups_pruned += groups;
+                        self.done += shared.claims.take_rest(index, shared.source);
                         continue;
                     };
+                    group.turn_to(vectors);
                     if group.is_whole(shared.plan) && sink.take_group(index, group.rows) {
                         self.tally.groups_answered += 1;
                         continue;
@@ -97,7 +101,19 @@ impl Scanner {
             let pins = group.take_pins();
             let flow = {
                 let segments = Segments::new(shared.plan, shared.source, group.index, group.rows, &pins);
-                self.run_group(shared, &segments, &mut group, sink)?
+                loop {
+                    let flow = self.run_group(shared, &segments, &mut group, sink)?;
+                    if flow.is_break() {
+                        break flow;
+                    }
+                    match self.take_claim(Some(group.index), shared) {
+                        Some(claim) if claim.group == group.index => group.turn_to(claim.vectors),
+                        other => {
+                            self.claim = other;
+                            break flow;
+                        }
+                    }
+                }
             };
             if flow.is_break() {
                 group.put_pins(pins);
@@ -108,7 +124,13 @@ impl Scanner {
         }
     }
 
-    /// How many groups it took since it was last asked.
+    fn take_claim(&mut self, within: Option<usize>, shared: &Shared<'_>) -> Option<Claim> {
+        let claim = shared.claims.take(within, shared.source)?;
+        self.done += claim.vectors.len();
+        Some(claim)
+    }
+
+    /// How many vectors it took since it was last asked.
     pub(crate) fn take_done(&mut self) -> usize {
         std::mem::take(&mut self.done)
     }
@@ -160,7 +182,7 @@ impl Scanner {
     ) -> Result<ControlFlow<()>> {
         let plan = shared.plan;
         self.filters.resize_with(plan.programs.len(), FilterScratch::default);
-        while group.next_vector < group.vectors() {
+        while group.next_vector < group.end_vector {
             check(shared.cancelled)?;
             if self.patience == 0 {
                 return Ok(ControlFlow::Break(()));

@@ -54,7 +54,7 @@ impl PipelineExec {
     ) -> Result<PipelineExec> {
         let types = pipeline.output_types();
         let partitions = match &pipeline.output {
-            Output::Rows(_) => threads.min(pipeline.source.piece_count()).max(1),
+            Output::Rows(_) => threads.min(pipeline.worker_count_max()).max(1),
             Output::Aggregate(_) | Output::Groups { .. } => 1,
         };
         let properties = PlanProperties::new(
