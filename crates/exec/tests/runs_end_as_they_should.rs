@@ -43,6 +43,24 @@ fn a_limit_gives_exactly_so_many_rows_and_reads_little_more() {
 }
 
 #[test]
+fn workers_share_a_single_row_group() {
+    let run = pipeline(numbers(40_000, 40_000), Output::Rows(vec![Expr::Column(0)]), None).start().expect("ours");
+    let (mut one, mut other, mut batch) = (run.worker(), run.worker(), Batch::default());
+    let mut rows = 0;
+    for worker in [&mut one, &mut other] {
+        assert!(worker.next(&mut batch).expect("rows"), "each finds something");
+        rows += batch.rows;
+    }
+    for worker in [&mut other, &mut one] {
+        while worker.next(&mut batch).expect("rows") {
+            rows += batch.rows;
+        }
+    }
+    assert_eq!(rows, 40_000);
+    assert_eq!(run.counters.groups_total.load(Ordering::Relaxed), 1, "nobody counts it twice");
+}
+
+#[test]
 fn cancelling_stops_every_worker() {
     let run = pipeline(numbers(200_000, 10_000), Output::Rows(vec![Expr::Column(0)]), None).start().expect("ours");
     let (mut worker, mut batch) = (run.worker(), Batch::default());
