@@ -2,28 +2,31 @@
 
     scripts/benchmark ratios --data FOLDER [--only GLOB] [--columns] [--out OUT]
 
-Every file of the folder is loaded as `scripts/compare-files` does, and its columns are kept, each by itself, by
+Every CSV and JSON file of the folder is loaded as `scripts/compare-files` does, every text file as one column of lines,
+and the columns are kept, each by itself, by
 
 - SinterDB, the automatic choice: `bytes` of `storage('t')`, statistics and null bitmaps included;
 - Vortex: `vortex.compress`, the bytes of the array's buffers; its metadata and file footer are not counted;
 - Parquet with zstd, as pyarrow writes it: the column chunks, page headers and dictionaries included;
 - DuckDB: a database after CHECKPOINT less an empty one, with blocks of 16 or of 256 KiB, whichever is smaller; so it is
   rounded up to whole blocks;
-- pco: `simple_compress` of the numbers, and a bit per value where there are NULLs; texts as zstd has them;
+- pco: `simple_compress` of the numbers, and a bit per value where there are NULLs; all others as zstd has them;
 - zstd at level 3: values as in Arrow (texts with 32-bit offsets), and the null bitmap.
 
 SinterDB, Vortex and DuckDB give a vector of a column, some thousand values, without unpacking others. Parquet's pages
 of a megabyte are zstd's as a whole, and so are the columns of pco and zstd, as used here.
-Lists and structs are left out: not all of these formats take them apart.
+A list or struct is one column with all its parts. The marks: of the formats that give a vector by itself, SinterDB has the
+smallest total, and the greatest geometric mean of ratios.
 """
 
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import json
 import math
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -106,18 +109,40 @@ OTHERS: dict[str, Callable[[pyarrow.ChunkedArray, Path], int]] = {
 }
 
 
+def lines_of(file: Path) -> pyarrow.Table:
+    """Return the lines of a text file, which is UTF-8 or else Latin-1."""
+    text = compare_files.text_of(file).read()
+    try:
+        lines = text.decode()
+    except UnicodeDecodeError:
+        lines = text.decode("latin-1")
+    return pyarrow.table({"line": lines.removesuffix("\n").split("\n")})
+
+
+def text_files(folder: Path, only: str) -> Iterator[Path]:
+    """Yield all files of lines, compressed or not; not what tells where data is from."""
+    for file in sorted(folder.rglob("*")):
+        is_text = file.is_file() and compare_files.unpacked(file).suffix == ".txt" and file.name != "SOURCE.txt"
+        if is_text and any(fnmatch.fnmatch(name, only) for name in (str(file.relative_to(folder)), file.name)):
+            yield file
+
+
 def of_file(file: Path, scratch: Path) -> dict[str, dict[str, Any]]:
-    """Return the bytes of each flat column of a file, by format."""
-    source, _ = compare_files.readable(file, scratch)
+    """Return the bytes of each column of a file, by format."""
     database = sinterdb.connect()
-    compare_files.load(database, source, compare_files.reading_of(file), compare_files.Comparison(file.name))
+    if compare_files.unpacked(file).suffix == ".txt":
+        database.register("lines", lines_of(file))
+        database.execute("CREATE TABLE loaded AS SELECT * FROM lines")
+    else:
+        source, _ = compare_files.readable(file, scratch)
+        compare_files.load(database, source, compare_files.reading_of(file), compare_files.Comparison(file.name))
     database.execute("CHECKPOINT")
     table = database.sql("SELECT * FROM loaded").to_arrow()
     kept = database.sql("SELECT \"column\", bytes, scheme FROM storage('loaded')").fetchall()
     found: dict[str, dict[str, Any]] = {}
     for name, own_bytes, scheme in kept:
         values = table.column(name)
-        if pyarrow.types.is_nested(values.type) or len(values) == 0:
+        if len(values) == 0:
             continue
         column: dict[str, Any] = {"rows": len(values), "type": str(values.type), "scheme": scheme}
         column[PLAIN] = sum(chunk.nbytes for chunk in values.chunks)
@@ -139,7 +164,7 @@ def run(data: Path, only: str, with_columns: bool, out: Path | None) -> int:
     formats = ["sinterdb", *OTHERS]
     files: dict[str, dict[str, dict[str, Any]]] = {}
     lines = [["MB", "columns", PLAIN, *formats], []]
-    for file in compare_files.text_files(data, only):
+    for file in [*compare_files.text_files(data, only), *text_files(data, only)]:
         name = str(file.relative_to(data))
         say(name)
         with tempfile.TemporaryDirectory() as scratch:
@@ -169,8 +194,17 @@ def run(data: Path, only: str, with_columns: bool, out: Path | None) -> int:
     }
     lines.append(["... with random access", "", "", *(str(smallest.get(kind, "")) for kind in formats)])
     print("\n".join(aligned(lines)))
+    sums = {kind: sum(column[kind] for column in everything) for kind in (PLAIN, *formats)}
+    others = [kind for kind in RANDOM_ACCESS if kind != "sinterdb"]
+    marks = {
+        "smallest total among formats with random access": sums["sinterdb"] <= min(sums[kind] for kind in others),
+        "greatest geometric mean among them": means["sinterdb"] >= max(means[kind] for kind in others),
+    }
+    for text, is_met in marks.items():
+        print(f"{'met' if is_met else 'MISSED':<7} {text}")
     if out:
-        record = machine.header("ratios") | {"files": files}
+        totals = {"columns": len(everything), "bytes": sums, "geometric_mean_of_ratios": means, "marks": marks}
+        record = machine.header("ratios") | {"totals": totals, "files": files}
         out.write_text(json.dumps(record, indent=1) + "\n")
         say(f"written to {out}")
     return 0
@@ -179,7 +213,7 @@ def run(data: Path, only: str, with_columns: bool, out: Path | None) -> int:
 def add(suites: Any) -> None:
     """Take part in the command line."""
     suite: argparse.ArgumentParser = suites.add_parser("ratios", help="bytes of each column of real data, by format")
-    suite.add_argument("--data", type=Path, required=True, help="folder with CSV and JSON files")
+    suite.add_argument("--data", type=Path, required=True, help="folder with CSV, JSON and text files")
     suite.add_argument("--only", default="*", help="names of files, such as *.csv.zst")
     suite.add_argument("--columns", action="store_true", help="print each column, not only each file")
     suite.add_argument("--out", type=Path, help="JSON file to write")

@@ -46,6 +46,7 @@ bits! {
     u16: U16 | I16;
     u32: U32 | I32 | F32;
     u64: U64 | I64 | F64;
+    u128: I128;
 }
 
 /// The bytes of values that have a width.
@@ -58,7 +59,8 @@ pub fn plain_bytes(values: Values<'_>) -> &[u8] {
         Some(2) => cast_slice(u16::of(values)),
         Some(4) => cast_slice(u32::of(values)),
         Some(8) => cast_slice(u64::of(values)),
-        _ => panic!("{} values have no width of 1 to 8 bytes", values.physical().name()),
+        Some(16) => cast_slice(u128::of(values)),
+        _ => panic!("{} values have no width", values.physical().name()),
     }
 }
 
@@ -72,6 +74,7 @@ pub fn plain_room(out: &mut ValuesBuf, value_count: usize) -> &mut [u8] {
         Some(2) => cast_slice_mut(u16::room(out, value_count)),
         Some(4) => cast_slice_mut(u32::room(out, value_count)),
         Some(8) => cast_slice_mut(u64::room(out, value_count)),
-        _ => panic!("{} values have no width of 1 to 8 bytes", out.physical().name()),
+        Some(16) => cast_slice_mut(u128::room(out, value_count)),
+        _ => panic!("{} values have no width", out.physical().name()),
     }
 }

@@ -39,6 +39,7 @@ mod measure;
 mod node;
 mod null_filling;
 mod packed;
+mod pattern;
 mod physical;
 mod picking;
 mod predicate;
@@ -72,6 +73,7 @@ pub use keys::{
 };
 pub use loss::Request;
 pub use node::VALUE_COUNT_MAX;
+pub use pattern::{Pattern, PatternPart};
 pub use physical::Physical;
 pub use predicate::{CompareOp, Predicate};
 pub use scalar::Scalar;

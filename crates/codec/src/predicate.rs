@@ -1,6 +1,6 @@
 //! Questions that a block can answer about its values without handing them out.
 
-use crate::Scalar;
+use crate::{Pattern, Scalar};
 use std::cmp::Ordering;
 
 /// Comparison of a column (left) with a constant (right).
@@ -52,4 +52,6 @@ pub enum Predicate {
     Prefix(Vec<u8>),
     /// Bytes that hold this somewhere.
     Contains(Vec<u8>),
+    /// Bytes that are as this pattern says.
+    Like(Pattern),
 }

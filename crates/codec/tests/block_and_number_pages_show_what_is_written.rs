@@ -96,3 +96,8 @@ fn every_scheme_has_a_page_with_an_example() {
 fn multiples() {
     check("multiple", Values::U16(&[5, 1005, 2005, 1005]));
 }
+
+#[test]
+fn halves() {
+    check("halves", Values::I128(&[(1 << 64) + 5, -1, 7]));
+}

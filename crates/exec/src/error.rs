@@ -7,6 +7,9 @@ pub enum Error {
     /// The query was stopped on request.
     #[error("query cancelled")]
     Cancelled,
+    /// Another worker failed at what this one needs; the text of its error.
+    #[error("{0}")]
+    FailedBefore(String),
     /// A result does not fit its type. Remedy: a cast to a wider type.
     #[error("{what} is out of range for {type_name}; cast an operand to a wider type")]
     Overflow {

@@ -84,7 +84,8 @@ enum Preparation {
     #[default]
     Pending,
     Done,
-    Failed,
+    /// With this error.
+    Failed(String),
 }
 
 #[derive(Debug)]
@@ -217,15 +218,23 @@ impl Run {
     /// comes later waits. Not all pipelines [need it](Pipeline::needs_preparation).
     ///
     /// # Errors
-    /// As [`Run::groups`]. [`Error::Cancelled`] when another caller's preparation failed: it has the error.
+    /// As [`Run::groups`]. [`Error::FailedBefore`] when another caller's preparation failed: it has the error.
     pub fn prepare(&self, threads: usize, memory: &Arc<dyn Memory>) -> Result<()> {
         let mut preparation = self.preparation.lock().unwrap_or_else(PoisonError::into_inner);
-        match *preparation {
+        match &*preparation {
             Preparation::Pending => {}
             Preparation::Done => return Ok(()),
-            Preparation::Failed => return Err(Error::Cancelled),
+            Preparation::Failed(what) => return Err(Error::FailedBefore(what.clone())),
         }
-        *preparation = Preparation::Failed;
+        let prepared = self.prepare_here(threads, memory);
+        *preparation = match &prepared {
+            Ok(()) => Preparation::Done,
+            Err(error) => Preparation::Failed(error.to_string()),
+        };
+        prepared
+    }
+
+    fn prepare_here(&self, threads: usize, memory: &Arc<dyn Memory>) -> Result<()> {
         if let Some(input) = &self.input {
             let gathered = input.gathered(threads, memory)?;
             self.gathered.get_or_init(|| gathered);
@@ -233,7 +242,6 @@ impl Run {
         let tables = self.builds.iter().map(|build| build.table(threads, memory).map(Arc::new));
         let tables = tables.collect::<Result<Vec<_>>>()?;
         self.tables.get_or_init(|| tables);
-        *preparation = Preparation::Done;
         Ok(())
     }
 

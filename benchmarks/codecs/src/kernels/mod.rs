@@ -6,6 +6,7 @@
 mod plain;
 
 use crate::Failure;
+use crate::mark::Mark;
 use crate::race::{Effort, Run, race};
 use crate::random::Random;
 use plain::Plain;
@@ -65,6 +66,11 @@ impl Measured {
         );
     }
 
+    /// Which point it is.
+    fn place(&self) -> String {
+        format!("{} k = {}, {} threads, {}", self.type_name, self.ratio, self.threads, self.kernel)
+    }
+
     fn record(&self) -> Value {
         json!({
             "type": self.type_name, "k": self.ratio, "threads": self.threads, "kernel": self.kernel,
@@ -92,22 +98,17 @@ pub fn run(effort: Effort) -> Result<Value, Failure> {
         measured.extend(measure::<u64>("u64", 64 / ratio, ratio, |values| Values::U64(values), effort)?);
     }
     let least = |figure: fn(&Measured) -> f64, mark: f64, text: &str| {
-        let worst = measured.iter().min_by(|a, b| figure(a).total_cmp(&figure(b))).expect("some were measured");
-        let met = measured.iter().filter(|one| figure(one) >= mark).count();
-        println!(
-            "{:<7} {text:<40} {met:>4} of {:<4} worst {:.2} at {} k = {}, {} threads, {}",
-            if met == measured.len() { "met" } else { "MISSED" },
-            measured.len(),
-            figure(worst),
-            worst.type_name,
-            worst.ratio,
-            worst.threads,
-            worst.kernel
-        );
+        Mark::at_least(text.to_owned(), mark, measured.iter().map(|one| (one.place(), figure(one))))
     };
-    least(Measured::share_of_k, SHARE_OF_K, "speed-up / k, at least 0.6");
-    least(Measured::speed_up, 1.0, "speed-up, never slower");
-    Ok(measured.iter().map(Measured::record).collect())
+    let marks = [
+        least(Measured::share_of_k, SHARE_OF_K, "speed-up / k, at least 0.6"),
+        least(Measured::speed_up, 1.0, "speed-up, never slower"),
+    ];
+    marks.iter().flatten().for_each(|mark| println!("{}", mark.line()));
+    Ok(json!({
+        "measured": measured.iter().map(Measured::record).collect::<Vec<_>>(),
+        "marks": marks.iter().flatten().map(Mark::record).collect::<Vec<_>>(),
+    }))
 }
 
 /// Plain and pressed memory: row groups again and again.

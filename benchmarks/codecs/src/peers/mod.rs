@@ -27,6 +27,7 @@ pub fn beside(scheme: &str, physical: Physical) -> Vec<Entrant> {
     let is_unsigned_word = physical == Physical::U32;
     let mut entrants = Vec::new();
     match scheme {
+        _ if physical == Physical::I128 => {} // nobody else packs these
         "bitpack" => {
             entrants.push(fastlanes(FastLanesForm::Packed, physical));
             if is_unsigned_word {
@@ -65,10 +66,12 @@ fn general(physical: Physical) -> Vec<Entrant> {
         return vec![Entrant::other(Joined::new(Lz4)), Entrant::other(Joined::new(Zstd)), Entrant::other(CopyTexts)];
     }
     let pco = match physical {
-        Physical::F32 | Physical::F64 => Entrant::family(Pco::new(physical)),
-        _ => Entrant::other(Pco::new(physical)),
+        Physical::I128 => None,
+        Physical::F32 | Physical::F64 => Some(Entrant::family(Pco::new(physical))),
+        _ => Some(Entrant::other(Pco::new(physical))),
     };
-    vec![pco, Entrant::other(Bytes::new(Lz4)), Entrant::other(Bytes::new(Zstd)), copy(physical)]
+    let bytes = [Entrant::other(Bytes::new(Lz4)), Entrant::other(Bytes::new(Zstd)), copy(physical)];
+    pco.into_iter().chain(bytes).collect()
 }
 
 /// Copying, which is the ceiling.

@@ -10,7 +10,7 @@ use crate::mark::Mark;
 const AHEAD_SHARE: f64 = 0.90;
 
 /// Encoding, GB/s of plain `u32` values at every width.
-const ENCODE_GB_S: [(&str, f64); 4] = [("bitpack", 8.0), ("for", 8.0), ("pfor", 3.0), ("dict", 1.5)];
+const ENCODE_GB_S: [(&str, f64); 5] = [("bitpack", 8.0), ("for", 8.0), ("pfor", 3.0), ("pdict", 1.5), ("dict", 1.5)];
 
 /// Decoding with one value in twenty an exception, as part of decoding without.
 const EXCEPTIONS_SHARE: f64 = 0.70;
@@ -100,7 +100,9 @@ fn with_exceptions(outcomes: &[Outcome]) -> Vec<(String, f64)> {
 
 /// A figure of each block of ascending `u32`, beside that of BP128.
 fn deltas(outcomes: &[Outcome], figure: fn(&Measured, &Measured) -> f64) -> impl Iterator<Item = (String, f64)> {
-    let of_scheme = outcomes.iter().filter(|outcome| outcome.scheme == "delta" && outcome.type_name == "u32");
+    let of_scheme = outcomes
+        .iter()
+        .filter(|outcome| outcome.scheme == "delta" && outcome.type_name == "u32" && outcome.kind == "gaps");
     // In shorter blocks, which wide gaps make, the header would be what is compared.
     let is_long = |outcome: &&Outcome| outcome.ours().plain_bytes >= 4 * DELTA_COUNT_MIN;
     of_scheme.filter(is_long).filter_map(move |outcome| {

@@ -13,26 +13,9 @@ use crate::race::Effort;
 use crate::sinter::Sinter;
 use measure::{Measured, measure};
 use serde_json::{Value, json};
+use sinter_codec::SCHEMES;
 
 pub use measure::{check, plain_bytes, room_for_vector};
-
-/// Schemes in the order of the table. The others are measured by `cargo bench -p sinter-codec`.
-const SCHEMES: [&str; 14] = [
-    "bitpack",
-    "for",
-    "pfor",
-    "delta",
-    "pfor_delta",
-    "dict",
-    "rle",
-    "base_delta",
-    "alp",
-    "alp_rd",
-    "fixed_point",
-    "single",
-    "fsst",
-    "raw",
-];
 
 /// What all contenders made of one point.
 pub struct Outcome {
@@ -75,9 +58,14 @@ pub fn run(only: &[String], effort: Effort) -> Result<Value, Failure> {
     println!("Schemes in the L2 cache: B/value, encode / decode in GB/s of plain values, the best of all samples;");
     println!("* is a block that is decoded as a whole only, others vector by vector or as a whole, whatever is faster");
     let mut outcomes = Vec::new();
-    for scheme in SCHEMES.into_iter().filter(|scheme| only.is_empty() || only.iter().any(|name| name == scheme)) {
+    let names = SCHEMES.iter().map(|entry| entry.name);
+    for scheme in names.filter(|scheme| only.is_empty() || only.iter().any(|name| name == scheme)) {
         let mut heading = None;
-        for point in points::of_scheme(scheme, effort.is_quick) {
+        let points = points::of_scheme(scheme, effort.is_quick);
+        if points.is_empty() {
+            return Err(format!("{scheme} has no values to be measured with: points.rs wants some").into());
+        }
+        for point in points {
             eprintln!("{scheme}: {}, {} {}", point.physical().name(), point.kind, point.width);
             let mut entrants = vec![Entrant::ours(Sinter::new(scheme))];
             entrants.extend(peers::beside(scheme, point.physical()));

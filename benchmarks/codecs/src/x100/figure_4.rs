@@ -36,7 +36,7 @@ pub(super) fn run(effort: Effort) -> Result<(Value, Value), Failure> {
     }
     println!("\nFigure 4: decoding 64-bit numbers from 8 bits, GB/s, in cache");
     println!("(paper, no exceptions: 2 to 5 GB/s in all forms; NAIVE falls to its least near 50 %)");
-    println!("   %     NAIVE      PFOR     PDICT  sinter pfor  sinter dict  B/value of pfor and dict");
+    println!("   %     NAIVE      PFOR     PDICT  sinter pfor  sinter pdict  B/value of pfor and pdict");
     decode_lines.iter().for_each(|line| println!("{line}"));
     println!("\nFigure 5: encoding the same, GB/s (paper: 1 to 2 GB/s)");
     println!("   %     NAIVE      PRED        DC  sinter pfor");
@@ -74,7 +74,7 @@ fn decode(percent: i32, share: f64, effort: Effort) -> Result<(String, Value), F
         check_segment(segment, values)?;
     }
     let mut pressed = Vec::new();
-    for (scheme, values) in [("pfor", around_base), ("dict", frequent)] {
+    for (scheme, values) in [("pfor", around_base), ("pdict", frequent)] {
         let (mut codec, mut bytes, values) = (Sinter::new(scheme), Vec::new(), ValuesBuf::U64(values));
         codec.encode(values.as_values(), &mut bytes)?;
         check(&*codec.open(&bytes, values.len())?, &codec.name(), &values)?;
@@ -107,15 +107,15 @@ fn decode(percent: i32, share: f64, effort: Effort) -> Result<(String, Value), F
     }
     let speeds = gigabytes(&mut runs, effort);
     let sizes: Vec<f64> = pressed.iter().map(|(_, bytes)| bytes.len() as f64 / VALUE_COUNT as f64).collect();
-    let [naive, pfor, pdict, ours, ours_dict] = speeds[..] else { unreachable!("five runs") };
+    let [naive, pfor, pdict, ours, ours_pdict] = speeds[..] else { unreachable!("five runs") };
     let line = format!(
-        "{percent:>4} {naive:>9.2} {pfor:>9.2} {pdict:>9.2} {ours:>12.2} {ours_dict:>12.2} {:>12.2} {:>6.2}",
+        "{percent:>4} {naive:>9.2} {pfor:>9.2} {pdict:>9.2} {ours:>12.2} {ours_pdict:>12.2} {:>12.2} {:>6.2}",
         sizes[0], sizes[1]
     );
     let record = json!({
         "exceptions_percent": percent, "naive_gb_s": naive, "pfor_gb_s": pfor, "pdict_gb_s": pdict,
-        "sinter_pfor_gb_s": ours, "sinter_dict_gb_s": ours_dict,
-        "sinter_pfor_bytes_per_value": sizes[0], "sinter_dict_bytes_per_value": sizes[1],
+        "sinter_pfor_gb_s": ours, "sinter_pdict_gb_s": ours_pdict,
+        "sinter_pfor_bytes_per_value": sizes[0], "sinter_pdict_bytes_per_value": sizes[1],
         "pfor_bytes_per_value": segments[1].bytes() as f64 / VALUE_COUNT as f64,
     });
     Ok((line, record))

@@ -20,11 +20,12 @@ use std::process::Command;
 const VALUE_COUNT: usize = 32 * 1024;
 
 /// What is probed.
-const FORMS: [&str; 8] = [
+const FORMS: [&str; 9] = [
     "decode-naive",
     "decode-pfor",
     "decode-pdict",
     "decode-sinter",
+    "decode-sinter-pdict",
     "encode-naive",
     "encode-pred",
     "encode-dc",
@@ -39,7 +40,7 @@ pub fn run(effort: Effort) -> Result<Value, Failure> {
     let percents: &[u32] = if effort.is_quick { &[0, 50] } else { &[0, 5, 10, 20, 30, 50, 75, 100] };
     println!("Figures 4 and 5: for each value, by callgrind's model; 64-bit numbers of 8 bits");
     println!(
-        "{:<14} {:>4} {:>13} {:>9} {:>14} {:>12} {:>12}",
+        "{:<20} {:>4} {:>13} {:>9} {:>14} {:>12} {:>12}",
         "form", "%", "instructions", "branches", "mispredicted", "D1 misses", "LL misses"
     );
     let mut records = Vec::new();
@@ -54,7 +55,7 @@ pub fn run(effort: Effort) -> Result<Value, Failure> {
             let instructions = each(&["Ir"]);
             let (branches, mispredicted) = (each(&["Bc", "Bi"]), each(&["Bcm", "Bim"]));
             let (d1, last) = (each(&["D1mr", "D1mw"]), each(&["DLmr", "DLmw"]));
-            print!("{form:<14} {percent:>4} {instructions:>13.2} {branches:>9.3} ");
+            print!("{form:<20} {percent:>4} {instructions:>13.2} {branches:>9.3} ");
             println!("{mispredicted:>14.4} {d1:>12.4} {last:>12.4}");
             records.push(json!({
                 "form": form, "exceptions_percent": percent, "instructions": instructions, "branches": branches,
@@ -125,8 +126,12 @@ pub fn probe(form: &str, percent: u32) -> Result<(), Failure> {
         "encode-naive" => encode(Form::Naive),
         "encode-pred" => encode(Form::Predicated),
         "encode-dc" => encode(Form::DoubleCursor),
-        "decode-sinter" | "encode-sinter" => {
-            let (mut codec, mut bytes) = (Sinter::new("pfor"), Vec::new());
+        "decode-sinter" | "decode-sinter-pdict" | "encode-sinter" => {
+            let (scheme, values) = match form {
+                "decode-sinter-pdict" => ("pdict", skewed::frequent(VALUE_COUNT, share)),
+                _ => ("pfor", values),
+            };
+            let (mut codec, mut bytes) = (Sinter::new(scheme), Vec::new());
             let values = ValuesBuf::U64(values);
             codec.encode(values.as_values(), &mut bytes)?;
             if form == "encode-sinter" {

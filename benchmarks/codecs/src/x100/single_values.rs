@@ -50,6 +50,8 @@ fn print(scheme: &str, kind: &str, (cache, memory): (Duration, Option<Duration>)
     println!("{label:<34} {:>19} {:>25}", cells(cache), memory.map_or_else(String::new, cells));
     json!({
         "scheme": scheme, "values": kind, "cache_ns": nanoseconds(cache), "memory_ns": memory.map(nanoseconds),
+        "cache_cycles": nanoseconds(cache) * gigahertz,
+        "memory_cycles": memory.map(|memory| nanoseconds(memory) * gigahertz),
     })
 }
 
@@ -74,6 +76,8 @@ fn cases() -> Vec<(&'static str, &'static str, ValuesBuf)> {
         ("pfor", "5 % exceptions", around_base(0.05)),
         ("pfor", "30 % exceptions", around_base(0.30)),
         ("dict", "255 values", skewed::frequent(VALUE_COUNT, 0.0)),
+        ("pdict", "5 % exceptions", skewed::frequent(VALUE_COUNT, 0.05)),
+        ("pdict", "30 % exceptions", skewed::frequent(VALUE_COUNT, 0.30)),
         ("rle", "runs of 20", runs),
         ("delta", "gaps of 8 bits", ascending(&small)),
         ("pfor_delta", "5 % wide gaps", ascending(&wide_gaps)),

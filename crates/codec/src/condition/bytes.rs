@@ -1,7 +1,7 @@
 //! Tests of byte strings.
 
 use super::Condition;
-use crate::{Bitmap, BytesView, CompareOp, Predicate, Scalar, at_memory};
+use crate::{Bitmap, BytesView, CompareOp, Pattern, Predicate, Scalar, at_memory};
 
 /// A test of byte strings.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,8 +14,10 @@ pub(crate) enum BytesCondition {
     OneOf(Vec<Vec<u8>>),
     /// Begins so.
     Prefix(Vec<u8>),
-    /// Holds this somewhere; never empty.
-    Contains(Vec<u8>),
+    /// Holds this somewhere; never empty. As a pattern, too, unless it is too long.
+    Contains(Vec<u8>, Option<Pattern>),
+    /// As the pattern says.
+    Like(Pattern),
 }
 
 impl BytesCondition {
@@ -23,6 +25,15 @@ impl BytesCondition {
     pub(super) fn evaluate(&self, view: BytesView<'_>, out: &mut Bitmap) {
         for value in view.iter() {
             out.push(self.passes(value));
+        }
+    }
+
+    /// The pattern that values must be as, if it is one that is asked for.
+    pub(crate) fn pattern(&self) -> Option<&Pattern> {
+        match self {
+            BytesCondition::Contains(_, pattern) => pattern.as_ref(),
+            BytesCondition::Like(pattern) => Some(pattern),
+            _ => None,
         }
     }
 
@@ -38,7 +49,8 @@ impl BytesCondition {
                 constants.binary_search_by(|constant| at_memory(constant).cmp(value)).is_ok()
             }
             BytesCondition::Prefix(prefix) => value.starts_with(at_memory(prefix)),
-            BytesCondition::Contains(needle) => contains(value, needle),
+            BytesCondition::Contains(needle, _) => contains(value, needle),
+            BytesCondition::Like(pattern) => pattern.matches(value),
         }
     }
 }
@@ -82,7 +94,8 @@ pub(super) fn condition(predicate: &Predicate) -> Condition {
         Predicate::Prefix(prefix) if prefix.is_empty() => return Condition::Always,
         Predicate::Prefix(prefix) => BytesCondition::Prefix(prefix.clone()),
         Predicate::Contains(needle) if needle.is_empty() => return Condition::Always,
-        Predicate::Contains(needle) => BytesCondition::Contains(needle.clone()),
+        Predicate::Contains(needle) => BytesCondition::Contains(needle.clone(), Pattern::containing(needle)),
+        Predicate::Like(pattern) => BytesCondition::Like(pattern.clone()),
     })
 }
 

@@ -17,6 +17,9 @@ pub(crate) enum IntegerCondition {
     Marked(Bitmap),
 }
 
+/// Constants of an IN list up to which comparing with each of them beats a search per value.
+pub(crate) const COMPARED_CONSTANTS: usize = 8;
+
 impl IntegerCondition {
     /// Lowest and highest value of a range, and whether it is those outside that pass; `None` for another condition.
     #[inline]
@@ -58,7 +61,16 @@ impl IntegerCondition {
                 push_tests(values, out, |value| (key(value) < low) | (key(value) > high));
             }
             IntegerCondition::OneOf(constants) => {
-                push_tests(values, out, |value| constants.binary_search(&key(value).wide()).is_ok());
+                let first = constants.partition_point(|constant| *constant < K::MIN.wide());
+                let end = constants.partition_point(|constant| *constant <= K::MAX.wide());
+                match &constants[first..end] {
+                    [] => out.extend_with(values.len(), false),
+                    held if held.len() <= 2 => push_one_of::<2, _, _>(values, key, held, out),
+                    held if held.len() <= COMPARED_CONSTANTS => {
+                        push_one_of::<COMPARED_CONSTANTS, _, _>(values, key, held, out);
+                    }
+                    held => push_tests(values, out, |value| held.binary_search(&key(value).wide()).is_ok()),
+                }
             }
             IntegerCondition::Marked(marked) => {
                 let words = marked.words();
@@ -69,4 +81,19 @@ impl IntegerCondition {
             }
         }
     }
+}
+
+/// Appends a bit per value: its key is one of `constants`, `1..=N` that its type holds.
+fn push_one_of<const N: usize, T: Copy, K: Integer>(
+    values: &[T],
+    key: impl Fn(T) -> K,
+    constants: &[i128],
+    out: &mut Bitmap,
+) {
+    let mut wanted = [K::cut(constants[0]); N];
+    wanted.iter_mut().zip(constants).for_each(|(wanted, constant)| *wanted = K::cut(*constant));
+    push_tests(values, out, |value| {
+        let key = key(value);
+        wanted.iter().fold(false, |found, wanted| found | (key == *wanted))
+    });
 }

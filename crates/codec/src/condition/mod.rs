@@ -7,7 +7,7 @@ mod integers;
 
 pub(crate) use bytes::BytesCondition;
 pub(crate) use float_order::{float_of_order, float_order};
-pub(crate) use integers::IntegerCondition;
+pub(crate) use integers::{COMPARED_CONSTANTS, IntegerCondition};
 
 use crate::fixed::{Integer, for_integers};
 use crate::symbol_table::Search;
@@ -39,7 +39,7 @@ pub(crate) struct Prepared {
     pub(crate) part: Option<Box<Prepared>>,
     /// Which distinct entries of the node (runs) pass, where they were all tested beforehand.
     pub(crate) passing: Bitmap,
-    /// What finds a needle in codes of a symbol table.
+    /// What finds a pattern in codes of a symbol table.
     pub(crate) search: Option<Arc<Search>>,
 }
 
@@ -106,7 +106,9 @@ impl Condition {
                     _ => of_numbers(physical, IntegerCondition::OneOf(constants)),
                 }
             }
-            Predicate::Prefix(_) | Predicate::Contains(_) => panic!("{predicate:?} on {} values", physical.name()),
+            Predicate::Prefix(_) | Predicate::Contains(_) | Predicate::Like(_) => {
+                panic!("{predicate:?} on {} values", physical.name())
+            }
         }
     }
 

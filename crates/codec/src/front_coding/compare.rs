@@ -3,6 +3,7 @@
 use super::common_prefix;
 use crate::CompareOp;
 use crate::condition::BytesCondition;
+use crate::pattern::{Automaton, Pattern, START};
 use std::cmp::Ordering;
 
 /// How strings, one after the other, stand to a constant.
@@ -35,6 +36,32 @@ impl<'c> Standing<'c> {
     }
 }
 
+/// How far a pattern's automaton came with strings, one after the other.
+#[derive(Debug)]
+pub(crate) struct Reading<'c> {
+    automaton: &'c Automaton,
+    /// The state before each byte of the last string, and behind it.
+    states: Vec<u8>,
+}
+
+impl<'c> Reading<'c> {
+    /// Before the first string, which stands at a restart point.
+    fn new(pattern: &'c Pattern) -> Reading<'c> {
+        Reading { automaton: pattern.automaton(), states: vec![START] }
+    }
+
+    /// Whether the next string is as the pattern says: what it shares with the last was read with that.
+    fn step(&mut self, shared: usize, suffix: &[u8]) -> bool {
+        self.states.truncate(shared + 1);
+        let mut state = self.states.last().copied().unwrap_or(START);
+        for &byte in suffix {
+            state = self.automaton.after(state, byte);
+            self.states.push(state);
+        }
+        self.automaton.accepts(state)
+    }
+}
+
 /// A test of strings in front coding, which sees them one after the other from a restart point on.
 #[derive(Debug)]
 pub(crate) enum Comparison<'c> {
@@ -46,6 +73,8 @@ pub(crate) enum Comparison<'c> {
     OneOf(Vec<Standing<'c>>),
     /// With the start.
     Prefix(Standing<'c>),
+    /// With a pattern.
+    Like(Reading<'c>),
 }
 
 /// Constants that are compared one by one; for more than these, strings are rebuilt and looked up.
@@ -64,7 +93,7 @@ impl<'c> Comparison<'c> {
                 Comparison::OneOf(constants.iter().map(standing).collect())
             }
             BytesCondition::Prefix(prefix) => Comparison::Prefix(standing(prefix)),
-            BytesCondition::OneOf(_) | BytesCondition::Contains(_) => return None,
+            condition => Comparison::Like(Reading::new(condition.pattern()?)),
         })
     }
 
@@ -85,6 +114,7 @@ impl<'c> Comparison<'c> {
                 standing.step(shared, suffix);
                 standing.matched == standing.constant.len()
             }
+            Comparison::Like(reading) => reading.step(shared, suffix),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::answers::Sum;
 use super::moments::Moments;
 use super::span::Span;
 use super::tally::Histogram;
-use crate::{Bitmap, Block, CompareOp, Physical, Predicate, Result, Scalar, ValuesBuf};
+use crate::{Bitmap, Block, CompareOp, Pattern, PatternPart, Physical, Predicate, Result, Scalar, ValuesBuf};
 
 /// A kernel in the list.
 #[derive(Debug)]
@@ -73,6 +73,8 @@ kernels! { // name, types, how it is asked
     "range", any, |block, span, constant| filter(block, span, Predicate::Between(constant.clone(), above(constant)));
     "in", any, |block, span, constant| filter(block, span, Predicate::In(vec![constant.clone(), above(&above(constant))]));
     "prefix", bytes, |block, span, constant| filter(block, span, Predicate::Prefix(half(constant)));
+    "contains", bytes, |block, span, constant| filter(block, span, Predicate::Contains(middle(constant)));
+    "like", bytes, |block, span, constant| filter(block, span, like(constant));
     "is null", any, |block, span, _| is_null(block, span);
     "count", any, |block, span, _| Ok(Answer::Count(block.count(span)?));
     "sum", numbers, |block, span, _| Ok(Answer::Sum(block.sum(span)?));
@@ -118,6 +120,28 @@ pub(super) fn above(constant: &Scalar) -> Scalar {
         Scalar::Int(value) => Scalar::Int(value.saturating_add(value.unsigned_abs().isqrt() as i128 + 1)),
         Scalar::Float(value) => Scalar::Float(value + value.abs() / 16.0),
         Scalar::Bytes(bytes) => Scalar::Bytes([bytes, &b"~"[..]].concat()),
+    }
+}
+
+/// `%a%b%c`, of a constant of bytes: some of its middle, more of it, and its end. Of a long one, an equality.
+pub(super) fn like(constant: &Scalar) -> Predicate {
+    let middle = middle(constant);
+    let end = match constant {
+        Scalar::Bytes(bytes) => &bytes[bytes.len() - bytes.len() / 8..],
+        _ => &[],
+    };
+    let texts = [&middle[..middle.len() / 2], &middle[middle.len() - middle.len() / 4..], end];
+    let parts = texts.iter().flat_map(|text| {
+        std::iter::once(PatternPart::AnyBytes).chain(text.iter().map(|&byte| PatternPart::Byte(byte)))
+    });
+    Pattern::new(parts).map_or_else(|| Predicate::Compare(CompareOp::Equal, constant.clone()), Predicate::Like)
+}
+
+/// The middle of a constant of bytes.
+pub(super) fn middle(constant: &Scalar) -> Vec<u8> {
+    match constant {
+        Scalar::Bytes(bytes) => bytes[bytes.len() / 4..bytes.len() - bytes.len() / 4].to_vec(),
+        _ => Vec::new(),
     }
 }
 

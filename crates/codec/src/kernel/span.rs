@@ -80,6 +80,11 @@ impl<'s> Rows<'s> {
         self.count
     }
 
+    /// One bit per row of the range: it counts.
+    pub(crate) fn to_bitmap(&self) -> Bitmap {
+        self.marks.map_or_else(|| Bitmap::new(self.range.len(), true), Bitmap::clone)
+    }
+
     /// How many of `part` count, which lies in the range.
     pub(crate) fn count_in(&self, part: Range<usize>) -> usize {
         let start = self.range.start;

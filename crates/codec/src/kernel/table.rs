@@ -155,6 +155,15 @@ fn column(scheme: &str) -> ValuesBuf {
         }
         "alp" => floats(&|row| random(row, 20) as f64 / 100.0),
         "alp_rd" => floats(&|row| 1000.0 + (random(row, 20) as f64).sqrt().sin()),
+        "single" => floats(&|row| f64::from((random(row, 24) as f32).sqrt())),
+        "fixed_point" => floats(&|row| random(row, 20) as f64 / 4096.0),
+        "quantise" => floats(&|row| random(row, 14) as f64 / 64.0),
+        "base_delta" => integers(&|row| 1_000_000 + random(row, 15)),
+        "multiple" => integers(&|row| 1_700_000_000_000_000 + 1_000_000 * random(row, 20)),
+        "halves" => {
+            let wide = |row| i128::from(random(row, 12)) << 64 | i128::from(random(row + 1, 63));
+            ValuesBuf::I128((0..ROW_GROUP_LEN).map(wide).collect())
+        }
         "zfp" => floats(&|row| 1000.0 * (row as f64 / 500.0).sin()),
         _ => integers(&|row| random(row, 62)),
     }

@@ -84,6 +84,8 @@ fn expected(name: &str, column: &Column, span: &Span<'_>, selected: &[usize], co
         "range" => passing(Predicate::Between(constant.clone(), list::above(constant))),
         "in" => passing(Predicate::In(vec![constant.clone(), list::above(&list::above(constant))])),
         "prefix" => passing(Predicate::Prefix(list::half(constant))),
+        "contains" => passing(Predicate::Contains(list::middle(constant))),
+        "like" => passing(list::like(constant)),
         "is null" => Answer::Rows(Bitmap::from_bools(span.range.clone().map(|row| !column.is_present(row)))),
         "count" => Answer::Count(counted.len()),
         "sum" => Answer::Sum(total()),

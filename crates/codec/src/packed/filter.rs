@@ -4,7 +4,7 @@ use super::bare::BareVector;
 use super::directory::PackedVector;
 use super::unpack::{self, Numbers};
 use crate::bit_packing::Lane;
-use crate::condition::IntegerCondition;
+use crate::condition::{COMPARED_CONSTANTS, IntegerCondition};
 use crate::fixed::Integer;
 use crate::fused::{Fused, VectorBits};
 use crate::kernels::push_tests;
@@ -12,8 +12,8 @@ use crate::scratch::Unpacked;
 use crate::{Bitmap, VECTOR_LEN};
 use std::ops::Range;
 
-/// Constants of an IN list up to which comparing a whole vector with each of them beats a search per value.
-const COMPARED_CONSTANTS: usize = 8;
+/// Constants of a longer IN list become a bitmap, where the greatest is not so far from the least.
+const MARKS_MAX: usize = 8192;
 
 /// Appends one bit per value of `range` of the vector. Where base and width tell all, nothing is unpacked. Returns true
 /// when no value was made of the packed numbers.
@@ -49,16 +49,20 @@ pub(crate) fn filter<T: Integer>(
                 held if held.len() <= COMPARED_CONSTANTS => {
                     push_one_of::<T, COMPARED_CONSTANTS>(vector, &range, held, out, room);
                 }
-                _ => {
-                    filter_values(vector, range, condition, out, room);
-                    return false;
+                held if held[held.len() - 1] - held[0] < MARKS_MAX as i128 => {
+                    let mut marks = [0; MARKS_MAX / 64];
+                    for constant in held {
+                        let place = (constant - held[0]) as usize;
+                        marks[place / 64] |= 1 << (place % 64);
+                    }
+                    push_marked(vector, &range, &marks, held[0], out, room);
                 }
+                held => push_numbers(vector, &range, out, room, |number| {
+                    held.binary_search(&(base + i128::from(number))).is_ok()
+                }),
             }
         }
-        IntegerCondition::Marked(_) => {
-            filter_values(vector, range, condition, out, room);
-            return false;
-        }
+        IntegerCondition::Marked(marked) => push_marked(vector, &range, marked.words(), 0, out, room),
     }
     vector.for_each_exception(|position, value| {
         if range.contains(&position) {
@@ -195,5 +199,44 @@ fn push_one_of<T: Integer, const N: usize>(
         Numbers::U16(numbers) => compare(&numbers[range.clone()], wanted, out),
         Numbers::U32(numbers) => compare(&numbers[range.clone()], wanted, out),
         Numbers::U64(numbers) => compare(&numbers[range.clone()], wanted, out),
+    }
+}
+
+/// Appends one bit per number: the value that it stands for has a set bit in `marks`, whose first is that of `first`.
+fn push_marked<T: Integer>(
+    vector: &PackedVector<'_, T>,
+    range: &Range<usize>,
+    marks: &[u64],
+    first: i128,
+    out: &mut Bitmap,
+    room: &mut Unpacked,
+) {
+    let distance = vector.base.wide().saturating_sub(first);
+    if distance >= 64 * marks.len() as i128 || distance < -i128::from(u64::MAX) {
+        return out.extend_with(range.len(), false);
+    }
+    // What lies before the first wraps to numbers beyond the last.
+    let distance = distance as u64;
+    push_numbers(vector, range, out, room, |number| {
+        let place = number.wrapping_add(distance);
+        marks.get((place / 64) as usize).is_some_and(|word| word >> (place % 64) & 1 == 1)
+    });
+}
+
+/// Appends one bit per number: `test` of it.
+fn push_numbers<T: Integer>(
+    vector: &PackedVector<'_, T>,
+    range: &Range<usize>,
+    out: &mut Bitmap,
+    room: &mut Unpacked,
+    test: impl Fn(u64) -> bool,
+) {
+    match unpack::unpack(vector, room) {
+        Numbers::Zero => out.extend_with(range.len(), test(0)),
+        Numbers::U8(numbers) => push_tests(&numbers[range.clone()], out, |number| test(number.into())),
+        Numbers::U16(numbers) => push_tests(&numbers[range.clone()], out, |number| test(number.into())),
+        Numbers::U32(numbers) => push_tests(&numbers[range.clone()], out, |number| test(number.into())),
+        Numbers::U64(numbers) => push_tests(&numbers[range.clone()], out, |number| test(number)),
+        Numbers::Plain => unreachable!("plain values are compared elsewhere"),
     }
 }

@@ -11,6 +11,7 @@ mod fixed_point;
 mod frame_of_reference;
 mod front;
 mod fsst;
+mod halves;
 mod multiple;
 mod pdict;
 mod pfor;
@@ -72,6 +73,7 @@ schemes! { // tag on disk => file :: scheme, name
     18 => pdict::Pdict, "pdict";
     #[cfg(feature = "zfp")]
     19 => zfp::Zfp, "zfp";
+    20 => halves::Halves, "halves";
 }
 
 /// Schemes that not every build has, by tag and name; the feature that brings one has its name.

@@ -13,7 +13,7 @@ use crate::condition::{Condition, Prepared};
 use crate::dictionary::{Frequent, Patched};
 use crate::encoder::{Encoder, Role};
 use crate::fixed::for_fixed;
-use crate::kernel::Rows;
+use crate::kernel::{Bounds, Rows, Tally};
 use crate::measure::Counts;
 use crate::node::{Node, Opened, PAYLOAD_AT};
 use crate::sample::Sample;
@@ -33,6 +33,9 @@ const DISTINCT_MIN: usize = 32;
 
 /// Exceptions are at most one row in so many, or the values are not what a dictionary is for.
 const ROWS_PER_EXCEPTION_MIN: usize = 4;
+
+/// Where a value of the dictionary stands for fewer rows of the sample, others as frequent may not be in it.
+const SAMPLED_PER_VALUE_MIN: usize = 16;
 
 impl Scheme for Pdict {
     fn name(&self) -> &'static str {
@@ -101,7 +104,10 @@ impl Scheme for Pdict {
             None => {
                 // Nobody asks for its counts.
                 let sample = Sample::new(values, Counts { distinct: 0, runs: 0 });
-                let frequent = Frequent::of(sample.values(), values.len()).values;
+                let mut frequent = Frequent::of(sample.values(), values.len()).values;
+                if frequent.len() * SAMPLED_PER_VALUE_MIN > sample.values().len() {
+                    frequent = Frequent::of(values, values.len()).values;
+                }
                 let patched = Patched::of(values, &frequent);
                 encoder.part(Values::U32(&patched.codes), Role::Codes, out);
                 encoder.dictionary_part(frequent, out);
@@ -155,6 +161,24 @@ struct PdictReader<'a> {
     places: OnceLock<Vec<u32>>,
 }
 
+/// Rows that count: which of them have a code that means something, and which exceptions are among them.
+struct Apart {
+    range: Range<usize>,
+    plain: Bitmap,
+    indices: Range<usize>,
+    counted: Bitmap,
+}
+
+impl Apart {
+    fn in_dictionary(&self) -> Rows<'_> {
+        Rows::marked(self.range.clone(), &self.plain)
+    }
+
+    fn exceptional(&self) -> Rows<'_> {
+        Rows::marked(self.indices.clone(), &self.counted)
+    }
+}
+
 impl PdictReader<'_> {
     /// The rows of exceptions, ascending.
     fn places(&self, scratch: &mut Scratch) -> Result<&[u32]> {
@@ -177,6 +201,18 @@ impl PdictReader<'_> {
         let places = self.places(scratch)?;
         let index_of = |row: usize| places.partition_point(|&place| (place as usize) < row);
         Ok(index_of(range.start)..index_of(range.end))
+    }
+
+    /// The rows that count, those of the dictionary and the exceptions by themselves: the codes of these mean nothing.
+    fn apart(&self, rows: &Rows<'_>, scratch: &mut Scratch) -> Result<Apart> {
+        let indices = self.exceptions_in(&rows.range, scratch)?;
+        let (mut plain, mut counted) = (rows.to_bitmap(), Bitmap::default());
+        for &place in &self.places(scratch)?[indices.clone()] {
+            let slot = place as usize - rows.range.start;
+            counted.push(plain.get(slot));
+            plain.set(slot, false);
+        }
+        Ok(Apart { range: rows.range.clone(), plain, indices, counted })
     }
 
     /// Puts `exceptions` at these places of `out`, ascending. `plain` is what the dictionary gave for all of them, of
@@ -322,6 +358,18 @@ impl Reader for PdictReader<'_> {
             out.set(first_bit + *place as usize - range.start, prepared.passing.get(index));
         }
         Ok(is_native)
+    }
+
+    fn bounds(&self, rows: &Rows<'_>, physical: Physical, found: &mut Bounds, scratch: &mut Scratch) -> Result<()> {
+        let apart = self.apart(rows, scratch)?;
+        self.dictionary.bounds(&apart.in_dictionary(), physical, found, scratch)?;
+        self.exceptions.reader.bounds(&apart.exceptional(), physical, found, scratch)
+    }
+
+    fn tally(&self, rows: &Rows<'_>, physical: Physical, tally: &mut Tally, scratch: &mut Scratch) -> Result<()> {
+        let apart = self.apart(rows, scratch)?;
+        self.dictionary.tally(&apart.in_dictionary(), physical, tally, scratch)?;
+        self.exceptions.reader.tally(&apart.exceptional(), physical, tally, scratch)
     }
 }
 

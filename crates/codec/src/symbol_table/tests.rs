@@ -1,5 +1,5 @@
 use super::*;
-use crate::{BytesBuf, Error};
+use crate::{BytesBuf, Error, Pattern, PatternPart};
 use proptest::prelude::*;
 
 const WIDTHS: [Width; 2] = [Width::Narrow, Width::Wide];
@@ -250,7 +250,7 @@ proptest! {
     }
 
     #[test]
-    fn needles_are_found_in_codes_alone(
+    fn patterns_are_found_in_codes_alone(
         values in prop::collection::vec(prop::collection::vec(0u8..3, 0..30), 2..60),
         needle in prop::collection::vec(0u8..4, 1..6),
     ) {
@@ -258,12 +258,18 @@ proptest! {
         for width in WIDTHS {
             // Half of the values are strange to the table, so that there are escapes.
             let table = SymbolTable::train_width(width, buf(&values[..values.len() / 2]).view(), 100.0);
-            let search = table.search(&needle).unwrap();
+            let search = table.search(&Pattern::containing(&needle).unwrap());
+            let start: Vec<PatternPart> = needle.iter().map(|&byte| PatternPart::Byte(byte)).collect();
+            let at_start = Pattern::new(start.into_iter().chain([PatternPart::AnyChar, PatternPart::AnyBytes])).unwrap();
+            let at_start = table.search(&at_start);
             let (packed, counts) = encode(&table, &values);
             let mut first_code = 0;
             for (value, count) in values.iter().zip(counts) {
                 let expected = value.windows(needle.len()).any(|window| window == needle);
                 prop_assert_eq!(search.is_in(&packed, first_code, count as usize), expected, "{:?} in {:?}", &needle, value);
+                let expected = value.starts_with(&needle) && value.len() > needle.len();
+                let found = at_start.is_in(&packed, first_code, count as usize);
+                prop_assert_eq!(found, expected, "{:?} before a byte in {:?}", &needle, value);
                 first_code += count as usize;
             }
         }

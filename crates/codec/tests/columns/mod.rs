@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use sinter_codec::{Bitmap, CompareOp, Physical, Predicate, Scalar, ValuesBuf};
+use sinter_codec::{Bitmap, CompareOp, Pattern, PatternPart, Physical, Predicate, Scalar, ValuesBuf};
 use std::cmp::Ordering;
 
 /// So many cases, unless `PROPTEST_CASES` says otherwise.
@@ -226,6 +226,7 @@ fn passes(value: &Scalar, predicate: &Predicate) -> bool {
         (Predicate::Contains(needle), Scalar::Bytes(bytes)) => {
             needle.is_empty() || bytes.windows(needle.len()).any(|window| window == needle)
         }
+        (Predicate::Like(pattern), Scalar::Bytes(bytes)) => pattern.matches(bytes),
         _ => panic!("{predicate:?} on {value:?}"),
     }
 }
@@ -260,6 +261,14 @@ pub(crate) fn predicates(column: &Column, random: &mut SmallRng) -> Vec<Predicat
         for text in ["", "Customer#", "Customer#00000001", "request", "zzz"] {
             predicates.push(Predicate::Prefix(text.into()));
             predicates.push(Predicate::Contains(text.into()));
+        }
+        let part = |letter| match letter {
+            b'%' => PatternPart::AnyBytes,
+            b'_' => PatternPart::AnyChar,
+            letter => PatternPart::Byte(letter),
+        };
+        for pattern in ["", "_", "%7", "Cust%3%", "%e_t%", "%a%e%s%", "_u%_"] {
+            predicates.extend(Pattern::new(pattern.bytes().map(part)).map(Predicate::Like));
         }
     }
     predicates

@@ -114,6 +114,7 @@ fn integers(scheme: &str, physical: Physical, len: usize, width: u32, numbers: &
             "delta" => last.wrapping_add(number),
             "pfor_delta" => last.wrapping_add(number).wrapping_add(outlier),
             "dict" | "pdict" => base + i128::from(numbers.below(12).pow(2)) * (eighth / 144).max(1),
+            "halves" => (number << 66) + i128::from(numbers.bits(64)),
             "multiple" => base + 6 * i128::from(numbers.bits(width.clamp(4, 60) - 3)),
             _ => base.wrapping_add(number),
         };

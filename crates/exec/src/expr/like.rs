@@ -11,12 +11,14 @@ use super::like_stretch::{Stretch, Symbol};
 use super::logic::known_only;
 use super::slot::{Input, Slot};
 use memchr::memmem::Finder;
-use sinter_codec::{Values, at_memory};
+use sinter_codec::{Pattern, PatternPart, Values, at_memory};
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct LikePattern {
     shape: Shape,
+    /// The same as the codec has it.
+    parts: Vec<PatternPart>,
     case_insensitive: bool,
 }
 
@@ -54,7 +56,13 @@ impl LikePattern {
                 other => stretch.push(Symbol::Char(other)),
             }
         }
-        LikePattern { shape: shape(stretches), case_insensitive }
+        let parts = parts(&stretches);
+        LikePattern { shape: shape(stretches), parts, case_insensitive }
+    }
+
+    /// What the codec looks for in encoded values, where case counts; `None` where it is too much for that.
+    pub(crate) fn on_encoded(&self) -> Option<Pattern> {
+        if self.case_insensitive { None } else { Pattern::new(self.parts.iter().copied()) }
     }
 
     /// The shape, where case counts.
@@ -109,6 +117,24 @@ fn lower_case(text: &str, buffer: &mut String) {
         }
         rest = after;
     }
+}
+
+fn parts(stretches: &[Vec<Symbol>]) -> Vec<PatternPart> {
+    let mut parts = Vec::new();
+    for (index, stretch) in stretches.iter().enumerate() {
+        if index > 0 {
+            parts.push(PatternPart::AnyBytes);
+        }
+        for symbol in stretch {
+            match symbol {
+                Symbol::AnyOne => parts.push(PatternPart::AnyChar),
+                Symbol::Char(char) => {
+                    parts.extend(char.encode_utf8(&mut [0; 4]).bytes().map(PatternPart::Byte));
+                }
+            }
+        }
+    }
+    parts
 }
 
 fn shape(mut stretches: Vec<Vec<Symbol>>) -> Shape {
@@ -248,8 +274,15 @@ mod tests {
             let symbols: Vec<char> = pattern.chars().collect();
             for text in &texts {
                 let chars: Vec<char> = text.chars().collect();
+                let expected = slow(&symbols, &chars);
                 let found = compiled.matches(text.as_bytes(), &mut String::new());
-                assert_eq!(found, slow(&symbols, &chars), "'{text}' LIKE '{pattern}'");
+                assert_eq!(found, expected, "'{text}' LIKE '{pattern}'");
+                let on_encoded = compiled.on_encoded().expect("it is short");
+                assert_eq!(
+                    on_encoded.matches(text.as_bytes()),
+                    expected,
+                    "'{text}' LIKE '{pattern}' as the codec has it"
+                );
             }
         }
     }
@@ -292,7 +325,11 @@ mod tests {
             (text, pattern) in letters(8).prop_flat_map(|text| { let pattern = pattern_for(&text); (Just(text), pattern) })
         ) {
             let chars = |text: &str| text.chars().collect::<Vec<_>>();
-            prop_assert_eq!(matches(&pattern, false, text.as_bytes()), slow(&chars(&pattern), &chars(&text)));
+            let expected = slow(&chars(&pattern), &chars(&text));
+            prop_assert_eq!(matches(&pattern, false, text.as_bytes()), expected);
+            if let Some(on_encoded) = LikePattern::new(&pattern, false).on_encoded() {
+                prop_assert_eq!(on_encoded.matches(text.as_bytes()), expected);
+            }
             let expected = slow(&chars(&pattern.to_lowercase()), &chars(&text.to_lowercase()));
             prop_assert_eq!(matches(&pattern, true, text.as_bytes()), expected);
         }

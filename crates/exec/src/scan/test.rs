@@ -66,7 +66,7 @@ impl Test {
                     * match predicate {
                         Predicate::Compare(..) | Predicate::Between(..) => 1,
                         Predicate::In(_) | Predicate::Prefix(_) => 2,
-                        Predicate::Contains(_) => 8,
+                        Predicate::Contains(_) | Predicate::Like(_) => 8,
                     }
             }
         }
@@ -217,7 +217,10 @@ impl Reader<'_> {
             Shape::Exact(text) => Predicate::Compare(CompareOp::Equal, Scalar::Bytes(text.clone())),
             Shape::Prefix(text) => Predicate::Prefix(text.clone()),
             Shape::Contains(finder) => Predicate::Contains(finder.needle().to_vec()),
-            _ => return None,
+            Shape::Suffix(_) | Shape::Stretches { .. } => Predicate::Like(pattern.on_encoded()?),
+            // What is no text has no characters for `_`, which only values of this type are known to be.
+            Shape::General(_) if *ty == LogicalType::Utf8 => Predicate::Like(pattern.on_encoded()?),
+            Shape::General(_) => return None,
         };
         Some(Test::Column { column, predicate, negated })
     }
@@ -320,6 +323,7 @@ impl fmt::Display for Named<'_> {
                     }
                     Predicate::Prefix(text) => write!(f, "{name} {not}LIKE '{}%'", String::from_utf8_lossy(text)),
                     Predicate::Contains(text) => write!(f, "{name} {not}LIKE '%{}%'", String::from_utf8_lossy(text)),
+                    Predicate::Like(pattern) => write!(f, "{name} {not}LIKE '{pattern}'"),
                 }
             }
         }

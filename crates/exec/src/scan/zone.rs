@@ -101,7 +101,7 @@ fn of_present(predicate: &Predicate, stats: &BlockStats) -> Verdict {
             }
             _ => Verdict::Some,
         },
-        Predicate::Contains(_) => Verdict::Some,
+        Predicate::Contains(_) | Predicate::Like(_) => Verdict::Some,
     }
 }
 

@@ -1,6 +1,7 @@
 //! DataFusion's expressions as ours.
 
 use super::scalar::from_datafusion;
+use super::subquery::is_same;
 use crate::foreign::ScalarFunction;
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -73,7 +74,7 @@ impl Scope<'_> {
                 Some(Expr::InList { expr, list: scalars, has_null, negated: list.negated })
             }
             DfExpr::ScalarSubquery(subquery) => {
-                let found = self.subqueries.iter().find(|(known, _)| *known == subquery);
+                let found = self.subqueries.iter().find(|(known, _)| is_same(known, subquery));
                 found.map(|(_, value)| value.clone())
             }
             DfExpr::Like(like) => self.like(expr, like),

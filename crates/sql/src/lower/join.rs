@@ -81,8 +81,13 @@ fn of_sides<'a>(join: &'a DfJoin, mut left: Side<'a>, mut right: Side<'a>) -> Op
         return None;
     }
     let has_condition = condition.is_some();
-    let left_is_streamed = join.null_aware
-        || cost(streams_left, &left, &right, has_condition) <= cost(streams_right, &right, &left, has_condition);
+    let left_is_streamed = match (can_be_streamed(streams_left, &left), can_be_streamed(streams_right, &right)) {
+        (false, false) => return None,
+        (true, true) if !join.null_aware => {
+            cost(streams_left, &left, &right, has_condition) <= cost(streams_right, &right, &left, has_condition)
+        }
+        (left_can_be, _) => left_can_be,
+    };
     let (kind, probe, build) = match left_is_streamed {
         true => (streams_left, left, right),
         false => (streams_right, right, left),
@@ -163,6 +168,13 @@ fn side<'a>(part: Part, schema: &'a DFSchemaRef, keys: &[&DfExpr]) -> Option<Sid
 /// Whether a condition reads columns of this input, and of no other.
 fn concerns_only(condition: &DfExpr, schema: &DFSchemaRef) -> bool {
     condition.column_refs().iter().all(|column| schema.maybe_index_of_column(column).is_some())
+}
+
+/// Whether rows of the kept side can come out without a row of this one, where this kind of join has such: its values are
+/// NULL then, and what is worked out of columns only after the join need not be.
+fn can_be_streamed(kind: JoinKind, side: &Side<'_>) -> bool {
+    let is_column = |expr: &Expr| matches!(expr, Expr::Column(_));
+    !matches!(kind, JoinKind::Right | JoinKind::Full) || side.part.output.iter().all(is_column)
 }
 
 /// What it costs to keep one side and to look the other one's rows up, in nanoseconds.

@@ -7,6 +7,13 @@ use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr as DfExpr, Subquery};
 use sinter_exec::{Expr, JoinKind};
+use std::sync::Arc;
+
+/// Whether both are the one subquery. Of two that look alike, the tables may be others of the same names, such as those of
+/// a view of another database.
+pub(super) fn is_same(one: &Subquery, other: &Subquery) -> bool {
+    Arc::ptr_eq(&one.subquery, &other.subquery)
+}
 
 impl Walk<'_> {
     /// What `on` makes of `input` and of the scope of these expressions. Each of their scalar subqueries is joined, without
@@ -23,7 +30,7 @@ impl Walk<'_> {
         for expr in exprs {
             let visited = expr.apply(|expr| {
                 if let DfExpr::ScalarSubquery(subquery) = expr
-                    && !found.contains(&subquery)
+                    && !found.iter().any(|known| is_same(known, subquery))
                 {
                     found.push(subquery);
                 }
