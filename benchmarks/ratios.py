@@ -15,8 +15,8 @@ and the columns are kept, each by itself, by
 
 SinterDB, Vortex and DuckDB give a vector of a column, some thousand values, without unpacking others. Parquet's pages
 of a megabyte are zstd's as a whole, and so are the columns of pco and zstd, as used here.
-A list or struct is one column with all its parts. The marks: of the formats that give a vector by itself, SinterDB has the
-smallest total, and the greatest geometric mean of ratios.
+A list or struct is one column with all its parts. The marks: of the formats that give a vector by itself, SinterDB has
+the smallest total, and the greatest geometric mean of ratios.
 """
 
 from __future__ import annotations
