@@ -5,9 +5,11 @@ use crate::batches::{Outcome, Query, named};
 use crate::catalog::{Catalog, DEFAULT_SCHEMA};
 use crate::coercion::Coercion;
 use crate::lower::lower;
+use crate::not_in::NotIn;
 use crate::parse::{Statement, column_names, parse};
 use crate::progress::{Notes, Progress};
 use crate::provider::StatementCatalog;
+use crate::scalar_subquery::NoRowIsNull;
 use crate::transaction::{Reads, Transaction};
 use crate::{Database, Error, OnCorruption, Result, Value, functions, statement};
 use arrow::array::RecordBatch;
@@ -152,7 +154,7 @@ impl Session {
         config.options_mut().sql_parser.dialect = datafusion::config::Dialect::Generic;
         config.options_mut().execution.time_zone = Some("UTC".to_owned());
         let mut rules = Analyzer::default().rules;
-        rules.insert(0, Arc::new(Coercion));
+        rules.splice(0..0, [Arc::new(NotIn) as _, Arc::new(NoRowIsNull) as _, Arc::new(Coercion) as _]);
         let mut state = SessionStateBuilder::new_with_default_features()
             .with_config(config)
             .with_runtime_env(database.runtime_environment())

@@ -3,6 +3,7 @@
 use super::scalar::from_datafusion;
 use super::subquery::is_same;
 use crate::foreign::ScalarFunction;
+use crate::scalar_subquery::PERHAPS;
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema};
@@ -90,6 +91,10 @@ impl Scope<'_> {
                 }
                 Some(Expr::Cast { expr: Box::new(self.lower(&cast.expr)?), ty })
             }
+            DfExpr::ScalarFunction(function) if function.func == *PERHAPS => match &function.args[..] {
+                [only] => self.lower(only),
+                _ => None,
+            },
             _ => self.foreign(expr),
         }
     }
