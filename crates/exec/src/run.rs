@@ -84,6 +84,7 @@ enum Preparation {
     #[default]
     Pending,
     Done,
+    Cancelled,
     /// With this error.
     Failed(String),
 }
@@ -224,11 +225,13 @@ impl Run {
         match &*preparation {
             Preparation::Pending => {}
             Preparation::Done => return Ok(()),
+            Preparation::Cancelled => return Err(Error::Cancelled),
             Preparation::Failed(what) => return Err(Error::FailedBefore(what.clone())),
         }
         let prepared = self.prepare_here(threads, memory);
         *preparation = match &prepared {
             Ok(()) => Preparation::Done,
+            Err(Error::Cancelled) => Preparation::Cancelled,
             Err(error) => Preparation::Failed(error.to_string()),
         };
         prepared
