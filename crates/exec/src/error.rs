@@ -73,6 +73,16 @@ impl Error {
             other => other,
         }
     }
+
+    /// The same error for another worker that waited for what failed; of one that cannot be had twice, its text.
+    pub(crate) fn again(&self) -> Error {
+        match self {
+            Error::Cancelled => Error::Cancelled,
+            Error::OutOfMemory(what) => Error::OutOfMemory(what.clone()),
+            Error::Unsupported(what) => Error::Unsupported(what.clone()),
+            other => Error::FailedBefore(other.to_string()),
+        }
+    }
 }
 
 impl From<sinter_codec::Error> for Error {

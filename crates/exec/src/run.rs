@@ -79,14 +79,13 @@ pub struct Run {
 }
 
 /// How far the build sides are.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 enum Preparation {
     #[default]
     Pending,
     Done,
-    Cancelled,
-    /// With this error.
-    Failed(String),
+    /// With this error, or one as [`Error::again`] has it.
+    Failed(Error),
 }
 
 #[derive(Debug)]
@@ -219,20 +218,18 @@ impl Run {
     /// comes later waits. Not all pipelines [need it](Pipeline::needs_preparation).
     ///
     /// # Errors
-    /// As [`Run::groups`]. [`Error::FailedBefore`] when another caller's preparation failed: it has the error.
+    /// As [`Run::groups`]; when another caller's preparation failed, its error, or [`Error::FailedBefore`] with the text.
     pub fn prepare(&self, threads: usize, memory: &Arc<dyn Memory>) -> Result<()> {
         let mut preparation = self.preparation.lock().unwrap_or_else(PoisonError::into_inner);
         match &*preparation {
             Preparation::Pending => {}
             Preparation::Done => return Ok(()),
-            Preparation::Cancelled => return Err(Error::Cancelled),
-            Preparation::Failed(what) => return Err(Error::FailedBefore(what.clone())),
+            Preparation::Failed(error) => return Err(error.again()),
         }
         let prepared = self.prepare_here(threads, memory);
         *preparation = match &prepared {
             Ok(()) => Preparation::Done,
-            Err(Error::Cancelled) => Preparation::Cancelled,
-            Err(error) => Preparation::Failed(error.to_string()),
+            Err(error) => Preparation::Failed(error.again()),
         };
         prepared
     }
