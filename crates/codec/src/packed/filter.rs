@@ -236,7 +236,7 @@ fn push_numbers<T: Integer>(
         Numbers::U8(numbers) => push_tests(&numbers[range.clone()], out, |number| test(number.into())),
         Numbers::U16(numbers) => push_tests(&numbers[range.clone()], out, |number| test(number.into())),
         Numbers::U32(numbers) => push_tests(&numbers[range.clone()], out, |number| test(number.into())),
-        Numbers::U64(numbers) => push_tests(&numbers[range.clone()], out, |number| test(number)),
+        Numbers::U64(numbers) => push_tests(&numbers[range.clone()], out, test),
         Numbers::Plain => unreachable!("plain values are compared elsewhere"),
     }
 }
