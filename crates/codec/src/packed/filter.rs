@@ -58,7 +58,7 @@ pub(crate) fn filter<T: Integer>(
                     push_marked(vector, &range, &marks, held[0], out, room);
                 }
                 held => push_numbers(vector, &range, out, room, |number| {
-                    held.binary_search(&(base + i128::from(number))).is_ok()
+                    held.binary_search(&base.saturating_add(number.into())).is_ok()
                 }),
             }
         }
