@@ -91,6 +91,12 @@ impl<'a> Block<'a> {
         Scratch::with(|scratch| self.values.reader.dictionary(scratch))
     }
 
+    /// Whether [`Block::filter`] answers a predicate once for each entry of a dictionary, and costs little for each row: else
+    /// of few rows the values are tested sooner.
+    pub fn tests_entries(&self) -> bool {
+        self.values.reader.tests_entries()
+    }
+
     /// Writes the validity of the rows of `range` over `out`; returns false (and leaves `out` unspecified) when all
     /// of them are present.
     pub fn validity(&self, range: Range<usize>, out: &mut Bitmap) -> Result<bool> {

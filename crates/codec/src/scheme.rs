@@ -157,6 +157,11 @@ pub(crate) trait Reader: Debug + Send + Sync {
         Ok(false)
     }
 
+    /// Whether a condition is answered once for each entry of a dictionary, instead of once for each row.
+    fn tests_entries(&self) -> bool {
+        false
+    }
+
     /// Where the values of `range` never decrease: the first row whose value is not `below` (those that are come first), or
     /// the end. The default gathers a few single rows.
     fn lower_bound(

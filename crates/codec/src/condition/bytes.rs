@@ -1,6 +1,7 @@
 //! Tests of byte strings.
 
 use super::Condition;
+use crate::pattern::find;
 use crate::{Bitmap, BytesView, CompareOp, Pattern, Predicate, Scalar, at_memory};
 
 /// A test of byte strings.
@@ -49,23 +50,10 @@ impl BytesCondition {
                 constants.binary_search_by(|constant| at_memory(constant).cmp(value)).is_ok()
             }
             BytesCondition::Prefix(prefix) => value.starts_with(at_memory(prefix)),
-            BytesCondition::Contains(needle, _) => contains(value, needle),
+            BytesCondition::Contains(needle, _) => find(value, needle).is_some(),
             BytesCondition::Like(pattern) => pattern.matches(value),
         }
     }
-}
-
-/// Whether `needle` (never empty) stands somewhere in `value`.
-fn contains(value: &[u8], needle: &[u8]) -> bool {
-    let mut rest = value;
-    while rest.len() >= needle.len() {
-        match rest[..=rest.len() - needle.len()].iter().position(|byte| *byte == needle[0]) {
-            None => return false,
-            Some(at) if rest[at..].starts_with(needle) => return true,
-            Some(at) => rest = &rest[at + 1..],
-        }
-    }
-    false
 }
 
 /// The predicate for byte strings.
@@ -112,7 +100,7 @@ mod tests {
             ("", "a", false),
             ("abab", "b", true),
         ] {
-            assert_eq!(contains(value.as_bytes(), needle.as_bytes()), found, "{needle} in {value}");
+            assert_eq!(find(value.as_bytes(), needle.as_bytes()).is_some(), found, "{needle} in {value}");
         }
     }
 }

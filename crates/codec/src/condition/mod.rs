@@ -103,7 +103,7 @@ impl Condition {
                     [] => Condition::Never,
                     [first, .., last] if last.wrapping_sub(first) == constants.len() as i128 - 1 => within(first, last),
                     [only] => within(only, only),
-                    _ => of_numbers(physical, IntegerCondition::OneOf(constants)),
+                    _ => of_numbers(physical, IntegerCondition::OneOf(constants.into())),
                 }
             }
             Predicate::Prefix(_) | Predicate::Contains(_) | Predicate::Like(_) => {

@@ -44,7 +44,7 @@ fn common_prefix(a: &[u8], b: &[u8]) -> usize {
 mod tests {
     use super::*;
     use crate::condition::BytesCondition;
-    use crate::{BytesBuf, CompareOp};
+    use crate::{BytesBuf, CompareOp, Pattern, PatternPart};
     use proptest::prelude::*;
 
     #[test]
@@ -107,6 +107,14 @@ mod tests {
                     constants.sort();
                 }
             }
+            let middle = low.get(low.len() / 3..low.len() / 2 + 1).unwrap_or_default();
+            if !middle.is_empty() {
+                conditions.push(BytesCondition::Contains(middle.to_vec(), Pattern::containing(middle)));
+            }
+            let bytes = |text: &[u8]| text.iter().copied().map(PatternPart::Byte).collect::<Vec<_>>();
+            let wild = [PatternPart::AnyChar, PatternPart::AnyBytes];
+            let (begin, end) = (bytes(&low[..low.len() / 2]), bytes(&high[high.len() / 2..]));
+            conditions.extend(Pattern::new([&begin[..], &wild, &end].concat()).map(BytesCondition::Like));
             for op in [CompareOp::Equal, CompareOp::NotEqual, CompareOp::Less, CompareOp::GreaterOrEqual] {
                 conditions.push(BytesCondition::Compare(op, low[..low.len() / 2].to_vec()));
                 conditions.push(BytesCondition::Compare(op, low.clone()));

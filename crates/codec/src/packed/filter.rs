@@ -12,9 +12,6 @@ use crate::scratch::Unpacked;
 use crate::{Bitmap, VECTOR_LEN};
 use std::ops::Range;
 
-/// Constants of a longer IN list become a bitmap, where the greatest is not so far from the least.
-const MARKS_MAX: usize = 8192;
-
 /// Appends one bit per value of `range` of the vector. Where base and width tell all, nothing is unpacked. Returns true
 /// when no value was made of the packed numbers.
 pub(crate) fn filter<T: Integer>(
@@ -49,17 +46,12 @@ pub(crate) fn filter<T: Integer>(
                 held if held.len() <= COMPARED_CONSTANTS => {
                     push_one_of::<T, COMPARED_CONSTANTS>(vector, &range, held, out, room);
                 }
-                held if held[held.len() - 1] - held[0] < MARKS_MAX as i128 => {
-                    let mut marks = [0; MARKS_MAX / 64];
-                    for constant in held {
-                        let place = (constant - held[0]) as usize;
-                        marks[place / 64] |= 1 << (place % 64);
-                    }
-                    push_marked(vector, &range, &marks, held[0], out, room);
-                }
-                held => push_numbers(vector, &range, out, room, |number| {
-                    held.binary_search(&base.saturating_add(number.into())).is_ok()
-                }),
+                held => match constants.marks() {
+                    Some(marks) => push_marked(vector, &range, marks, constants[0], out, room),
+                    None => push_numbers(vector, &range, out, room, |number| {
+                        held.binary_search(&base.saturating_add(number.into())).is_ok()
+                    }),
+                },
             }
         }
         IntegerCondition::Marked(marked) => push_marked(vector, &range, marked.words(), 0, out, room),

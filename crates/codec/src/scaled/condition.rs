@@ -35,7 +35,7 @@ impl Scale {
                 match integers[..] {
                     [] => Condition::Never,
                     [only] => Condition::Integers(IntegerCondition::Within(only, only)),
-                    _ => Condition::Integers(IntegerCondition::OneOf(integers)),
+                    _ => Condition::Integers(IntegerCondition::OneOf(integers.into())),
                 }
             }
             IntegerCondition::OneOf(_) | IntegerCondition::Marked(_) => return None,

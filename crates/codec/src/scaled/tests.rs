@@ -120,7 +120,12 @@ fn conditions_on_floats_are_conditions_on_integers() {
         scale.values(&integers, &mut values);
         let order = |value: F| i128::from(float_order(value.wide()));
         let constants = [values[0], values[700], values[701], F::nearest(0.0), F::nearest(f64::NAN)].map(order);
-        let mut conditions = vec![IntegerCondition::OneOf(constants.to_vec()), IntegerCondition::OneOf(vec![5])];
+        let mut conditions = [constants.to_vec(), vec![5]]
+            .map(|mut constants| {
+                constants.sort_unstable();
+                IntegerCondition::OneOf(constants.into())
+            })
+            .to_vec();
         for low in constants {
             for high in constants.map(|high| high + 1) {
                 conditions.extend([IntegerCondition::Within(low, high), IntegerCondition::Outside(low, high)]);

@@ -346,7 +346,7 @@ impl<'a, T: Integer> BaseDeltaReader<'a, T> {
             IntegerCondition::OneOf(constants) => {
                 let distances = constants.iter().filter_map(|constant| constant.checked_sub(base));
                 let on_grid = distances.filter(|distance| distance.rem_euclid(unit) == 0);
-                IntegerCondition::OneOf(on_grid.map(|distance| distance / unit).collect())
+                IntegerCondition::OneOf(on_grid.map(|distance| distance / unit).collect::<Vec<_>>().into())
             }
             IntegerCondition::Marked(_) => return None,
         })

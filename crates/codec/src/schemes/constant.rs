@@ -97,6 +97,10 @@ impl Reader for ConstantReader<'_> {
         "constant".to_owned()
     }
 
+    fn tests_entries(&self) -> bool {
+        true
+    }
+
     fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, _scratch: &mut Scratch) -> Result<()> {
         self.fill(range.len(), out)
     }

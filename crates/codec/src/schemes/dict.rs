@@ -201,6 +201,10 @@ impl Reader for DictReader<'_> {
         format!("dict({})", self.describe_parts())
     }
 
+    fn tests_entries(&self) -> bool {
+        true
+    }
+
     fn decode(&self, range: Range<usize>, mut out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
         let mut codes = std::mem::take(&mut scratch.codes);
         let mut start = range.start;

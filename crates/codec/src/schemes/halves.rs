@@ -6,6 +6,7 @@
 //! Input: `i128`. Output: docs/format/codecs/halves.md. Cost: that of both parts, and putting them together; kernels decode.
 
 use crate::encoder::{Encoder, Role};
+use crate::kernel::Rows;
 use crate::kernels::bounds;
 use crate::node::{Node, Opened};
 use crate::scheme::{Reader, Scheme, unsuitable};
@@ -99,9 +100,14 @@ impl Reader for HalvesReader<'_> {
     }
 
     fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
-        let halves = [&self.upper, &self.lower];
-        Self::join(out, range.len(), scratch, halves, |half, out, scratch| {
-            half.reader.decode(range.clone(), out, scratch)
+        let mut left = i128::slice_mut(out);
+        Rows::all(range).vectors().try_for_each(|part| {
+            let (slots, rest) = std::mem::take(&mut left).split_at_mut(part.len());
+            left = rest;
+            let halves = [&self.upper, &self.lower];
+            Self::join(ValuesMut::I128(slots), part.len(), scratch, halves, |half, out, scratch| {
+                half.reader.decode(part.clone(), out, scratch)
+            })
         })
     }
 

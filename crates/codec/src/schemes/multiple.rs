@@ -164,7 +164,7 @@ impl MultipleReader<'_> {
                     distances.filter(|distance| distance % divisor == 0).map(|distance| distance / divisor).collect();
                 match numbers.is_empty() {
                     true => Condition::Never,
-                    false => Condition::Integers(IntegerCondition::OneOf(numbers)),
+                    false => Condition::Integers(IntegerCondition::OneOf(numbers.into())),
                 }
             }
             IntegerCondition::Marked(_) => unreachable!("codes are no multiples"),

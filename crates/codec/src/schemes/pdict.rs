@@ -105,7 +105,8 @@ impl Scheme for Pdict {
                 // Nobody asks for its counts.
                 let sample = Sample::new(values, Counts { distinct: 0, runs: 0 });
                 let mut frequent = Frequent::of(sample.values(), values.len()).values;
-                if frequent.len() * SAMPLED_PER_VALUE_MIN > sample.values().len() {
+                let is_all = sample.values().len() == values.len();
+                if !is_all && frequent.len() * SAMPLED_PER_VALUE_MIN > sample.values().len() {
                     frequent = Frequent::of(values, values.len()).values;
                 }
                 let patched = Patched::of(values, &frequent);
@@ -262,6 +263,10 @@ impl Reader for PdictReader<'_> {
     fn describe(&self) -> String {
         let (positions, exceptions) = (self.positions.reader.describe(), self.exceptions.reader.describe());
         format!("pdict({}, exceptions {exceptions} at {positions})", self.dictionary.describe_parts())
+    }
+
+    fn tests_entries(&self) -> bool {
+        true
     }
 
     fn decode(&self, range: Range<usize>, mut out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {

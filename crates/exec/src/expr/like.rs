@@ -17,7 +17,7 @@ use sinter_codec::{Pattern, PatternPart, Values, at_memory};
 #[derive(Clone, Debug)]
 pub(crate) struct LikePattern {
     shape: Shape,
-    /// The same as the codec has it.
+    /// The same as the codec has it, where case counts.
     parts: Vec<PatternPart>,
     case_insensitive: bool,
 }
@@ -56,7 +56,7 @@ impl LikePattern {
                 other => stretch.push(Symbol::Char(other)),
             }
         }
-        let parts = parts(&stretches);
+        let parts = if case_insensitive { Vec::new() } else { parts(&stretches) };
         LikePattern { shape: shape(stretches), parts, case_insensitive }
     }
 

@@ -6,7 +6,8 @@ use super::test::Test;
 use super::zone::Verdict;
 use crate::edge::SegmentReader;
 use crate::{Dictionary, Error, Pinned, Result, RowIds, ScanColumn, TableSource};
-use sinter_codec::{Bitmap, Block, PreparedPredicate, Scratch, VECTOR_LEN};
+use memchr::memmem;
+use sinter_codec::{Bitmap, Block, Physical, Predicate, PreparedPredicate, Scratch, VECTOR_LEN, ValuesBuf, at_memory};
 use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,8 +27,16 @@ pub(super) struct Group {
     /// Per column of the scan.
     pins: Vec<OnceCell<Pinned>>,
     pub(super) dictionaries: Vec<Option<Arc<Dictionary>>>,
+    searched: Searched,
     /// Per leaf of the tests.
     prepared: Vec<Option<PreparedPredicate>>,
+}
+
+/// Texts of rows of a vector.
+#[derive(Debug)]
+struct Searched {
+    positions: Vec<u16>,
+    texts: ValuesBuf,
 }
 
 impl Group {
@@ -61,6 +70,7 @@ impl Group {
             tests,
             pins: plan.columns.iter().map(|_| OnceCell::new()).collect(),
             dictionaries: plan.columns.iter().map(|_| None).collect(),
+            searched: Searched { positions: Vec::new(), texts: ValuesBuf::new(Physical::Bytes) },
             prepared: (0..plan.leaf_count).map(|_| None).collect(),
         })
     }
@@ -209,16 +219,27 @@ pub(super) struct Tester<'a, 'p> {
     pub(super) tally: &'a mut Tally,
 }
 
+/// Texts are searched row by row where at least so many others would be searched in vain for each. A symbol table's whole
+/// vector is searched about as fast as a tenth of it is decoded.
+const ROWS_PER_SEARCHED: usize = 16;
+
 impl Tester<'_, '_> {
-    /// Writes over `out` which rows of `range` pass.
-    pub(super) fn run(&mut self, test: &Test, leaf: &mut usize, range: Range<usize>, out: &mut Bitmap) -> Result<()> {
+    /// Writes over `out` which rows of `range` pass; of those that are not `alive` it may say anything.
+    pub(super) fn run(
+        &mut self,
+        test: &Test,
+        leaf: &mut usize,
+        range: Range<usize>,
+        alive: &Bitmap,
+        out: &mut Bitmap,
+    ) -> Result<()> {
         match test {
             Test::Never => out.reset(range.len(), false),
             Test::All(parts) => {
                 out.reset(range.len(), true);
                 let mut bits = Bitmap::default();
                 for part in parts {
-                    self.run(part, leaf, range.clone(), &mut bits)?;
+                    self.run(part, leaf, range.clone(), alive, &mut bits)?;
                     out.and(&bits);
                 }
             }
@@ -226,7 +247,7 @@ impl Tester<'_, '_> {
                 out.reset(range.len(), false);
                 let mut bits = Bitmap::default();
                 for part in parts {
-                    self.run(part, leaf, range.clone(), &mut bits)?;
+                    self.run(part, leaf, range.clone(), alive, &mut bits)?;
                     out.or(&bits);
                 }
             }
@@ -246,6 +267,10 @@ impl Tester<'_, '_> {
                 let number = *leaf;
                 *leaf += 1;
                 let block = self.segments.block(*column, self.tally)?;
+                let is_search = matches!(predicate, Predicate::Contains(_) | Predicate::Like(_));
+                if is_search && alive.count_ones() * ROWS_PER_SEARCHED <= range.len() && !block.tests_entries() {
+                    return self.search(*column, block, range, (predicate, *negated), alive, out);
+                }
                 if self.group.prepared[number].is_none() {
                     let prepared = block.prepare(predicate).map_err(|error| self.place(error, *column))?;
                     self.group.prepared[number] = Some(prepared);
@@ -264,6 +289,40 @@ impl Tester<'_, '_> {
                 self.tally.filters_decoded += u64::from(!encoded);
             }
         }
+        Ok(())
+    }
+
+    /// Searches the texts of the rows that are alive.
+    fn search(
+        &mut self,
+        column: usize,
+        block: &Block<'_>,
+        range: Range<usize>,
+        (predicate, negated): (&Predicate, bool),
+        alive: &Bitmap,
+        out: &mut Bitmap,
+    ) -> Result<()> {
+        let Searched { positions, texts } = &mut self.group.searched;
+        positions.clear();
+        positions.extend(alive.ones().map(|row| row as u16));
+        if let Err(error) = block.gather(range.start, positions, texts) {
+            return Err(self.place(error, column));
+        }
+        let ValuesBuf::Bytes(texts) = texts else { return Err(Error::Unsupported("a search in numbers".into())) };
+        out.reset(range.len(), false);
+        for (&position, text) in positions.iter().zip(texts.view().iter()) {
+            let is_found = match predicate {
+                Predicate::Contains(needle) => memmem::find(text, at_memory(needle)).is_some(),
+                Predicate::Like(pattern) => pattern.matches(text),
+                _ => return Err(Error::Unsupported("a search for anything else than text".into())),
+            };
+            out.set(position.into(), is_found != negated);
+        }
+        let mut present = Bitmap::default();
+        if block.validity(range, &mut present).map_err(|error| self.place(error, column))? {
+            out.and(&present);
+        }
+        self.tally.filters_decoded += 1;
         Ok(())
     }
 

@@ -285,6 +285,20 @@ fn mirrored(op: CompareOp) -> CompareOp {
     }
 }
 
+/// A text in a pattern and in quotes.
+fn literally(text: &[u8]) -> String {
+    let mut pattern = String::new();
+    for symbol in String::from_utf8_lossy(text).chars() {
+        match symbol {
+            '%' | '_' | '\\' => pattern.push('\\'),
+            '\'' => pattern.push('\''),
+            _ => {}
+        }
+        pattern.push(symbol);
+    }
+    pattern
+}
+
 /// Writes a test with names for the columns.
 pub(super) struct Named<'a>(pub(super) &'a Test, pub(super) &'a dyn Fn(usize) -> (String, LogicalType));
 
@@ -321,9 +335,11 @@ impl fmt::Display for Named<'_> {
                         let list: Vec<String> = list.iter().map(text).collect();
                         write!(f, "{name} {not}IN ({})", list.join(", "))
                     }
-                    Predicate::Prefix(text) => write!(f, "{name} {not}LIKE '{}%'", String::from_utf8_lossy(text)),
-                    Predicate::Contains(text) => write!(f, "{name} {not}LIKE '%{}%'", String::from_utf8_lossy(text)),
-                    Predicate::Like(pattern) => write!(f, "{name} {not}LIKE '{pattern}'"),
+                    Predicate::Prefix(text) => write!(f, "{name} {not}LIKE '{}%'", literally(text)),
+                    Predicate::Contains(text) => write!(f, "{name} {not}LIKE '%{}%'", literally(text)),
+                    Predicate::Like(pattern) => {
+                        write!(f, "{name} {not}LIKE '{}'", pattern.to_string().replace('\'', "''"))
+                    }
                 }
             }
         }

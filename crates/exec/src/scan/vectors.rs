@@ -228,7 +228,7 @@ impl Scanner {
             let number = group.tests[index];
             let mut leaf = plan.first_leaf[number];
             let mut tester = Tester { segments, group, scratch: &mut self.scratch, tally: &mut self.tally };
-            tester.run(&plan.tests[number], &mut leaf, range.clone(), &mut self.passed)?;
+            tester.run(&plan.tests[number], &mut leaf, range.clone(), &self.alive, &mut self.passed)?;
             self.alive.and(&self.passed);
             if !self.alive.any() {
                 return Ok(false);
