@@ -9,6 +9,9 @@ use std::collections::BTreeSet;
 /// Bytes of a group beside its keys and states: two slots and a number.
 pub(crate) const GROUP_BYTES: usize = 24;
 
+/// Bytes of a sorted row beside its values: its head, and its place.
+const SORTED_ROW_BYTES: usize = 20;
+
 /// Bytes of a text among keys, and of a number of it, where nothing is known of its length.
 const TEXT_BYTES: usize = 56;
 
@@ -19,6 +22,7 @@ impl Pipeline {
         let rows = self.source_rows_estimate();
         match &self.output {
             Output::Rows(_) => self.limit.map_or(rows, |limit| rows.min(limit)),
+            Output::Sorted { order, .. } => order.fetch.map_or(rows, |fetch| rows.min(fetch)),
             Output::Aggregate(_) => 1,
             Output::Groups { keys, .. } => {
                 let columns: BTreeSet<usize> = keys.iter().flat_map(Expr::columns).collect();
@@ -32,19 +36,29 @@ impl Pipeline {
     fn source_rows_estimate(&self) -> usize {
         match &self.source {
             Source::Table(table) => (0..table.group_count()).map(|group| table.group_rows(group)).sum(),
-            Source::Groups(inner) => inner.rows_estimate(),
+            Source::Gathered(inner) => inner.rows_estimate(),
         }
     }
 
-    /// About how many bytes a worker's groups take at most; 0 where there are none.
-    pub fn group_bytes_estimate(&self) -> usize {
-        let Output::Groups { keys, aggregates } = &self.output else { return 0 };
-        let key_bytes = |key: &Expr| match self.type_of(key).physical() {
+    /// About how many bytes a worker's groups, or all sorted rows, take at most; 0 where there are none.
+    pub fn gathered_bytes_estimate(&self) -> usize {
+        let value_bytes = |expr: &Expr| match self.type_of(expr).physical() {
             Some(Physical::Bytes) | None => TEXT_BYTES,
             Some(_) => size_of::<i128>(),
         };
-        let bytes: usize = keys.iter().map(key_bytes).sum();
-        self.rows_estimate().saturating_mul(bytes + aggregates.len() * 2 * size_of::<u64>() + GROUP_BYTES)
+        match &self.output {
+            Output::Rows(_) | Output::Aggregate(_) => 0,
+            Output::Groups { keys, aggregates } => {
+                let bytes: usize = keys.iter().map(value_bytes).sum();
+                self.rows_estimate().saturating_mul(bytes + aggregates.len() * 2 * size_of::<u64>() + GROUP_BYTES)
+            }
+            Output::Sorted { rows, order } => {
+                let kept = rows.iter().chain(order.keys.iter().map(|key| &key.expr));
+                let bytes: usize = kept.map(value_bytes).sum();
+                let count = self.source_rows_estimate().min(order.row_count().unwrap_or(usize::MAX));
+                count.saturating_mul(bytes + SORTED_ROW_BYTES)
+            }
+        }
     }
 
     /// Which share of the scan's rows passes the filter, by a sample of vectors; deleted rows do not pass. Steps and

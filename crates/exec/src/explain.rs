@@ -1,7 +1,7 @@
 //! Plans and expressions as text, for EXPLAIN.
 
 use crate::scan::ScanPlan;
-use crate::{Aggregate, AggregateFunction, Expr, LogicalType, Output, Pipeline, ScanColumn, Source, Step};
+use crate::{Aggregate, AggregateFunction, Expr, LogicalType, Output, Pipeline, ScanColumn, SortKey, Source, Step};
 use sinter_codec::{CompareOp, Scalar};
 use std::borrow::Cow;
 use std::fmt;
@@ -16,8 +16,9 @@ impl fmt::Display for Pipeline {
         let columns: Vec<String> = (0..self.columns.len()).map(|column| self.column_text(column)).collect();
         match &self.source {
             Source::Table(table) => write!(f, "Scan {} [{}]", table.name(), columns.join(", "))?,
-            Source::Groups(inner) => {
-                write!(f, "Groups [{}] of", columns.join(", "))?;
+            Source::Gathered(inner) => {
+                let what = if let Output::Sorted { .. } = inner.output { "Sorted rows" } else { "Groups" };
+                write!(f, "{what} [{}] of", columns.join(", "))?;
                 for line in inner.to_string().lines() {
                     write!(f, "\n    {line}")?;
                 }
@@ -60,6 +61,17 @@ impl fmt::Display for Pipeline {
             Output::Rows(exprs) => write!(f, "\n  output: {}", list(exprs))?,
             Output::Aggregate(_) => {}
             Output::Groups { keys, .. } => write!(f, "\n  group by: {}", list(keys))?,
+            Output::Sorted { rows, order } => {
+                let keys: Vec<String> =
+                    order.keys.iter().map(|key| format!("{}{}", text(&key.expr), direction(key))).collect();
+                write!(f, "\n  output: {}\n  order by: {}", list(rows), keys.join(", "))?;
+                if let Some(fetch) = order.fetch {
+                    write!(f, "\n  limit: {fetch}")?;
+                }
+                if order.skip > 0 {
+                    write!(f, "\n  offset: {}", order.skip)?;
+                }
+            }
         }
         let aggregates = self.output.aggregates().iter().map(|aggregate| aggregate_text(aggregate, &text));
         let aggregates: Vec<String> = aggregates.collect();
@@ -98,7 +110,7 @@ impl Source {
     fn column_text(&self, column: usize) -> String {
         let inner = match self {
             Source::Table(table) => return table.column_name(column).to_owned(),
-            Source::Groups(inner) => inner,
+            Source::Gathered(inner) => inner,
         };
         let types = inner.column_types();
         let text = |expr: &Expr| ExprText(expr, &|column| inner.column_text(column), &types).to_string();
@@ -109,8 +121,19 @@ impl Source {
                     aggregates.get(column - keys.len()).map_or_else(String::new, |part| aggregate_text(part, &text))
                 }
             },
+            Output::Sorted { rows, .. } => rows.get(column).map_or_else(String::new, text),
             Output::Rows(_) | Output::Aggregate(_) => format!("column {column}"),
         }
+    }
+}
+
+/// What is said of a sort key beside its expression; nothing for ascending values, then NULLs.
+fn direction(key: &SortKey) -> &'static str {
+    match (key.descending, key.nulls_first) {
+        (false, false) => "",
+        (false, true) => " NULLS FIRST",
+        (true, true) => " DESC",
+        (true, false) => " DESC NULLS LAST",
     }
 }
 

@@ -1,7 +1,7 @@
 //! SinterDB's one engine: operators on encoded vectors.
 //!
 //! A [`Pipeline`] scans a [`TableSource`], filters on the encoded form, and hands out rows, aggregates,
-//! or aggregates by group.
+//! aggregates by group, or rows in an order.
 //! [`Pipeline::start`] gives a [`Run`] that any number of threads serve: each takes a [`Worker`], and workers share the
 //! row groups between them. Values are unpacked a vector at a time, late, and only where the filter left rows alive.
 //!
@@ -24,7 +24,9 @@ mod pipeline;
 mod rows;
 mod run;
 mod scan;
+mod sort;
 mod source;
+mod store;
 mod types;
 mod vector;
 
@@ -38,6 +40,8 @@ pub use memory::{Memory, Unlimited};
 pub use pin::{PageSource, Pinned};
 pub use pipeline::{Aggregate, AggregateFunction, Output, Pipeline, Source, Step};
 pub use run::{Counters, Run, Worker};
+pub use scan::Gathered;
+pub use sort::{Order, SortKey, Sorted};
 pub use source::{ReadAhead, RowIds, ScanColumn, TableSource};
 pub use types::{Field, LogicalType, TimeUnit};
 pub use vector::{Batch, Dictionary, Vector};

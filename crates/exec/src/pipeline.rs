@@ -1,11 +1,11 @@
 //! A plan for one pass over a table.
 
 use crate::scan::worker_count_max;
-use crate::{Expr, Join, LogicalType, OnDamage, ScanColumn, TableSource};
+use crate::{Expr, Join, LogicalType, OnDamage, Order, ScanColumn, TableSource};
 use sinter_codec::ROW_GROUP_LEN;
 use std::sync::Arc;
 
-/// Scan, filter, then joins and further filters, then rows, aggregates or groups, then limit.
+/// Scan, filter, then joins and further filters, then rows, aggregates, groups or an order, then limit.
 ///
 /// Expressions refer to columns by number: those of the scan first, then the payload of each join, in the order of the
 /// steps. The filter knows the scan's alone, and a step those of the steps before it.
@@ -32,9 +32,9 @@ pub struct Pipeline {
 pub enum Source {
     /// A table.
     Table(Arc<dyn TableSource>),
-    /// The groups of another pipeline, which has [`Output::Groups`]: keys, then aggregates, by position. They are kept in
-    /// memory. Or the one row of aggregates of a pipeline that has [`Output::Aggregate`].
-    Groups(Box<Pipeline>),
+    /// What another pipeline makes of all its rows, kept in memory. Of one that has [`Output::Groups`]: keys, then
+    /// aggregates, by position. Of [`Output::Aggregate`] the one row, of [`Output::Sorted`] its rows.
+    Gathered(Box<Pipeline>),
 }
 
 impl Source {
@@ -42,8 +42,12 @@ impl Source {
     fn origin(&self, column: usize) -> Option<(&dyn TableSource, usize)> {
         match self {
             Source::Table(table) => Some((&**table, column)),
-            Source::Groups(inner) => match &inner.output {
+            Source::Gathered(inner) => match &inner.output {
                 Output::Groups { keys, .. } => match keys.get(column)? {
+                    Expr::Column(column) => inner.origin(*column),
+                    _ => None,
+                },
+                Output::Sorted { rows, .. } => match rows.get(column)? {
                     Expr::Column(column) => inner.origin(*column),
                     _ => None,
                 },
@@ -56,7 +60,7 @@ impl Source {
     pub fn table(&self) -> Option<&Arc<dyn TableSource>> {
         match self {
             Source::Table(table) => Some(table),
-            Source::Groups(_) => None,
+            Source::Gathered(_) => None,
         }
     }
 
@@ -64,7 +68,7 @@ impl Source {
     pub(crate) fn column_types(&self) -> Vec<LogicalType> {
         match self {
             Source::Table(table) => table.column_types().to_vec(),
-            Source::Groups(inner) => inner.output_types(),
+            Source::Gathered(inner) => inner.output_types(),
         }
     }
 
@@ -103,13 +107,20 @@ pub enum Output {
         /// Over the rows of each group.
         aggregates: Vec<Aggregate>,
     },
+    /// Rows in an order, or the first of them.
+    Sorted {
+        /// One batch column per expression; not nested.
+        rows: Vec<Expr>,
+        /// Over the same columns.
+        order: Order,
+    },
 }
 
 impl Output {
     /// What is computed over rows.
     pub fn aggregates(&self) -> &[Aggregate] {
         match self {
-            Output::Rows(_) => &[],
+            Output::Rows(_) | Output::Sorted { .. } => &[],
             Output::Aggregate(aggregates) | Output::Groups { aggregates, .. } => aggregates,
         }
     }
@@ -157,17 +168,27 @@ impl Pipeline {
         let type_of = |expr: &Expr| expr.type_over(&types);
         let aggregates = self.output.aggregates().iter().map(|aggregate| aggregate.ty.clone());
         match &self.output {
-            Output::Rows(exprs) => exprs.iter().map(type_of).collect(),
+            Output::Rows(exprs) | Output::Sorted { rows: exprs, .. } => exprs.iter().map(type_of).collect(),
             Output::Aggregate(_) => aggregates.collect(),
             Output::Groups { keys, .. } => keys.iter().map(type_of).chain(aggregates).collect(),
         }
     }
 
-    /// How many workers find something to do; a guess where their source is not there yet.
+    /// Hands out these columns instead of all; false, and nothing changes, where it cannot.
+    pub fn keep_columns(&mut self, columns: &[usize]) -> bool {
+        let is_all = columns.iter().copied().eq(0..self.output_types().len());
+        let (Output::Rows(rows) | Output::Sorted { rows, .. }) = &mut self.output else { return is_all };
+        let kept: Option<Vec<Expr>> = columns.iter().map(|&column| rows.get(column).cloned()).collect();
+        kept.map(|kept| *rows = kept).is_some()
+    }
+
+    /// How many workers find something to do; a guess where their source is not there yet. Rows that come in an order are
+    /// for one, so that they stay in it.
     pub fn worker_count_max(&self) -> usize {
         match &self.source {
             Source::Table(table) => worker_count_max(self, &**table),
-            Source::Groups(inner) => inner.rows_estimate().div_ceil(ROW_GROUP_LEN).max(1),
+            Source::Gathered(inner) if matches!(inner.output, Output::Sorted { .. }) => 1,
+            Source::Gathered(inner) => inner.rows_estimate().div_ceil(ROW_GROUP_LEN).max(1),
         }
     }
 

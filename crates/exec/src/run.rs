@@ -6,9 +6,11 @@ use crate::flow::{Chain, Layout, Rest, Sink, StepPlan, StepsPlan, StepsState};
 use crate::group::{GroupPlan, GroupSink};
 use crate::join::{BuildPlan, BuildSink, JoinTable, ProbePlan};
 use crate::rows::RowSink;
-use crate::scan::{Claims, Gathered, GroupsScanner, ScanPlan, Scanner, Shared, SharedGroups, vector_count};
+use crate::scan::{Claims, GatheredScanner, ScanPlan, Scanner, Shared, SharedGathered, vector_count};
+use crate::sort::{SortPlan, SortSink, SortedRun};
 use crate::{
-    AggregateState, Batch, Error, Groups, LogicalType, Memory, Output, Pipeline, Result, Source, Step, TableSource,
+    AggregateState, Batch, Error, Gathered, Groups, LogicalType, Memory, Output, Pipeline, Result, Sorted, Source,
+    Step, TableSource,
 };
 use sinter_codec::{Scalar, VECTOR_LEN};
 use std::ops::ControlFlow;
@@ -93,6 +95,7 @@ enum OutputPlan {
     Rows(Program),
     Aggregate(AggregatePlan),
     Groups(Arc<GroupPlan>),
+    Sorted(Arc<SortPlan>),
     /// The table of a join.
     Build(Arc<BuildPlan>),
 }
@@ -108,6 +111,9 @@ impl OutputPlan {
             Output::Groups { keys, aggregates } => {
                 OutputPlan::Groups(Arc::new(GroupPlan::new(keys, aggregates, types, pipeline)?))
             }
+            Output::Sorted { rows, order } => {
+                OutputPlan::Sorted(Arc::new(SortPlan::new(rows, order, types, pipeline)?))
+            }
         })
     }
 
@@ -117,6 +123,7 @@ impl OutputPlan {
             OutputPlan::Rows(program) => &program.columns,
             OutputPlan::Aggregate(plan) => plan.columns(),
             OutputPlan::Groups(plan) => plan.columns(),
+            OutputPlan::Sorted(plan) => plan.columns(),
             OutputPlan::Build(plan) => plan.columns(),
         }
     }
@@ -151,7 +158,7 @@ impl Run {
         let scan = ScanPlan::new(&pipeline)?;
         let input = match &pipeline.source {
             Source::Table(_) => None,
-            Source::Groups(inner) => {
+            Source::Gathered(inner) => {
                 let plan = OutputPlan::new(inner, &inner.column_types())?;
                 Some(Run::new((**inner).clone(), plan, Arc::clone(&counters), Arc::clone(&cancelled))?)
             }
@@ -262,9 +269,7 @@ impl Run {
     pub fn finish(&self, states: Vec<AggregateState>) -> Result<Vec<Scalar>> {
         match &self.output {
             OutputPlan::Aggregate(plan) => AggregateState::finish(plan, states),
-            OutputPlan::Rows(_) | OutputPlan::Groups(_) | OutputPlan::Build(_) => {
-                Err(Error::Unsupported("rows as one row of aggregates".into()))
-            }
+            _ => Err(Error::Unsupported("rows as one row of aggregates".into())),
         }
     }
 
@@ -294,13 +299,32 @@ impl Run {
         merged.unwrap_or_else(|| Err(Error::Unsupported("groups of no thread".into())))
     }
 
-    /// What the next pipeline scans.
-    fn gathered(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<Gathered> {
-        if let OutputPlan::Groups(_) = &self.output {
-            return self.groups(threads, memory).map(|groups| Gathered::Groups(Box::new(groups)));
-        }
+    /// Sorts on this many threads, this one included. For [`Output::Sorted`].
+    ///
+    /// # Errors
+    /// As [`Run::groups`].
+    pub fn sorted(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<Sorted> {
+        let OutputPlan::Sorted(plan) = &self.output else {
+            return Err(Error::Unsupported("rows without an order as sorted ones".into()));
+        };
         self.prepare(threads, memory)?;
-        Ok(Gathered::Row(self.aggregate(threads)?, self.pipeline.output_types()))
+        let runs = self.on_threads(threads, |worker| worker.sort(plan, memory))?;
+        Sorted::new(plan, runs, memory)
+    }
+
+    /// What it makes of all its rows, on this many threads, this one included. Not for [`Output::Rows`].
+    ///
+    /// # Errors
+    /// As [`Run::groups`].
+    pub fn gathered(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<Gathered> {
+        Ok(match &self.output {
+            OutputPlan::Groups(_) => Gathered::Groups(Box::new(self.groups(threads, memory)?)),
+            OutputPlan::Sorted(_) => Gathered::Sorted(self.sorted(threads, memory)?),
+            _ => {
+                self.prepare(threads, memory)?;
+                Gathered::Row(self.aggregate(threads)?, self.pipeline.output_types())
+            }
+        })
     }
 
     /// Does `work` with a worker on each thread, and returns what all of them brought.
@@ -463,6 +487,13 @@ impl Worker {
         Ok(sink.into_groups())
     }
 
+    /// Keeps and sorts rows until no row group is left. For [`Output::Sorted`].
+    fn sort(mut self, plan: &Arc<SortPlan>, memory: &Arc<dyn Memory>) -> Result<Vec<SortedRun>> {
+        let mut sink = SortSink::new(plan, memory)?;
+        while self.feed.run(&self.run, &mut sink)? {}
+        sink.into_runs()
+    }
+
     /// Keeps rows until no row group is left. For build sides.
     fn build(mut self, memory: &Arc<dyn Memory>) -> Result<BuildSink> {
         let OutputPlan::Build(plan) = &self.run.output else {
@@ -478,7 +509,7 @@ impl Worker {
 #[derive(Debug, Default)]
 struct Feed {
     scanner: Scanner,
-    groups: GroupsScanner,
+    groups: GatheredScanner,
     steps: StepsState,
     /// Once all others are done, if it is us who do that.
     rest: Option<Rest>,
@@ -513,7 +544,7 @@ fn feed(
     run: &Run,
     layout: Layout<'_>,
     scanner: &mut Scanner,
-    groups_scanner: &mut GroupsScanner,
+    groups_scanner: &mut GatheredScanner,
     sink: &mut dyn Sink,
 ) -> Result<bool> {
     match (&run.pipeline.source, run.gathered.get()) {
@@ -522,11 +553,11 @@ fn feed(
             scanner.tally.flush(&run.counters);
             more
         }
-        (Source::Groups(_), Some(gathered)) => {
+        (Source::Gathered(_), Some(gathered)) => {
             let (plan, next_vector, cancelled) = (&run.scan, &run.next_vector, &*run.cancelled);
-            groups_scanner.run(&SharedGroups { plan, layout, gathered, next_vector, cancelled }, sink)
+            groups_scanner.run(&SharedGathered { plan, layout, gathered, next_vector, cancelled }, sink)
         }
-        (Source::Groups(_), None) => Err(Error::Unsupported("groups that are not there yet".into())),
+        (Source::Gathered(_), None) => Err(Error::Unsupported("gathered rows that are not there yet".into())),
     }
 }
 

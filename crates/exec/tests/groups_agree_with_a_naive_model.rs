@@ -52,7 +52,7 @@ fn found(pipeline: Pipeline, types: &[LogicalType], threads: usize) -> Result<Ve
 fn found_again(inner: Pipeline, types: &[LogicalType], threads: usize) -> Result<Vec<Vec<Scalar>>> {
     let columns = (0..types.len()).chain(0..types.len()).map(ScanColumn::Table).collect();
     let outer = Pipeline {
-        source: Source::Groups(Box::new(inner)),
+        source: Source::Gathered(Box::new(inner)),
         columns,
         filter: Vec::new(),
         steps: Vec::new(),
@@ -240,7 +240,7 @@ fn estimates_know_small_domains() {
     let estimate = of(&[high]).rows_estimate();
     assert!((50_000..=60_000).contains(&estimate), "{estimate}, as of a comparison only its column is known");
     assert_eq!(of(&[Expr::Column(0), Expr::Column(1)]).rows_estimate(), 60_000);
-    assert!(of(&[Expr::Column(0)]).group_bytes_estimate() > 50_000 * 16);
+    assert!(of(&[Expr::Column(0)]).gathered_bytes_estimate() > 50_000 * 16);
     let same: ArrayRef = Arc::new(Int64Array::from(vec![7; 60_000]));
     let table = Arc::new(MemoryTable::new(&[(same, LogicalType::Int64)], 5000, &[Choice::Auto]));
     assert_eq!(pipeline(&table, 1, &[Expr::Column(0)], &[]).rows_estimate(), 2, "one value, and perhaps NULL");

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use support::aggregates::holds;
 use support::exprs;
-use support::random::Random;
+use support::random::{self, Random};
 use support::table::MemoryTable;
 use support::{choice_lists, model, random_table, rows_of};
 
@@ -376,4 +376,81 @@ fn models_know_what_they_compare() {
     assert_eq!(counts(false), [Some(2), Some(4), none, Some(1), Some(2), Some(0), Some(3), Some(5), Some(2), Some(1)]);
     assert_eq!(counts(true), [Some(3), Some(4), none, Some(2), Some(1), Some(0), Some(3), Some(4), Some(3), Some(0)]);
     assert!(model::same(&Scalar::Null, &Scalar::Null));
+}
+
+#[test]
+fn several_integer_keys() -> Result<()> {
+    let types = [
+        LogicalType::Int64,
+        LogicalType::Int32,
+        LogicalType::UInt64,
+        LogicalType::Decimal { precision: 38, scale: 0 },
+        LogicalType::Int64,
+    ];
+    // The first is nearly unique; of the third the greatest is beyond 64 bits with a sign; the last says which row it is.
+    let table = |random: &mut Random, rows: usize, beyond: i128| {
+        let mut columns = vec![Vec::new(); types.len()];
+        for row in 0..rows {
+            let lead = random.between(0, rows as i128 / 3);
+            let wide = if random.chance(5) { beyond } else { random.between(0, 3) };
+            let values = [lead, random.between(-4, 4), u64::MAX as i128 - random.between(0, 2), wide - 2, row as i128];
+            for (place, (column, value)) in columns.iter_mut().zip(values).enumerate() {
+                let is_null = place < 4 && random.chance(4);
+                column.push(if is_null { Scalar::Null } else { Scalar::Int(value) });
+            }
+        }
+        let arrays: Vec<_> =
+            columns.iter().zip(&types).map(|(column, ty)| (random::array(column, ty), ty.clone())).collect();
+        let rows: Vec<Vec<Scalar>> =
+            (0..rows).map(|row| columns.iter().map(|column| column[row].clone()).collect()).collect();
+        (Arc::new(MemoryTable::new(&arrays, 5000, &vec![Choice::Auto; arrays.len()])), rows)
+    };
+    for seed in 0..20 {
+        let mut random = Random(seed);
+        let build_rows = *random.pick(&[0, 1, 600, 3000]);
+        // Beyond what the other side has, so that a probe must not take it for something else.
+        let (build, others) = table(&mut random, build_rows, 1);
+        let (probe, rows) = table(&mut random, 2500, 1 << 100);
+        for keys in [vec![0, 1], vec![1, 0], vec![0, 2], vec![3, 0, 1], vec![0, 1, 2, 3], vec![1, 2]] {
+            for kind in [JoinKind::Inner, JoinKind::Left, JoinKind::Anti, JoinKind::RightAnti] {
+                for nulls_are_equal in [false, true] {
+                    let theirs = keys.iter().copied().chain([4]).map(Expr::Column).collect();
+                    let build = Box::new(scan(&build, types.len(), theirs));
+                    let ours: Vec<Expr> = keys.iter().map(|&key| Expr::Column(key)).collect();
+                    let join = Join { kind, build, keys: ours, nulls_are_equal, condition: None };
+                    let width = types.len();
+                    let outputs: Vec<usize> = match kind {
+                        JoinKind::Anti => vec![4],
+                        JoinKind::RightAnti => vec![width],
+                        _ => vec![4, width],
+                    };
+                    let output = Output::Rows(outputs.iter().map(|&column| Expr::Column(column)).collect());
+                    let pipeline =
+                        Pipeline { steps: vec![Step::Join(join)], output, ..scan(&probe, width, Vec::new()) };
+                    let out_types = vec![LogicalType::Int64; outputs.len()];
+                    let mut found = rows_of(pipeline, &out_types, 1 + random.below(2))?;
+                    let of_others: Vec<_> = others
+                        .iter()
+                        .map(|row| (keys.iter().map(|&key| row[key].clone()).collect(), vec![row[4].clone()]))
+                        .collect();
+                    let model = Model {
+                        kind,
+                        keys: &keys,
+                        nulls_are_equal,
+                        condition: None,
+                        others: &of_others,
+                        payload_count: 1,
+                    };
+                    let Some(wanted) = model.joined(rows.clone(), width) else { continue };
+                    let mut wanted: Vec<Vec<Scalar>> =
+                        wanted.iter().map(|row| outputs.iter().map(|&column| row[column].clone()).collect()).collect();
+                    let text = |row: &Vec<Scalar>| format!("{row:?}");
+                    found.sort_by_key(text);
+                    wanted.sort_by_key(text);
+                    assert!(found == wanted, "seed {seed}, {kind:?} by {keys:?}, {nulls_are_equal}");
+                }
+            }
+        }
+    }
+    Ok(())
 }

@@ -2,7 +2,8 @@
 //!
 //! `0.5` is an exact decimal here, and DataFusion compares a float with a decimal as two decimals: `f > 0.5` would fail
 //! at the first value beyond 10^15, at infinity and at NaN, and no block could be asked in its encoded form. As in
-//! PostgreSQL and DuckDB the decimal becomes a float instead, of the same width.
+//! PostgreSQL and DuckDB the decimal becomes a float instead, of the same width; so it does where the results of CASE,
+//! COALESCE, GREATEST and LEAST meet.
 //!
 //! UUIDs are sixteen bytes to DataFusion, which compares and casts them with bytes only. Here text on the other side is
 //! read as a UUID. Runs before DataFusion's coercion.
@@ -41,7 +42,7 @@ impl AnalyzerRule for Coercion {
 }
 
 fn coerced(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
-    let mut compared: Vec<&mut Expr> = match &mut expr {
+    let compared: Vec<&mut Expr> = match &mut expr {
         Expr::Cast(cast) => {
             let (from, to) = (cast.expr.get_type(schema).ok(), cast.field.data_type());
             let function = match from {
@@ -55,14 +56,27 @@ fn coerced(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         Expr::Between(between) => vec![&mut between.expr, &mut between.low, &mut between.high],
         Expr::InList(list) => std::iter::once(list.expr.as_mut()).chain(&mut list.list).collect(),
         Expr::Case(case) => {
-            let whens = case.when_then_expr.iter_mut().map(|(when, _)| when.as_mut());
-            match &mut case.expr {
-                Some(subject) => std::iter::once(subject.as_mut()).chain(whens).collect(),
-                None => return Transformed::no(expr),
-            }
+            let (whens, thens): (Vec<_>, Vec<_>) =
+                case.when_then_expr.iter_mut().map(|(when, then)| (when.as_mut(), then.as_mut())).unzip();
+            let results = thens.into_iter().chain(case.else_expr.as_deref_mut()).collect();
+            let of_results = meet(results, schema);
+            let of_values = match case.expr.as_deref_mut() {
+                Some(subject) => meet(std::iter::once(subject).chain(whens).collect(), schema),
+                None => false,
+            };
+            return Transformed::new_transformed(expr, of_results || of_values);
+        }
+        Expr::ScalarFunction(call) if matches!(call.name(), "coalesce" | "greatest" | "least") => {
+            call.args.iter_mut().collect()
         }
         _ => return Transformed::no(expr),
     };
+    let changed = meet(compared, schema);
+    Transformed::new_transformed(expr, changed)
+}
+
+/// Gives values that meet one type where DataFusion would not; true if something changed.
+fn meet(mut compared: Vec<&mut Expr>, schema: &DFSchema) -> bool {
     let types: Vec<Option<DataType>> = compared.iter().map(|expr| expr.get_type(schema).ok()).collect();
     let float = types.iter().flatten().find(|ty| matches!(ty, DataType::Float32 | DataType::Float64)).cloned();
     let has_uuid = types.iter().flatten().any(|ty| *ty == UUID);
@@ -76,7 +90,7 @@ fn coerced(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         **expr = with;
         changed = true;
     }
-    Transformed::new_transformed(expr, changed)
+    changed
 }
 
 /// True for Arrow's types of text.

@@ -11,6 +11,7 @@ mod batches;
 mod catalog;
 mod check;
 mod coercion;
+mod correlation;
 mod database;
 mod error;
 mod foreign;

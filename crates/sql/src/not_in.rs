@@ -7,15 +7,21 @@
 //! - Where only rows count for which it is true: no row `b` of the subquery for which `b = x` is true or NULL.
 //! - Where its value counts: true if there is a row with `b = x`, else NULL if there is one for which that is NULL.
 //!
-//! A subquery that has one row in any case, such as a maximum, is compared with it. The rule rewrites filters; in a list of SELECT, DataFusion has no IN with a subquery.
+//! That `b = x` is NULL is asked apart where the subquery knows nothing of the rows around it, so that joins have keys.
+//!
+//! A subquery that has one row in any case, such as a maximum, is compared with it, and EXISTS of it is true. The rule
+//! rewrites filters and conditions of inner joins; in a list of SELECT, DataFusion has no IN with a subquery. What is wrong
+//! then all the same is refused ([`correlation`]).
 
+use crate::correlation;
 use crate::scalar_subquery::has_a_row;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, ExprSchema, Result, ScalarValue};
+use datafusion::common::{DFSchema, ExprSchema, JoinType, Result, ScalarValue, not_impl_err};
+use datafusion::error::DataFusionError;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::{
-    BinaryExpr, Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, binary_expr, lit, not, when,
+    BinaryExpr, Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, binary_expr, ident, lit, not, when,
 };
 use datafusion::optimizer::AnalyzerRule;
 use std::sync::Arc;
@@ -30,16 +36,38 @@ impl AnalyzerRule for NotIn {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let plan = plan.transform_up_with_subqueries(|plan| match plan {
-            LogicalPlan::Filter(filter) if has_in(&filter.predicate) => {
-                let predicate = rewritten(filter.predicate, Place::Conjunct, filter.input.schema())?;
-                Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(predicate, filter.input)?)))
-            }
-            plan => Ok(Transformed::no(plan)),
+        let plan = plan.transform_up_with_subqueries(|plan| {
+            let plan = match plan {
+                LogicalPlan::Filter(filter) if has_subquery(&filter.predicate) => {
+                    Transformed::yes(filtered(filter.predicate, filter.input)?)
+                }
+                LogicalPlan::Join(mut join) if join.filter.as_ref().is_some_and(has_subquery) => {
+                    if join.join_type != JoinType::Inner {
+                        return not_impl_err!(
+                            "a subquery in the condition of an outer join; filter one of its sides instead"
+                        );
+                    }
+                    match join.filter.take() {
+                        Some(condition) => Transformed::yes(filtered(condition, Arc::new(LogicalPlan::Join(join)))?),
+                        None => Transformed::no(LogicalPlan::Join(join)),
+                    }
+                }
+                plan => Transformed::no(plan),
+            };
+            correlation::check(&plan.data)?;
+            Ok(plan)
         });
         Ok(plan?.data)
     }
 }
+
+fn filtered(condition: Expr, input: Arc<LogicalPlan>) -> Result<LogicalPlan> {
+    let predicate = rewritten(condition, Place::Conjunct, input.schema())?;
+    Ok(LogicalPlan::Filter(Filter::try_new(predicate, input)?))
+}
+
+/// What the value of a subquery is called.
+const VALUE: &str = "__sinter_value";
 
 /// What counts of an expression.
 #[derive(Clone, Copy, PartialEq)]
@@ -52,13 +80,13 @@ enum Place {
     Value,
 }
 
-fn has_in(expr: &Expr) -> bool {
-    expr.exists(|expr| Ok(matches!(expr, Expr::InSubquery(_)))).unwrap_or(true)
+fn has_subquery(expr: &Expr) -> bool {
+    expr.exists(|expr| Ok(matches!(expr, Expr::InSubquery(_) | Expr::Exists(_)))).unwrap_or(true)
 }
 
 /// The expression over rows of this schema, without what DataFusion answers otherwise than SQL.
 fn rewritten(expr: Expr, place: Place, schema: &DFSchema) -> Result<Expr> {
-    if !has_in(&expr) {
+    if !has_subquery(&expr) {
         return Ok(expr);
     }
     match expr {
@@ -78,53 +106,80 @@ fn rewritten(expr: Expr, place: Place, schema: &DFSchema) -> Result<Expr> {
             inner => Ok(not(rewritten(inner, Place::Value, schema)?)),
         },
         Expr::InSubquery(found) => in_subquery(found, place, schema),
+        Expr::Exists(found) if has_a_row(&found.subquery.subquery) => Ok(lit(!found.negated)),
         expr => Ok(expr.map_children(|expr| Ok(Transformed::yes(rewritten(expr, Place::Value, schema)?)))?.data),
     }
 }
 
 fn in_subquery(found: InSubquery, place: Place, schema: &DFSchema) -> Result<Expr> {
-    let is_plain = found.subquery.outer_ref_columns.is_empty() && !found.expr.column_refs().is_empty();
+    let is_correlated = !found.subquery.outer_ref_columns.is_empty();
+    let is_plain = !is_correlated && !found.expr.column_refs().is_empty();
     let is_kept = match place {
         Place::Conjunct => !found.negated || is_plain,
         Place::Truth => !found.negated,
         Place::Value => false,
     };
-    if is_kept {
+    let has_a_row = has_a_row(&found.subquery.subquery);
+    if is_kept && !(has_a_row && is_correlated) {
         return Ok(Expr::InSubquery(found));
     }
     let InSubquery { expr, subquery, negated } = found;
-    if has_a_row(&subquery.subquery) {
+    if has_a_row {
         // Joins would have none where the row is of no rows.
         let op = if negated { Operator::NotEq } else { Operator::Eq };
         return Ok(binary_expr(*expr, op, Expr::ScalarSubquery(subquery)));
     }
-    let exists = |of_equality: fn(Expr) -> Expr, negated| {
-        let subquery = with_condition(&subquery, &expr, of_equality, schema)?;
-        Ok::<_, datafusion::error::DataFusionError>(Expr::Exists(Exists { subquery, negated }))
+    if expr.is_volatile() {
+        return not_impl_err!(
+            "a function such as random() before IN with a subquery; compute it in a subquery of FROM"
+        );
+    }
+    let exists = |condition: &dyn Fn(Expr, Expr) -> Expr, negated| {
+        let subquery = with_condition(&subquery, &expr, condition, schema)?;
+        Ok::<_, DataFusionError>(Expr::Exists(Exists { subquery, negated }))
+    };
+    if is_correlated && place != Place::Value {
+        return exists(&|value, x| value.eq(x).is_not_false(), true);
+    }
+    let is_in = exists(&|value, x| value.eq(x), false)?;
+    let is_unknown = match is_correlated {
+        true => exists(&|value, x| value.eq(x).is_null(), false)?,
+        false => {
+            let any = Expr::Exists(Exists { subquery: subquery.clone(), negated: false });
+            exists(&|value, _| value.is_null(), false)?.or(expr.as_ref().clone().is_null().and(any))
+        }
     };
     if place != Place::Value {
-        return exists(Expr::is_not_false, true);
+        return Ok(not(is_in).and(not(is_unknown)));
     }
-    let is_in = when(exists(|equality| equality, false)?, lit(!negated))
-        .when(exists(Expr::is_null, false)?, lit(ScalarValue::Boolean(None)))
-        .otherwise(lit(negated))?;
-    Ok(is_in)
+    Ok(when(is_in, lit(!negated)).when(is_unknown, lit(ScalarValue::Boolean(None))).otherwise(lit(negated))?)
 }
 
-/// The rows of a subquery for which what is made of `value = x` holds; x is of the rows around it.
-fn with_condition(subquery: &Subquery, x: &Expr, of_equality: fn(Expr) -> Expr, schema: &DFSchema) -> Result<Subquery> {
-    let mut outer_ref_columns = subquery.outer_ref_columns.clone();
+/// The rows of a subquery for which a condition on its value and x holds; x is of the rows around it.
+fn with_condition(
+    subquery: &Subquery,
+    x: &Expr,
+    condition: &dyn Fn(Expr, Expr) -> Expr,
+    schema: &DFSchema,
+) -> Result<Subquery> {
+    let mut columns_of_x = Vec::new();
     let x = x.clone().transform(|expr| match expr {
         Expr::Column(column) => {
             let field = Arc::clone(schema.field_from_column(&column)?);
             let outer = Expr::OuterReferenceColumn(field, column);
-            outer_ref_columns.push(outer.clone());
+            columns_of_x.push(outer.clone());
             Ok(Transformed::new(outer, true, TreeNodeRecursion::Jump))
         }
         expr => Ok(Transformed::no(expr)),
     })?;
-    let value = Expr::from(subquery.subquery.schema().qualified_field(0));
-    let plan = LogicalPlanBuilder::from(subquery.subquery.as_ref().clone());
-    let plan = plan.filter(of_equality(value.eq(x.data)))?.build()?;
+    // Under a name of its own: the same one may be among the rows around.
+    let value = Expr::from(subquery.subquery.schema().qualified_field(0)).alias(VALUE);
+    let plan = LogicalPlanBuilder::from(subquery.subquery.as_ref().clone()).project([value])?;
+    let condition = condition(ident(VALUE), x.data);
+    let mut outer_ref_columns = subquery.outer_ref_columns.clone();
+    if condition.contains_outer() {
+        outer_ref_columns.append(&mut columns_of_x);
+    }
+    let plan = plan.filter(condition)?.build()?;
     Ok(Subquery { subquery: Arc::new(plan), outer_ref_columns, spans: subquery.spans.clone() })
 }

@@ -10,8 +10,8 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Subquery, Volatility,
+    ColumnarValue, Distinct, Expr, FetchType, LogicalPlan, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, SkipType, Subquery, Volatility,
 };
 use datafusion::optimizer::AnalyzerRule;
 use std::sync::{Arc, LazyLock};
@@ -58,6 +58,13 @@ pub(crate) fn has_a_row(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(projection) => has_a_row(&projection.input),
         LogicalPlan::SubqueryAlias(alias) => has_a_row(&alias.input),
+        LogicalPlan::Distinct(Distinct::All(input)) => has_a_row(input),
+        LogicalPlan::Sort(sort) if sort.fetch != Some(0) => has_a_row(&sort.input),
+        LogicalPlan::Limit(limit) => {
+            let keeps = matches!(limit.get_skip_type(), Ok(SkipType::Literal(0)))
+                && matches!(limit.get_fetch_type(), Ok(FetchType::Literal(fetch)) if fetch != Some(0));
+            keeps && has_a_row(&limit.input)
+        }
         LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
         LogicalPlan::EmptyRelation(empty) => empty.produce_one_row,
         _ => false,

@@ -27,6 +27,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::{Analyzer, Optimizer};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
@@ -155,12 +156,16 @@ impl Session {
         config.options_mut().execution.time_zone = Some("UTC".to_owned());
         let mut rules = Analyzer::default().rules;
         rules.splice(0..0, [Arc::new(NotIn) as _, Arc::new(NoRowIsNull) as _, Arc::new(Coercion) as _]);
+        // It mistakes a condition on one side of an outer join for one on a column of that name of the other.
+        let mut physical_rules = PhysicalOptimizer::default().rules;
+        physical_rules.retain(|rule| !rule.name().starts_with("FilterPushdown"));
         let mut state = SessionStateBuilder::new_with_default_features()
             .with_config(config)
             .with_runtime_env(database.runtime_environment())
             .with_query_planner(Arc::new(Planner { lowers: true }))
             .with_analyzer_rules(rules)
             .with_optimizer_rules(crate::null_equality::guarded(&Optimizer::default().rules))
+            .with_physical_optimizer_rules(physical_rules)
             .with_type_planner(Arc::new(statement::TypesOfTables))
             .build();
         functions::register(&mut state, &database);

@@ -94,6 +94,14 @@ impl<'a> Flow<'a> {
         })
     }
 
+    /// Keeps the rows at these positions, which ascend.
+    ///
+    /// # Errors
+    /// As [`Flow::load`].
+    pub(crate) fn keep(&mut self, kept: &[u16]) -> Result<()> {
+        if kept.len() == self.rows() { Ok(()) } else { self.survivors.keep(kept) }
+    }
+
     /// Makes those of these columns be there that only the scan has.
     fn load_scanned(&mut self, columns: &[usize]) -> Result<()> {
         let scanned = columns.iter().take_while(|&&column| column < self.layout.scan_columns).count();

@@ -8,7 +8,8 @@
 use super::survivors::{FilterScratch, Survivors};
 use super::{Flow, Layout, Sink};
 use crate::expr::Program;
-use crate::join::{JoinKind, JoinTable, NONE, Probe, ProbePlan};
+use crate::join::{JoinKind, JoinTable, Probe, ProbePlan};
+use crate::store::NONE;
 use crate::{Error, Result};
 use sinter_codec::VECTOR_LEN;
 use std::ops::ControlFlow;

@@ -3,7 +3,7 @@
 use super::Layout;
 use super::selection::{Selection, write_positions};
 use crate::expr::{Machine, Program};
-use crate::join::NONE;
+use crate::store::NONE;
 use crate::vector::{compact, gather_vector};
 use crate::{Batch, Error, Result, Vector};
 use sinter_codec::Bitmap;

@@ -2,7 +2,6 @@
 
 use super::index::Ranks;
 use super::plan::{Join, JoinKind};
-use super::store::RowStore;
 use super::table::JoinTable;
 use crate::aggregate::{Argument, Form};
 use crate::estimate::bounds;
@@ -10,6 +9,7 @@ use crate::expr::{Machine, Operand, Program, compile};
 use crate::flow::{Flow, Sink};
 use crate::group::{IntScratch, Ints};
 use crate::memory::Held;
+use crate::store::RowStore;
 use crate::{Error, Expr, LogicalType, Memory, Result, Vector};
 use sinter_codec::Physical;
 use std::ops::ControlFlow;

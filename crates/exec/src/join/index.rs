@@ -1,10 +1,10 @@
 //! From the keys of a row to the rows that have the same.
 
-use super::NONE;
-use super::store::RowStore;
+use super::refined::{Refined, RefinedScratch};
 use crate::aggregate::{Argument, Form};
 use crate::dispatch::each_type;
 use crate::group::{ABSENT, Finder, GroupIndex, IndexPlan, IntScratch, Ints};
+use crate::store::{NONE, RowStore};
 use crate::{Error, LogicalType, Result};
 use sinter_codec::{Bitmap, Values};
 use std::ops::Range;
@@ -23,6 +23,8 @@ pub(super) struct JoinIndex {
 enum Numbering {
     /// One integer key, by its rank among those that occur.
     Ranks(Ranks),
+    /// Several, by the rank of one.
+    Refined(Refined),
     Groups(Box<GroupIndex>),
     /// Without keys, all rows have the same.
     Same,
@@ -44,6 +46,7 @@ enum Rows {
 pub(super) struct Lookup {
     finder: Finder,
     ints: IntScratch,
+    refined: RefinedScratch,
 }
 
 /// Positions that a bitmap may have for each row, and in any case.
@@ -71,7 +74,13 @@ impl JoinIndex {
                 numbers.resize(store.rows(), 0);
                 (Numbering::Same, 1)
             }
-            None => Numbering::by_groups(store, types, &mut numbers)?,
+            None => match Refined::new(store, types, nulls_are_equal) {
+                Some((refined, of_rows, count)) => {
+                    numbers = of_rows;
+                    (Numbering::Refined(refined), count)
+                }
+                None => Numbering::by_groups(store, types, &mut numbers)?,
+            },
         };
         // Ranks have no place for NULL, and are taken only where there is none.
         let nulls_are_left_out = !nulls_are_equal || matches!(numbering, Numbering::Ranks(_));
@@ -101,6 +110,7 @@ impl JoinIndex {
     pub(super) fn bytes(&self) -> usize {
         let numbering = match &self.numbering {
             Numbering::Ranks(ranks) => ranks.bytes(),
+            Numbering::Refined(refined) => refined.bytes(),
             Numbering::Groups(index) => index.bytes(),
             Numbering::Same => 0,
         };
@@ -138,12 +148,10 @@ impl JoinIndex {
                 out.clear();
                 match ints {
                     Ints::Narrow { values, .. } => out.extend(values.iter().map(|&value| ranks.find(value))),
-                    Ints::Wide(values) => out.extend(values.iter().map(|&value| match i64::try_from(value) {
-                        Ok(value) => ranks.find(value),
-                        Err(_) => NONE,
-                    })),
+                    Ints::Wide(values) => out.extend(values.iter().map(|&value| ranks.find_wide(value))),
                 }
             }
+            Numbering::Refined(refined) => refined.find(keys, &mut lookup.refined, out)?,
             Numbering::Groups(index) => index.find(keys, count, &mut lookup.finder, out)?,
             Numbering::Same => {
                 out.clear();
@@ -210,7 +218,7 @@ fn argument<'a>(store: &'a RowStore, key: usize, range: &Range<usize>, bits: &'a
 }
 
 /// Between which integers all values are; `None` where there are none, or no integers.
-fn bounds(values: Values<'_>, validity: Option<&Bitmap>) -> Option<(i128, i128)> {
+pub(super) fn bounds(values: Values<'_>, validity: Option<&Bitmap>) -> Option<(i128, i128)> {
     if matches!(values, Values::F32(_) | Values::F64(_)) {
         return None;
     }
@@ -242,11 +250,16 @@ impl Ranks {
     /// `None` where keys are several, or no integers of 64 bits, or too far apart.
     fn new(store: &RowStore, types: &[LogicalType], nulls_are_equal: bool) -> Option<Ranks> {
         let [_] = types else { return None };
-        let (values, validity) = (store.values(0), store.validity(0));
-        if nulls_are_equal && validity.is_some() {
+        if nulls_are_equal && store.validity(0).is_some() {
             return None;
         }
-        let mut ranks = Ranks::between(bounds(values, validity)?, store.rows())?;
+        Ranks::of(store, 0, bounds(store.values(0), store.validity(0))?)
+    }
+
+    /// Those of a column of integers that lie between these; `None` where so many rows are too few for that.
+    pub(super) fn of(store: &RowStore, column: usize, bounds: (i128, i128)) -> Option<Ranks> {
+        let (values, validity) = (store.values(column), store.validity(column));
+        let mut ranks = Ranks::between(bounds, store.rows())?;
         let mut row = 0;
         each_integer(values, |value| {
             // What stands at a NULL is any.
@@ -300,9 +313,14 @@ impl Ranks {
         8 * self.bits.len() + 4 * self.before.len()
     }
 
+    /// As [`Ranks::find`].
+    pub(super) fn find_wide(&self, value: i128) -> u32 {
+        i64::try_from(value).map_or(NONE, |value| self.find(value))
+    }
+
     /// The rank of an integer; [`NONE`] where it does not occur.
     #[inline]
-    fn find(&self, value: i64) -> u32 {
+    pub(super) fn find(&self, value: i64) -> u32 {
         let position = value.wrapping_sub(self.min) as u64;
         let Some(&word) = self.bits.get((position / 64) as usize) else { return NONE };
         if word >> (position % 64) & 1 == 0 {
@@ -314,7 +332,7 @@ impl Ranks {
 }
 
 /// Calls `visit` with each value as 64 bits, those beyond cut.
-fn each_integer(values: Values<'_>, mut visit: impl FnMut(i64)) {
+pub(super) fn each_integer(values: Values<'_>, mut visit: impl FnMut(i64)) {
     match values {
         Values::I8(values) => values.iter().for_each(|&value| visit(value.into())),
         Values::I16(values) => values.iter().for_each(|&value| visit(value.into())),

@@ -1,6 +1,6 @@
 //! Joins by equal keys, or without any.
 //!
-//! The rows of one side, the build side, are kept as columns ([`store`]) with an index over their keys ([`index`]):
+//! The rows of one side, the build side, are kept as columns ([`RowStore`](crate::store::RowStore)) with an index over their keys ([`index`]):
 //! together they are a [`JoinTable`]. Rows of the other side look their keys up there ([`probe`]) and go on with the
 //! number of the row they met; what else they want of it is fetched when it is asked for.
 
@@ -8,13 +8,10 @@ mod build;
 mod index;
 mod plan;
 mod probe;
-mod store;
+mod refined;
 mod table;
 
 pub(crate) use build::{BuildPlan, BuildSink};
 pub use plan::{Join, JoinKind};
 pub(crate) use probe::{Probe, ProbePlan};
 pub(crate) use table::JoinTable;
-
-/// No row.
-pub(crate) const NONE: u32 = u32::MAX;

@@ -84,7 +84,7 @@ impl Join {
     pub(crate) fn build_exprs(&self) -> &[Expr] {
         match &self.build.output {
             Output::Rows(exprs) => exprs,
-            Output::Aggregate(_) | Output::Groups { .. } => &[],
+            Output::Aggregate(_) | Output::Groups { .. } | Output::Sorted { .. } => &[],
         }
     }
 

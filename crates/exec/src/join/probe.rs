@@ -2,10 +2,11 @@
 
 use super::index::Lookup;
 use super::table::JoinTable;
-use super::{Join, JoinKind, NONE};
+use super::{Join, JoinKind};
 use crate::aggregate::Argument;
 use crate::expr::{Machine, Program, compile, compile_condition};
 use crate::flow::Survivors;
+use crate::store::NONE;
 use crate::{Expr, LogicalType, Result, Vector};
 
 /// A join as its probing rows see it; shared by workers.

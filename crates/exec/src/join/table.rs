@@ -3,9 +3,9 @@
 use super::build::BuildPlan;
 use super::index::{JoinIndex, Lookup, Ranks, write_at_nulls};
 use super::plan::JoinKind;
-use super::store::RowStore;
 use crate::aggregate::Argument;
 use crate::memory::Held;
+use crate::store::RowStore;
 use crate::{Error, Memory, Result, Vector};
 use sinter_codec::VECTOR_LEN;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ impl JoinTable {
     }
 
     /// Writes over `out` what each row meets: a row of ours where keys are unique, or else the number of its keys; or
-    /// [`super::NONE`].
+    /// [`NONE`](crate::store::NONE).
     pub(super) fn find(
         &self,
         keys: &[Argument<'_>],
@@ -138,7 +138,7 @@ impl JoinTable {
         }
     }
 
-    /// Writes a payload column of these rows over `out`; NULL for [`super::NONE`].
+    /// Writes a payload column of these rows over `out`; NULL for [`NONE`](crate::store::NONE).
     pub(crate) fn gather(&self, column: usize, rows: &[u32], out: &mut Vector) {
         if let Some(column) = self.payload[column] {
             self.store.gather(column, rows, out);

@@ -6,8 +6,8 @@
 
 mod ahead;
 mod claims;
+mod gathered;
 mod group;
-mod groups;
 mod load;
 mod plan;
 mod row_ids;
@@ -17,6 +17,7 @@ mod vectors;
 mod zone;
 
 pub(crate) use claims::{Claims, vector_count, worker_count_max};
-pub(crate) use groups::{Gathered, GroupsScanner, SharedGroups};
+pub use gathered::Gathered;
+pub(crate) use gathered::{GatheredScanner, SharedGathered};
 pub(crate) use plan::ScanPlan;
 pub(crate) use vectors::{Scanner, Shared};

@@ -197,6 +197,7 @@ scripts! {
     joins_groups
     names_and_types
     nulls
+    order_by
     quantise
     schemas
     stale_traps

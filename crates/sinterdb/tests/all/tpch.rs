@@ -76,6 +76,17 @@ fn check_all(conn: &Connection) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// No operator of any query is DataFusion's; all that are, are told at once.
+fn check_plans(conn: &Connection) {
+    let theirs = (1..=22).flat_map(|number| {
+        let plan = rows(conn, &format!("EXPLAIN {}", query(number))).unwrap();
+        let lines = plan.into_iter().filter_map(|mut row| row.pop()).filter(|line| line.contains("datafusion:"));
+        lines.map(move |line| format!("Q{number}: {line}")).collect::<Vec<_>>()
+    });
+    let theirs: Vec<String> = theirs.collect();
+    assert!(theirs.is_empty(), "{}", theirs.join("\n"));
+}
+
 /// The fields of one line; quotes stand around fields that hold commas.
 fn csv_fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
@@ -127,6 +138,7 @@ fn all_queries_answer_as_duckdb_does_in_memory() {
     let conn = Database::memory().unwrap().connect();
     load(&conn);
     check_all(&conn);
+    check_plans(&conn);
     conn.execute("SET sinter.engine = 'datafusion'", &[]).unwrap();
     check_all(&conn);
 }

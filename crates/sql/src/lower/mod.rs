@@ -28,11 +28,11 @@ use columns::lower_all;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchemaRef, Result, TableReference};
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{Aggregate, Expr as DfExpr, Limit, LogicalPlan, TableScan};
+use datafusion::logical_expr::{Aggregate, Expr as DfExpr, LogicalPlan, Sort, SortExpr, TableScan};
 use expr::Scope;
 use inner::Inner;
 use part::Part;
-use sinter_exec::{Expr, LogicalType, Output};
+use sinter_exec::{Expr, LogicalType, Order, Output, SortKey};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ use std::sync::Arc;
 /// # Errors
 /// None of its own; DataFusion's tree walk wants to be able to fail.
 pub(crate) fn lower(plan: LogicalPlan, bytes_max: usize) -> Result<LogicalPlan> {
-    let walk = Walk { bytes_max, joins: true, scans: &Cell::new(0) };
+    let walk = Walk { bytes_max, joins: true, sorts: true, scans: &Cell::new(0) };
     match walk.through(&plan)? {
         Walked::Ours(ours) => match ours.part(bytes_max).cloned() {
             // Nothing stands above that could bring rows into an order, so they keep the order of the table.
@@ -120,6 +120,8 @@ struct Walk<'a> {
     bytes_max: usize,
     /// Whether joins are taken.
     joins: bool,
+    /// Whether orders are.
+    sorts: bool,
     /// How many scans of pipelines there are.
     scans: &'a Cell<usize>,
 }
@@ -139,6 +141,8 @@ impl Walk<'_> {
             // A bare scan gains nothing: the provider makes a pipeline of it anyway.
             Walked::Ours(_) if matches!(input, LogicalPlan::TableScan(_)) => Ok(input.clone()),
             Walked::Ours(ours) => match ours.part(self.bytes_max) {
+                // DataFusion does not know of the order, and might lose it.
+                Some(part) if part.is_sorted() => Walk { sorts: false, ..*self }.plan(input),
                 Some(part) => self.scan_of(part.clone(), false, input.schema()),
                 None => self.without_joins(input),
             },
@@ -163,6 +167,17 @@ impl Walk<'_> {
         }
     }
 
+    /// A plan with scans of pipelines, or as one.
+    fn plan(&self, plan: &LogicalPlan) -> Result<LogicalPlan> {
+        match self.through(plan)? {
+            Walked::Theirs(plan) => Ok(plan),
+            Walked::Ours(ours) => match ours.part(self.bytes_max) {
+                Some(part) => self.scan_of(part.clone(), false, plan.schema()),
+                None => self.without_joins(plan),
+            },
+        }
+    }
+
     /// A node on top of what is ours; `None` where that is more than the engine can do.
     fn on_top(&self, plan: &LogicalPlan, inputs: &[&Ours]) -> Option<Ours> {
         match (plan, inputs) {
@@ -180,11 +195,13 @@ impl Walk<'_> {
                 })
             }
             (LogicalPlan::Limit(limit), [input]) => {
-                let mut part = input.part(self.bytes_max)?.clone();
-                let rows = fetch_without_skip(limit)?;
-                part.limit = Some(part.limit.map_or(rows, |inner| inner.min(rows)));
-                Some(Ours::Part(part))
+                let number = |expr: &Option<Box<DfExpr>>| expr.as_deref().map(row_number);
+                let (skip, fetch) = (number(&limit.skip), number(&limit.fetch));
+                let skip = skip.map_or(Some(0), |skip| skip)?;
+                let fetch = fetch.map_or(Some(None), |fetch| fetch.map(Some))?;
+                Some(Ours::Part(input.part(self.bytes_max)?.clone().limited(skip, fetch)?))
             }
+            (LogicalPlan::Sort(sort), [input]) if self.sorts => self.if_it_fits(sorted(sort, input, self.bytes_max)?),
             (LogicalPlan::Join(join), [left, right]) if self.joins => {
                 if inner::is_inner(join) {
                     return Inner::of_join(join, (*left).clone(), (*right).clone()).map(Ours::Inner);
@@ -239,10 +256,26 @@ fn grouped(aggregate: &Aggregate, input: &Ours, bytes_max: usize) -> Option<Part
         true => Output::Aggregate(aggregates),
         false => Output::Groups { keys, aggregates },
     };
-    Some(Part::of_groups(part.clone(), output))
+    Some(Part::of_gathered(part.clone(), output))
 }
 
-/// What rows are grouped by; `None` for lists, structs and intervals, and where it is not ours.
+/// The rows in an order.
+fn sorted(sort: &Sort, input: &Ours, bytes_max: usize) -> Option<Part> {
+    let part = input.part(bytes_max)?;
+    if !part.can_be_joined() {
+        return None;
+    }
+    let scope = Scope::new(sort.input.schema(), &part.output);
+    let key = |key: &SortExpr| {
+        let (descending, nulls_first) = (!key.asc, key.nulls_first);
+        Some(SortKey { expr: group_key(&key.expr, &scope)?, descending, nulls_first })
+    };
+    let keys = sort.expr.iter().map(key).collect::<Option<_>>()?;
+    let order = Order { keys, skip: 0, fetch: sort.fetch };
+    Some(Part::of_gathered(part.clone(), Output::Sorted { rows: part.output.clone(), order }))
+}
+
+/// What rows are grouped or sorted by; `None` for lists, structs and intervals, and where it is not ours.
 fn group_key(expr: &DfExpr, scope: &Scope<'_>) -> Option<Expr> {
     if is_key(expr, scope) { scope.lower(expr) } else { None }
 }
@@ -252,17 +285,13 @@ fn is_key(expr: &DfExpr, scope: &Scope<'_>) -> bool {
     scope.type_of(expr).is_some_and(|ty| ty.physical().is_some() && ty != LogicalType::Interval)
 }
 
-fn fetch_without_skip(limit: &Limit) -> Option<usize> {
-    let number = |expr: &DfExpr| match expr {
+/// A number of rows.
+fn row_number(expr: &DfExpr) -> Option<usize> {
+    match expr {
         DfExpr::Literal(value, _) => match from_datafusion(value)?.0 {
             sinter_codec::Scalar::Int(number) => usize::try_from(number).ok(),
             _ => None,
         },
         _ => None,
-    };
-    match &limit.skip {
-        Some(skip) if number(skip)? != 0 => return None,
-        _ => {}
     }
-    number(limit.fetch.as_deref()?)
 }

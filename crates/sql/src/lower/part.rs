@@ -92,14 +92,14 @@ impl Part {
         })
     }
 
-    /// What is made of the rows of another part, which is no list of rows itself.
-    pub(super) fn of_groups(part: Part, output: Output) -> Part {
+    /// What is made of all rows of another part: groups of them, or an order.
+    pub(super) fn of_gathered(part: Part, output: Output) -> Part {
         let kept_bytes = part.kept_bytes;
         let (pipeline, others) = part.pipeline_with(output);
         let types = pipeline.output_types();
         Part {
-            kept_bytes: kept_bytes.saturating_add(pipeline.group_bytes_estimate()),
-            source: Source::Groups(Box::new(pipeline)),
+            kept_bytes: kept_bytes.saturating_add(pipeline.gathered_bytes_estimate()),
+            source: Source::Gathered(Box::new(pipeline)),
             noted: None,
             others,
             columns: (0..types.len()).map(ScanColumn::Table).collect(),
@@ -175,11 +175,11 @@ impl Part {
 
     /// Whether no two rows have the same values of these expressions: the rows are groups, and these are their keys.
     pub(super) fn is_unique_by(&self, exprs: &[Expr]) -> bool {
-        let Source::Groups(inner) = &self.source else { return false };
+        let Source::Gathered(inner) = &self.source else { return false };
         let keys = match &inner.output {
             Output::Groups { keys, .. } => keys.len(),
             Output::Aggregate(_) => 0,
-            Output::Rows(_) => return false,
+            Output::Rows(_) | Output::Sorted { .. } => return false,
         };
         let has = |key: usize| {
             let is_key = |expr: &Expr| match expr {
@@ -232,17 +232,51 @@ impl Part {
         self.kept_bytes
     }
 
-    /// The pipeline that hands out its rows, and all scans within it.
-    pub(super) fn into_pipeline(self) -> (Pipeline, Vec<NotedScan>) {
-        let output = Output::Rows(self.output.clone());
-        // Groups as they are need nobody who scans them.
-        let is_bare = self.filter.is_empty() && self.steps.is_empty() && self.limit.is_none();
-        let is_in_place = |(place, expr): (usize, &Expr)| matches!(expr, Expr::Column(column) if *column == place);
-        let is_whole = self.output.len() == self.types.len() && self.output.iter().enumerate().all(is_in_place);
-        match self.source {
-            Source::Groups(inner) if is_bare && is_whole => (*inner, self.others),
-            source => Part { source, ..self }.pipeline_with(output),
+    /// Nothing is done with the rows of the source but that some of its columns may come out.
+    fn is_bare(&self) -> bool {
+        self.filter.is_empty() && self.steps.is_empty() && self.limit.is_none()
+    }
+
+    /// Whether its rows come in the order of an ORDER BY.
+    pub(super) fn is_sorted(&self) -> bool {
+        let is_sorted = |inner: &Pipeline| matches!(inner.output, Output::Sorted { .. });
+        matches!(&self.source, Source::Gathered(inner) if is_sorted(inner)) && self.steps.is_empty()
+    }
+
+    /// Leaves out the first `skip` rows, and those after `fetch` more; `None` where it cannot.
+    pub(super) fn limited(mut self, skip: usize, fetch: Option<usize>) -> Option<Part> {
+        let is_bare = self.is_bare();
+        if let Source::Gathered(inner) = &mut self.source
+            && let Output::Sorted { order, .. } = &mut inner.output
+            && is_bare
+        {
+            let left = order.fetch.map(|left| left.saturating_sub(skip));
+            order.fetch = left.into_iter().chain(fetch).min();
+            order.skip = order.skip.saturating_add(skip);
+            self.rows = OnceCell::new();
+            return Some(self);
         }
+        self.limit = self.limit.into_iter().chain(fetch).min();
+        (skip == 0).then_some(self)
+    }
+
+    /// The pipeline that hands out its rows, and all scans within it.
+    pub(super) fn into_pipeline(mut self) -> (Pipeline, Vec<NotedScan>) {
+        let is_bare = self.is_bare();
+        let column = |expr: &Expr| if let Expr::Column(column) = expr { Some(*column) } else { None };
+        let columns: Option<Vec<usize>> = self.output.iter().map(column).collect();
+        // What was gathered needs nobody who scans it if it can come out as it is.
+        match (self.source, columns) {
+            (Source::Gathered(mut inner), Some(columns)) if is_bare => {
+                if inner.keep_columns(&columns) {
+                    return (*inner, self.others);
+                }
+                self.source = Source::Gathered(inner);
+            }
+            (source, _) => self.source = source,
+        }
+        let output = Output::Rows(self.output.clone());
+        self.pipeline_with(output)
     }
 
     fn pipeline_with(self, output: Output) -> (Pipeline, Vec<NotedScan>) {

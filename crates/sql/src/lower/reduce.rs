@@ -23,7 +23,7 @@ impl Part {
         if self.has_rest() {
             return;
         }
-        let Source::Groups(inner) = &self.source else { return };
+        let Source::Gathered(inner) = &self.source else { return };
         let Output::Groups { keys, .. } = &inner.output else { return };
         let mut best: Option<(f64, Expr, Reducer)> = None;
         for (ours, theirs) in ours.iter().zip(theirs) {
@@ -40,7 +40,7 @@ impl Part {
             let rows = self.rows_estimate() * share;
             let build = Box::new(reducer.rows);
             let join = Join { kind: JoinKind::Semi, build, keys: vec![key], nulls_are_equal: false, condition: None };
-            if let Source::Groups(inner) = &mut self.source {
+            if let Source::Gathered(inner) = &mut self.source {
                 // It drops more than what is joined there already, but those joins may hand out rows of their own, or the key.
                 let has_rest = inner.steps.iter().any(|step| matches!(step, Step::Join(join) if join.kind.has_rest()));
                 let is_scanned = join.keys[0].columns().iter().all(|&column| column < inner.columns.len());

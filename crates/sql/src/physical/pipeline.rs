@@ -15,7 +15,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures::{StreamExt, TryFutureExt};
 use sinter_codec::VECTOR_LEN;
-use sinter_exec::{Batch, Groups, LogicalType, Output, Pipeline, Run, Worker, edge};
+use sinter_exec::{Batch, Gathered, LogicalType, Output, Pipeline, Run, Worker, edge};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -55,7 +55,7 @@ impl PipelineExec {
         let types = pipeline.output_types();
         let partitions = match &pipeline.output {
             Output::Rows(_) => threads.min(pipeline.worker_count_max()).max(1),
-            Output::Aggregate(_) | Output::Groups { .. } => 1,
+            Output::Aggregate(_) | Output::Groups { .. } | Output::Sorted { .. } => 1,
         };
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(&schema)),
@@ -175,6 +175,7 @@ impl ExecutionPlan for PipelineExec {
         let threads = self.threads;
         let (types, schema) = (self.types.clone(), Arc::clone(&self.schema));
         let operator = match &self.pipeline.output {
+            Output::Sorted { .. } => "ORDER BY",
             Output::Rows(_) | Output::Aggregate(_) if self.pipeline.source.table().is_some() => "a join",
             _ => "GROUP BY",
         };
@@ -202,12 +203,12 @@ impl ExecutionPlan for PipelineExec {
                 });
                 futures::stream::once(row).boxed()
             }
-            Output::Groups { .. } => {
-                let grouped = blocking(run, wanted, move |run| {
-                    let groups = run.groups(threads, &memory).map_err(crate::Error::from)?;
-                    Ok(GroupRows { groups, next: 0, types, schema })
+            Output::Groups { .. } | Output::Sorted { .. } => {
+                let gathered = blocking(run, wanted, move |run| {
+                    let gathered = run.gathered(threads, &memory).map_err(crate::Error::from)?;
+                    Ok(GatheredRows { gathered, next: 0, types, schema })
                 });
-                grouped.map_ok(futures::stream::iter).try_flatten_stream().boxed()
+                gathered.map_ok(futures::stream::iter).try_flatten_stream().boxed()
             }
         };
         Ok(make_cooperative(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), stream))))
@@ -287,20 +288,22 @@ impl Rows {
     }
 }
 
-/// The groups of all workers as record batches.
-struct GroupRows {
-    groups: Groups,
-    /// The first group that was not read yet.
+/// Groups or sorted rows as record batches.
+struct GatheredRows {
+    gathered: Gathered,
+    /// The first that was not read yet.
     next: usize,
     types: Vec<LogicalType>,
     schema: SchemaRef,
 }
 
-impl GroupRows {
+impl GatheredRows {
     fn read(&mut self) -> Result<Option<RecordBatch>> {
         let mut parts = Vec::new();
         let mut batch = Batch::default();
-        while parts.len() < VECTORS_PER_BATCH && self.groups.read(self.next, &mut batch).map_err(crate::Error::from)? {
+        while parts.len() < VECTORS_PER_BATCH
+            && self.gathered.read(self.next, &mut batch).map_err(crate::Error::from)?
+        {
             self.next += batch.rows;
             parts.push(record_batch(to_arrow(&batch, &self.types)?, batch.rows, &self.schema)?);
         }
@@ -308,13 +311,13 @@ impl GroupRows {
     }
 }
 
-impl Iterator for GroupRows {
+impl Iterator for GatheredRows {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Result<RecordBatch>> {
         let batch = self.read().transpose()?;
         if batch.is_err() {
-            self.next = self.groups.len();
+            self.next = self.gathered.len();
         }
         Some(batch)
     }

@@ -55,7 +55,7 @@ impl TableProvider for PipelineTable {
         self.noted.iter().for_each(|(noted, columns, filter)| noted.rows(columns, filter));
         let mut statistics = Statistics::new_unknown(&self.schema);
         let rows = match &self.pipeline.output {
-            Output::Rows(_) | Output::Groups { .. } => self.pipeline.rows_estimate(),
+            Output::Rows(_) | Output::Groups { .. } | Output::Sorted { .. } => self.pipeline.rows_estimate(),
             Output::Aggregate(_) => 1,
         };
         statistics.num_rows =

@@ -1,4 +1,4 @@
-//! The rows of a build side, as columns.
+//! Rows that are kept, as columns: those of a join's build side, and those that are sorted.
 
 use crate::memory::Held;
 use crate::vector::{append, gather_values};
@@ -6,11 +6,12 @@ use crate::{Error, Memory, Result, Vector};
 use sinter_codec::{Bitmap, Encoded, Physical, Values, ValuesBuf};
 use std::sync::Arc;
 
-use super::NONE;
+/// No row.
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// Columns of rows that are numbered in the order in which they came.
 #[derive(Debug)]
-pub(super) struct RowStore {
+pub(crate) struct RowStore {
     columns: Vec<StoredColumn>,
     rows: usize,
     memory: Held,
@@ -28,22 +29,22 @@ struct StoredColumn {
 const TEXT_BYTES_MAX: usize = u32::MAX as usize;
 
 impl RowStore {
-    pub(super) fn new(types: &[Physical], memory: &Arc<dyn Memory>) -> RowStore {
+    pub(crate) fn new(types: &[Physical], memory: &Arc<dyn Memory>) -> RowStore {
         let column = |&physical| StoredColumn { values: ValuesBuf::new(physical), validity: None };
         RowStore { columns: types.iter().map(column).collect(), rows: 0, memory: Held::new(memory) }
     }
 
-    pub(super) fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
     /// The values of a column.
-    pub(super) fn values(&self, column: usize) -> Values<'_> {
+    pub(crate) fn values(&self, column: usize) -> Values<'_> {
         self.columns[column].values.as_values()
     }
 
     /// Where a column has values; `None` when everywhere.
-    pub(super) fn validity(&self, column: usize) -> Option<&Bitmap> {
+    pub(crate) fn validity(&self, column: usize) -> Option<&Bitmap> {
         self.columns[column].validity.as_ref()
     }
 
@@ -51,7 +52,7 @@ impl RowStore {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], also where there are more rows, or bytes of text, than 32 bits can number.
-    pub(super) fn push(&mut self, vectors: &[Vector], rows: usize) -> Result<()> {
+    pub(crate) fn push(&mut self, vectors: &[Vector], rows: usize) -> Result<()> {
         for (column, vector) in self.columns.iter_mut().zip(vectors) {
             column.make_room(self.rows, vector.validity.is_some());
             append(vector, rows, &mut column.values)?;
@@ -69,7 +70,7 @@ impl RowStore {
     ///
     /// # Errors
     /// As [`RowStore::push`].
-    pub(super) fn append(&mut self, other: RowStore) -> Result<()> {
+    pub(crate) fn append(&mut self, other: RowStore) -> Result<()> {
         for (column, other_column) in self.columns.iter_mut().zip(&other.columns) {
             if let (Values::Bytes(ours), Values::Bytes(theirs)) =
                 (column.values.as_values(), other_column.values.as_values())
@@ -89,26 +90,31 @@ impl RowStore {
         self.added(other.rows)
     }
 
-    fn added(&mut self, rows: usize) -> Result<()> {
-        self.rows += rows;
+    /// The bytes of the column with most text.
+    pub(crate) fn text_bytes(&self) -> usize {
         let text = self.columns.iter().map(|column| match column.values.as_values() {
             Values::Bytes(view) => view.data_bytes(),
             _ => 0,
         });
-        if self.rows >= NONE as usize || text.max().unwrap_or(0) > TEXT_BYTES_MAX / 2 {
+        text.max().unwrap_or(0)
+    }
+
+    fn added(&mut self, rows: usize) -> Result<()> {
+        self.rows += rows;
+        if self.rows >= NONE as usize || self.text_bytes() > TEXT_BYTES_MAX / 2 {
             return Err(too_many());
         }
         self.memory.need(self.columns.iter().map(StoredColumn::bytes).sum())
     }
 
     /// Forgets the values of a column.
-    pub(super) fn forget(&mut self, column: usize) {
+    pub(crate) fn forget(&mut self, column: usize) {
         let stored = &mut self.columns[column];
         *stored = StoredColumn { values: ValuesBuf::new(stored.values.physical()), validity: None };
     }
 
     /// Writes a column of these rows over `out`; NULL for [`NONE`].
-    pub(super) fn gather(&self, column: usize, rows: &[u32], out: &mut Vector) {
+    pub(crate) fn gather(&self, column: usize, rows: &[u32], out: &mut Vector) {
         let stored = &self.columns[column];
         (out.dictionary, out.nested) = (None, None);
         if !matches!(out.values, Encoded::Flat(_)) {
@@ -132,6 +138,54 @@ impl RowStore {
     }
 }
 
+/// Writes rows of several stores over `out`, which have the same columns: rows of a store count from its first, which
+/// ascend.
+pub(crate) fn gather_from(stores: &[RowStore], firsts: &[u32], column: usize, rows: &[u32], out: &mut Vector) {
+    let place = |row: u32| {
+        let store = firsts.partition_point(|&first| first <= row) - 1;
+        (store, (row - firsts[store]) as usize)
+    };
+    let all: Vec<Values<'_>> = stores.iter().map(|store| store.values(column)).collect();
+    let Some(physical) = all.first().map(Values::physical) else { return };
+    (out.dictionary, out.nested) = (None, None);
+    if !matches!(out.values, Encoded::Flat(_)) {
+        out.values = Encoded::default();
+    }
+    let Encoded::Flat(values) = &mut out.values else { return };
+    values.reset(physical);
+    macro_rules! gather {
+        ($($variant:ident),*) => {
+            match values {
+                $(ValuesBuf::$variant(out) => {
+                    let slices = all.iter().map(|values| if let Values::$variant(slice) = values { slice } else { &[][..] });
+                    let slices: Vec<&[_]> = slices.collect();
+                    out.extend(rows.iter().map(|&row| {
+                        let (store, row) = place(row);
+                        slices[store][row]
+                    }));
+                })*
+                ValuesBuf::Bytes(out) => rows.iter().for_each(|&row| {
+                    let (store, row) = place(row);
+                    if let Values::Bytes(texts) = all[store] {
+                        out.push(texts.get(row));
+                    }
+                }),
+            }
+        };
+    }
+    gather!(I8, I16, I32, I64, I128, U8, U16, U32, U64, F32, F64);
+    if stores.iter().all(|store| store.validity(column).is_none()) {
+        out.validity = None;
+        return;
+    }
+    let bits = out.validity.get_or_insert_default();
+    bits.reset(0, false);
+    for &row in rows {
+        let (store, row) = place(row);
+        bits.push(stores[store].validity(column).is_none_or(|validity| validity.get(row)));
+    }
+}
+
 impl StoredColumn {
     /// Gets a bitmap for the rows so far, if there are to be NULLs.
     fn make_room(&mut self, rows: usize, has_nulls: bool) {
@@ -151,5 +205,7 @@ impl StoredColumn {
 
 #[cold]
 fn too_many() -> Error {
-    Error::OutOfMemory("a join keeps more rows or text of one side than 32 bits can number; filter that side".into())
+    Error::OutOfMemory(
+        "a join or a sort keeps more rows, or text of a column, than 32 bits can number; filter the rows".into(),
+    )
 }

@@ -2,7 +2,7 @@
 
 use super::plan::ScanPlan;
 use crate::flow::{FilterScratch, Flow, Layout, Sink, Survivors};
-use crate::{Batch, Error, Groups, LogicalType, Result, ScanColumn, Vector};
+use crate::{Batch, Error, Groups, LogicalType, Result, ScanColumn, Sorted, Vector};
 use sinter_codec::{Scalar, VECTOR_LEN};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -11,25 +11,38 @@ const VECTORS_BETWEEN_PAUSES: usize = 1024;
 
 /// What a pipeline made of all its rows.
 #[derive(Debug)]
-pub(crate) enum Gathered {
+pub enum Gathered {
+    /// In no order.
     Groups(Box<Groups>),
+    /// In theirs.
+    Sorted(Sorted),
     /// Values of these types.
     Row(Vec<Scalar>, Vec<LogicalType>),
 }
 
 impl Gathered {
     /// How many rows there are.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         match self {
             Gathered::Groups(groups) => groups.len(),
+            Gathered::Sorted(sorted) => sorted.len(),
             Gathered::Row(..) => 1,
         }
     }
 
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Writes the rows from `first` on over `batch`, a vector's worth at most. False when none is left.
+    ///
+    /// # Errors
     /// As [`Groups::read`].
-    fn read(&self, first: usize, batch: &mut Batch) -> Result<bool> {
+    pub fn read(&self, first: usize, batch: &mut Batch) -> Result<bool> {
         match self {
             Gathered::Groups(groups) => groups.read(first, batch),
+            Gathered::Sorted(sorted) => Ok(sorted.read(first, batch)),
             Gathered::Row(values, types) => {
                 batch.rows = usize::from(first == 0);
                 batch.columns.clear();
@@ -44,7 +57,7 @@ impl Gathered {
 
 /// One worker's part in it.
 #[derive(Debug, Default)]
-pub(crate) struct GroupsScanner {
+pub(crate) struct GatheredScanner {
     batch: Batch,
     survivors: Survivors,
     filters: Vec<FilterScratch>,
@@ -53,7 +66,7 @@ pub(crate) struct GroupsScanner {
 }
 
 /// What the workers share.
-pub(crate) struct SharedGroups<'a> {
+pub(crate) struct SharedGathered<'a> {
     pub(crate) plan: &'a ScanPlan,
     pub(crate) layout: Layout<'a>,
     pub(crate) gathered: &'a Gathered,
@@ -61,7 +74,7 @@ pub(crate) struct SharedGroups<'a> {
     pub(crate) cancelled: &'a AtomicBool,
 }
 
-impl GroupsScanner {
+impl GatheredScanner {
     /// How many vectors it took since it was last asked.
     pub(crate) fn take_done(&mut self) -> usize {
         std::mem::take(&mut self.done)
@@ -71,7 +84,7 @@ impl GroupsScanner {
     ///
     /// # Errors
     /// What finishing aggregates and evaluating filters bring about, and [`Error::Cancelled`].
-    pub(crate) fn run(&mut self, shared: &SharedGroups<'_>, sink: &mut dyn Sink) -> Result<bool> {
+    pub(crate) fn run(&mut self, shared: &SharedGathered<'_>, sink: &mut dyn Sink) -> Result<bool> {
         if sink.resume()?.is_break() {
             return Ok(true);
         }

@@ -1,0 +1,230 @@
+//! One worker's rows on their way into an order.
+
+use super::head::HeadScratch;
+use super::plan::SortPlan;
+use super::ties;
+use crate::aggregate::Argument;
+use crate::expr::Machine;
+use crate::flow::{Flow, Sink};
+use crate::memory::Held;
+use crate::store::RowStore;
+use crate::{Memory, Result, Vector};
+use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Bits of the number of a row in its store.
+const ROW_BITS: u32 = u32::BITS;
+
+/// Where the first few rows are wanted: so many may come until those that are too many are dropped.
+const SPARE_ROWS: usize = 8192;
+
+/// Of so many wanted rows at most is it known with each row which is the last of them so far; of more only when others are
+/// dropped.
+const HEAP_MAX: usize = 1 << 16;
+
+/// A run ends with so many rows, or so many bytes of text in a column: its store must be able to number them.
+const RUN_ROWS_MAX: usize = 1 << 30;
+const RUN_TEXT_BYTES_MAX: usize = 1 << 30;
+
+/// Rows in the order in which they come out.
+#[derive(Debug)]
+pub(crate) struct SortedRun {
+    pub(super) store: RowStore,
+    /// Head and row.
+    pub(super) entries: Vec<u128>,
+    /// Whether some key was longer than its place in the head.
+    pub(super) has_cut: bool,
+    _memory: Held,
+}
+
+/// Takes vectors into runs.
+pub(crate) struct SortSink {
+    plan: Arc<SortPlan>,
+    memory: Arc<dyn Memory>,
+    full: Vec<SortedRun>,
+    store: RowStore,
+    /// Of the rows in the store: head and row.
+    entries: Vec<u128>,
+    /// For the entries.
+    held: Held,
+    /// How many rows are wanted, and once there are so many, the head of the last of them.
+    wanted: Option<usize>,
+    last: Option<u128>,
+    /// The heads of these, the last on top.
+    best: BinaryHeap<u128>,
+    key_machine: Machine,
+    row_machine: Machine,
+    scratch: HeadScratch,
+    heads: Vec<u128>,
+    kept: Vec<u16>,
+    vectors: Vec<Vector>,
+}
+
+/// The head of an entry.
+pub(super) fn head(entry: u128) -> u128 {
+    entry >> ROW_BITS
+}
+
+/// The row of an entry.
+pub(super) fn row(entry: u128) -> u32 {
+    entry as u32
+}
+
+impl SortSink {
+    pub(crate) fn new(plan: &Arc<SortPlan>, memory: &Arc<dyn Memory>) -> Result<SortSink> {
+        Ok(SortSink {
+            plan: Arc::clone(plan),
+            memory: Arc::clone(memory),
+            full: Vec::new(),
+            store: plan.store(memory)?,
+            entries: Vec::new(),
+            held: Held::new(memory),
+            wanted: plan.order.row_count(),
+            last: None,
+            best: BinaryHeap::new(),
+            key_machine: Machine::default(),
+            row_machine: Machine::default(),
+            scratch: HeadScratch::default(),
+            heads: Vec::new(),
+            kept: Vec::new(),
+            vectors: plan.rows.outputs.iter().map(|_| Vector::default()).collect(),
+        })
+    }
+
+    /// The rows as sorted runs.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`].
+    pub(crate) fn into_runs(mut self) -> Result<Vec<SortedRun>> {
+        if self.store.rows() > 0 {
+            self.end_run()?;
+        }
+        Ok(self.full)
+    }
+
+    /// Leaves in `self.kept` which rows may be among those that are wanted, and of these the heads.
+    fn keep_wanted(&mut self, last: u128) {
+        let last = if self.plan.ties(self.scratch.has_cut).is_empty() { last } else { last + 1 };
+        let (mut count, heads) = (0, &mut self.heads);
+        self.kept.resize(heads.len(), 0);
+        for row in 0..heads.len() {
+            let head = heads[row];
+            (self.kept[count], heads[count]) = (row as u16, head);
+            count += usize::from(head < last);
+        }
+        self.kept.truncate(count);
+        heads.truncate(count);
+    }
+
+    /// Learns from the heads of rows that come in which is the last of those that are wanted.
+    fn learn(&mut self, wanted: usize) {
+        for &head in &self.heads {
+            if self.best.len() < wanted {
+                self.best.push(head);
+            } else if let Some(mut last) = self.best.peek_mut()
+                && head < *last
+            {
+                *last = head;
+            }
+        }
+        if self.best.len() == wanted {
+            self.last = self.best.peek().copied();
+        }
+    }
+
+    fn end_run(&mut self) -> Result<()> {
+        self.sort();
+        if let Some(wanted) = self.wanted {
+            self.entries.truncate(wanted);
+        }
+        let store = std::mem::replace(&mut self.store, self.plan.store(&self.memory)?);
+        let held = std::mem::replace(&mut self.held, Held::new(&self.memory));
+        let (entries, has_cut) = (std::mem::take(&mut self.entries), self.scratch.has_cut);
+        self.full.push(SortedRun { store, entries, has_cut, _memory: held });
+        Ok(())
+    }
+
+    /// Brings the entries into order.
+    fn sort(&mut self) {
+        self.entries.sort_unstable();
+        let keys = self.plan.ties(self.scratch.has_cut);
+        if keys.is_empty() {
+            return;
+        }
+        let store = &self.store;
+        for equal in self.entries.chunk_by_mut(|one, other| head(*one) == head(*other)) {
+            if equal.len() > 1 {
+                let at = |entry: u128| (store, row(entry) as usize);
+                equal.sort_unstable_by(|one, other| ties::compare(keys, at(*one), at(*other)).then(one.cmp(other)));
+            }
+        }
+    }
+
+    /// Forgets the rows that are too many.
+    fn drop_unwanted(&mut self, wanted: usize) -> Result<()> {
+        self.sort();
+        self.entries.truncate(wanted);
+        self.last = self.entries.last().copied().map(head).into_iter().chain(self.last).min();
+        let rows: Vec<u32> = self.entries.iter().copied().map(row).collect();
+        let all = std::mem::replace(&mut self.store, self.plan.store(&self.memory)?);
+        for rows in rows.chunks(sinter_codec::VECTOR_LEN) {
+            for (column, vector) in self.vectors.iter_mut().enumerate() {
+                all.gather(column, rows, vector);
+            }
+            self.store.push(&self.vectors, rows.len())?;
+        }
+        for (row, entry) in self.entries.iter_mut().enumerate() {
+            *entry = head(*entry) << ROW_BITS | row as u128;
+        }
+        Ok(())
+    }
+}
+
+impl Sink for SortSink {
+    fn columns(&self) -> &[usize] {
+        self.plan.columns()
+    }
+
+    fn take(&mut self, flow: &mut Flow<'_>) -> Result<ControlFlow<()>> {
+        let plan = Arc::clone(&self.plan);
+        if self.wanted == Some(0) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        flow.load(&plan.keys.columns)?;
+        let rows = flow.rows();
+        self.key_machine.run(&plan.keys, flow.columns(), rows)?;
+        let frame = self.key_machine.frame(&plan.keys, flow.columns(), rows);
+        let key = |number: usize| Argument::new(frame, plan.keys.outputs[number].0);
+        plan.heads.write(key, rows, &mut self.scratch, &mut self.heads)?;
+        if let Some(last) = self.last {
+            self.keep_wanted(last);
+            if self.kept.is_empty() {
+                return Ok(ControlFlow::Continue(()));
+            }
+            flow.keep(&self.kept)?;
+        }
+        if let Some(wanted) = self.wanted.filter(|wanted| *wanted <= HEAP_MAX) {
+            self.learn(wanted);
+        }
+        flow.load(&plan.rows.columns)?;
+        let rows = flow.rows();
+        self.row_machine.run(&plan.rows, flow.columns(), rows)?;
+        self.row_machine.outputs(&plan.rows, flow.columns_mut(), rows, &mut self.vectors);
+        let first = self.store.rows() as u128;
+        self.store.push(&self.vectors, rows)?;
+        let entries = self.heads.iter().zip(first..).map(|(head, row)| head << ROW_BITS | row);
+        self.entries.extend(entries);
+        self.held.need(self.entries.capacity() * size_of::<u128>())?;
+        match self.wanted {
+            Some(wanted) if self.entries.len() >= wanted.saturating_add(wanted.max(SPARE_ROWS)) => {
+                self.drop_unwanted(wanted)?;
+            }
+            _ if self.store.rows() >= RUN_ROWS_MAX || self.store.text_bytes() >= RUN_TEXT_BYTES_MAX => {
+                self.end_run()?
+            }
+            _ => {}
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
