@@ -1,8 +1,12 @@
 //! What the targets share: values out of bytes, and questions to a block.
 
 use sinter_codec::{
-    Bitmap, Block, CompareOp, Encoded, KERNELS, Physical, Predicate, Scalar, Span, VECTOR_LEN, ValuesBuf,
+    Bitmap, Block, CompareOp, Encoded, KERNELS, Pattern, PatternPart, Physical, Predicate, Scalar, Span, VECTOR_LEN,
+    ValuesBuf,
 };
+
+use sinter_exec::{Field, LogicalType};
+use std::sync::Arc;
 
 /// The scheme under test, from `SINTER_SCHEME`; `None` where all are.
 pub fn scheme_name() -> Option<&'static str> {
@@ -40,6 +44,14 @@ pub fn values_from(physical: Physical, bytes: &[u8]) -> ValuesBuf {
             ValuesBuf::Bytes(strings.into_iter().collect())
         }
     }
+}
+
+/// Types of segments that are trees of blocks: lists and structs, one in the other.
+pub fn nested_types() -> Vec<LogicalType> {
+    let field = |name: &str, ty: LogicalType| Field { name: name.to_owned(), ty, nullable: true };
+    let list = |ty: LogicalType| LogicalType::List(Arc::new(field("item", ty)));
+    let pair = LogicalType::Struct([field("a", LogicalType::Int32), field("b", LogicalType::Utf8)].into());
+    vec![list(LogicalType::Int64), list(list(LogicalType::Utf8)), pair.clone(), list(pair)]
 }
 
 /// Asks a block everything there is to ask. Errors and wrong answers are fine; what is not, stops the process.
@@ -85,9 +97,21 @@ fn predicates(block: &Block<'_>) -> Vec<Predicate> {
     let ops = [CompareOp::Equal, CompareOp::Less, CompareOp::GreaterOrEqual];
     let mut all: Vec<Predicate> = ops.map(|op| Predicate::Compare(op, constant.clone())).into();
     all.push(Predicate::Between(Scalar::Null, constant.clone()));
-    all.push(Predicate::In(vec![constant.clone(), constant]));
+    // Few are compared with, many that lie close are marked in a bitmap, others searched for.
+    for (count, step) in [(3, 2), (20, 3), (20, 1 << 40)] {
+        let constants = (0..count).map(|index| match &constant {
+            Scalar::Int(value) => Scalar::Int(value.saturating_sub(index * step)),
+            Scalar::Float(value) => Scalar::Float(value + (index * step) as f64),
+            Scalar::Bytes(text) => Scalar::Bytes([&text[..], &index.to_le_bytes()].concat()),
+            Scalar::Null => Scalar::Int(index * step),
+        });
+        all.push(Predicate::In(constants.collect()));
+    }
     if block.physical() == Physical::Bytes {
+        use PatternPart::{AnyBytes, AnyChar, Byte};
+        let patterns = [vec![AnyBytes, Byte(b'a'), AnyBytes, Byte(b'b')], vec![Byte(b's'), AnyChar, AnyBytes, AnyChar]];
         all.extend([Predicate::Prefix(b"a".to_vec()), Predicate::Contains(b"bc".to_vec())]);
+        all.extend(patterns.into_iter().filter_map(Pattern::new).map(Predicate::Like));
     }
     all
 }

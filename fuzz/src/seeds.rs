@@ -1,10 +1,15 @@
-//! Writes what the fuzzers begin with, a folder for each scheme in the list, and prints the names of the schemes:
-//! `seeds FOLDER`.
+//! Writes what the fuzzers begin with, a folder for each scheme in the list, one for segments and one for keys, and prints
+//! the names of the schemes: `seeds FOLDER`.
 
-use sinter_codec::{Choice, Physical, SCHEMES, encode};
-use sinter_fuzz::values_from;
+use arrow::array::{Array, ArrayRef, Int32Array, Int64Array, ListArray, StringArray, StructArray};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::datatypes::Field;
+use sinter_codec::{Choice, KEY_CODECS, KEYS_MAX, Physical, SCHEMES, encode};
+use sinter_exec::edge;
+use sinter_fuzz::{nested_types, values_from};
 use std::fs::{create_dir_all, write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Numbers that look like a column's: few different ones, ascending ones, narrow ones with outliers, anything.
 fn bytes_of(shape: u64, count: u64, width: usize) -> Vec<u8> {
@@ -42,6 +47,68 @@ fn strings(shape: u64, count: u64) -> Vec<u8> {
     bytes
 }
 
+/// Arrays of the nested types, in their order: lists of no to six elements, some of which are NULL.
+fn nested_arrays(rows: usize) -> Vec<ArrayRef> {
+    let lengths = || OffsetBuffer::from_lengths((0..rows).map(|row| row % 7));
+    let count = (0..rows).map(|row| row % 7).sum::<usize>();
+    let numbers = |count: usize| (0..count as i64).map(|number| (number % 5 > 0).then_some(number)).collect::<Int64Array>();
+    let texts = |count: usize| (0..count).map(|number| Some(format!("text {}", number % 11))).collect::<StringArray>();
+    let pairs = |count: usize| -> ArrayRef {
+        let a: ArrayRef = Arc::new((0..count as i32).map(|number| (number % 3 > 0).then_some(number)).collect::<Int32Array>());
+        let b: ArrayRef = Arc::new(texts(count));
+        let field = |name: &str, array: &ArrayRef| Arc::new(Field::new(name, array.data_type().clone(), true));
+        Arc::new(StructArray::from(vec![(field("a", &a), a.clone()), (field("b", &b), b)]))
+    };
+    let list = |values: ArrayRef, lengths: OffsetBuffer<i32>| -> ArrayRef {
+        let nulls = NullBuffer::from_iter((0..lengths.len() - 1).map(|row| row % 9 > 0));
+        Arc::new(ListArray::new(Arc::new(Field::new("item", values.data_type().clone(), true)), lengths, values, Some(nulls)))
+    };
+    let inner = OffsetBuffer::from_lengths((0..count).map(|row| row % 3));
+    let words = (0..count).map(|row| row % 3).sum();
+    vec![
+        list(Arc::new(numbers(count)), lengths()),
+        list(list(Arc::new(texts(words)), inner), lengths()),
+        pairs(rows),
+        list(pairs(count), lengths()),
+    ]
+}
+
+/// Segments of these, behind the byte that says of which type they are.
+fn write_segments(folder: &Path) {
+    create_dir_all(folder).expect("the folder can be written");
+    for rows in [1, 130, 1100] {
+        for (kind, (array, ty)) in nested_arrays(rows).iter().zip(nested_types()).enumerate() {
+            let mut bytes = vec![kind as u8];
+            edge::encode_segment(array, &ty, &Choice::Auto, &mut bytes).expect("the array is of the type");
+            write(folder.join(format!("{kind}-{rows}")), bytes).expect("the folder can be written");
+        }
+    }
+}
+
+/// Blocks of sorted keys in every codec, behind what the target wants to know of them.
+fn write_keys(folder: &Path) {
+    create_dir_all(folder).expect("the folder can be written");
+    for (number, codec) in KEY_CODECS.iter().enumerate() {
+        for count in [1, 100, KEYS_MAX] {
+            for step in [1, 300, 70_000] {
+                let keys: Vec<u64> = (0..count as u64).map(|key| 1000 + key * step + key % 3).collect();
+                let narrow: Vec<u32> = keys.iter().map(|&key| key as u32).collect();
+                let (mut wide_bytes, mut narrow_bytes) = (Vec::new(), Vec::new());
+                codec.encode(&keys, &mut wide_bytes).expect("they ascend");
+                codec.encode(&narrow, &mut narrow_bytes).expect("they ascend");
+                for (width, bytes) in [narrow_bytes, wide_bytes].into_iter().enumerate() {
+                    let mut seed = vec![number as u8, width as u8, (count - 1) as u8];
+                    seed.extend(keys[0].to_le_bytes());
+                    seed.extend(keys[count - 1].to_le_bytes());
+                    seed.extend(bytes);
+                    let name = format!("{}-{width}-{count}-{step}", codec.name());
+                    write(folder.join(name), seed).expect("the folder can be written");
+                }
+            }
+        }
+    }
+}
+
 fn main() {
     let folder = PathBuf::from(std::env::args().nth(1).expect("usage: seeds FOLDER"));
     for entry in SCHEMES {
@@ -65,4 +132,6 @@ fn main() {
         }
         println!("{}", entry.name);
     }
+    write_segments(&folder.join("segments"));
+    write_keys(&folder.join("keys"));
 }
