@@ -94,6 +94,9 @@ impl Coding for VarintGb {
         }
         // A damaged block may say anything of its last group: then it is written anew.
         let control_at = end.checked_sub(room[0].into())?.max(GROUPS_AT);
+        if control_at + control_bytes::<K>() > at {
+            return None;
+        }
         let bit = place * control_bits::<K>();
         room[control_at + bit / 8] |= (step_len(step) as u8 - 1) << (bit % 8);
         put(step, &mut room[at..needed]);
