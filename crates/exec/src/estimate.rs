@@ -21,6 +21,7 @@ impl Pipeline {
     pub fn rows_estimate(&self) -> usize {
         let rows = self.source_rows_estimate();
         match &self.output {
+            Output::Windows { .. } => rows,
             Output::Rows(_) => self.limit.map_or(rows, |limit| rows.min(limit)),
             Output::Sorted { order, .. } => order.fetch.map_or(rows, |fetch| rows.min(fetch)),
             Output::Aggregate(_) => 1,
@@ -37,6 +38,7 @@ impl Pipeline {
         match &self.source {
             Source::Table(table) => (0..table.group_count()).map(|group| table.group_rows(group)).sum(),
             Source::Gathered(inner) => inner.rows_estimate(),
+            Source::Union(all) => all.iter().map(Pipeline::rows_estimate).fold(0, usize::saturating_add),
         }
     }
 
@@ -57,6 +59,14 @@ impl Pipeline {
                 let bytes: usize = kept.map(value_bytes).sum();
                 let count = self.source_rows_estimate().min(order.row_count().unwrap_or(usize::MAX));
                 count.saturating_mul(bytes + SORTED_ROW_BYTES)
+            }
+            Output::Windows { rows, window } => {
+                let keys = window.partition.iter().chain(window.order.iter().map(|key| &key.expr));
+                let arguments = window.functions.iter().filter_map(|function| function.argument.as_ref());
+                // Keys and arguments are there twice for a while, and results are as wide as arguments.
+                let hidden: usize = keys.chain(arguments).map(value_bytes).sum();
+                let bytes = rows.iter().map(value_bytes).sum::<usize>() + 3 * hidden + 16 * window.functions.len();
+                self.source_rows_estimate().saturating_mul(bytes + SORTED_ROW_BYTES)
             }
         }
     }

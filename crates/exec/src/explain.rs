@@ -1,30 +1,64 @@
 //! Plans and expressions as text, for EXPLAIN.
 
+use crate::measure::Measured;
 use crate::scan::ScanPlan;
-use crate::{Aggregate, AggregateFunction, Expr, LogicalType, Output, Pipeline, ScanColumn, SortKey, Source, Step};
+use crate::{
+    Aggregate, AggregateFunction, Counters, Expr, LogicalType, Output, Pipeline, Run, ScanColumn, SortKey, Source,
+    Step, WindowFunction, WindowKind,
+};
 use sinter_codec::{CompareOp, Scalar};
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 impl fmt::Display for Pipeline {
     /// One line each for the scan, the two halves of the filter, the output and the limit, as far as they are there.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let types = self.column_types();
-        let name = |column: usize| (self.column_text(column), types[column].clone());
-        let text = |expr: &Expr| ExprText(expr, &|column| self.column_text(column), &types).to_string();
+        PlanText { pipeline: self, run: None }.fmt(f)
+    }
+}
+
+impl Run {
+    /// The plan as text; of a [measured](Pipeline::start_measured) run with what each operator did behind its line.
+    pub fn explain(&self) -> impl fmt::Display + '_ {
+        PlanText { pipeline: &self.pipeline, run: Some(self) }
+    }
+}
+
+/// A plan, and perhaps a run of it.
+struct PlanText<'a> {
+    pipeline: &'a Pipeline,
+    run: Option<&'a Run>,
+}
+
+impl fmt::Display for PlanText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pipeline = self.pipeline;
+        let types = pipeline.column_types();
+        let name = |column: usize| (pipeline.column_text(column), types[column].clone());
+        let text = |expr: &Expr| ExprText(expr, &|column| pipeline.column_text(column), &types).to_string();
         let list = |exprs: &[Expr]| exprs.iter().map(&text).collect::<Vec<_>>().join(", ");
-        let columns: Vec<String> = (0..self.columns.len()).map(|column| self.column_text(column)).collect();
-        match &self.source {
-            Source::Table(table) => write!(f, "Scan {} [{}]", table.name(), columns.join(", "))?,
+        let columns: Vec<String> = (0..pipeline.columns.len()).map(|column| pipeline.column_text(column)).collect();
+        let columns = columns.join(", ");
+        match &pipeline.source {
+            Source::Table(table) => write!(f, "Scan {} [{columns}]{}", table.name(), self.source_note())?,
             Source::Gathered(inner) => {
-                let what = if let Output::Sorted { .. } = inner.output { "Sorted rows" } else { "Groups" };
-                write!(f, "{what} [{}] of", columns.join(", "))?;
-                for line in inner.to_string().lines() {
-                    write!(f, "\n    {line}")?;
+                let what = match inner.output {
+                    Output::Sorted { .. } => "Sorted rows",
+                    Output::Windows { .. } => "Windows",
+                    _ => "Groups",
+                };
+                write!(f, "{what} [{columns}]{} of", self.source_note())?;
+                self.input(0, inner).write_indented(f)?;
+            }
+            Source::Union(all) => {
+                write!(f, "Union [{columns}]{} of", self.source_note())?;
+                for (number, inner) in all.iter().enumerate() {
+                    self.input(number, inner).write_indented(f)?;
                 }
             }
         }
-        match ScanPlan::new(self) {
+        match ScanPlan::new(pipeline) {
             Ok(plan) => {
                 let encoded = plan.encoded_text(&name);
                 if !encoded.is_empty() {
@@ -37,10 +71,16 @@ impl fmt::Display for Pipeline {
             }
             Err(error) => write!(f, "\n  {error}")?,
         }
-        for step in &self.steps {
+        if let Some(run) = self.run.filter(|run| run.measured.is_some() && pipeline.source.table().is_some()) {
+            write!(f, "\n  {}", scanned(&run.own_counters))?;
+        }
+        let mut joins = 0;
+        for (number, step) in pipeline.steps.iter().enumerate() {
             match step {
-                Step::Filter(condition) => write!(f, "\n  filter: {}", text(condition))?,
+                Step::Filter(condition) => write!(f, "\n  filter: {}{}", text(condition), self.step_note(number))?,
                 Step::Join(join) => {
+                    let build = PlanText { pipeline: &join.build, run: self.run.map(|run| &*run.builds[joins]) };
+                    joins += 1;
                     let theirs = join.build.column_types();
                     let their_text =
                         |expr: &Expr| ExprText(expr, &|column| join.build.column_text(column), &theirs).to_string();
@@ -50,21 +90,33 @@ impl fmt::Display for Pipeline {
                         keys.map(|(ours, other)| format!("{} {equal} {}", text(ours), their_text(other))).collect();
                     let condition = join.condition.as_ref().map(&text);
                     let all: Vec<String> = keys.into_iter().chain(condition).collect();
-                    write!(f, "\n  {} join: {}", join.kind.name(), all.join(" AND "))?;
-                    for line in join.build.to_string().lines() {
-                        write!(f, "\n    {line}")?;
-                    }
+                    let note = self.step_note(number);
+                    write!(f, "\n  {} join: {}{note}", join.kind.name(), all.join(" AND "))?;
+                    build.write_indented(f)?;
                 }
             }
         }
-        match &self.output {
-            Output::Rows(exprs) => write!(f, "\n  output: {}", list(exprs))?,
+        let note = self.output_note();
+        match &pipeline.output {
+            Output::Rows(exprs) => write!(f, "\n  output: {}{note}", list(exprs))?,
             Output::Aggregate(_) => {}
-            Output::Groups { keys, .. } => write!(f, "\n  group by: {}", list(keys))?,
+            Output::Groups { keys, .. } => write!(f, "\n  group by: {}{note}", list(keys))?,
+            Output::Windows { rows, window } => {
+                write!(f, "\n  output: {}", list(rows))?;
+                if !window.partition.is_empty() {
+                    write!(f, "\n  partition by: {}", list(&window.partition))?;
+                }
+                if !window.order.is_empty() {
+                    let keys = window.order.iter().map(|key| format!("{}{}", text(&key.expr), direction(key)));
+                    write!(f, "\n  order by: {}", keys.collect::<Vec<_>>().join(", "))?;
+                }
+                let functions = window.functions.iter().map(|function| function_text(function, &text));
+                write!(f, "\n  window: {}{note}", functions.collect::<Vec<_>>().join(", "))?;
+            }
             Output::Sorted { rows, order } => {
                 let keys: Vec<String> =
                     order.keys.iter().map(|key| format!("{}{}", text(&key.expr), direction(key))).collect();
-                write!(f, "\n  output: {}\n  order by: {}", list(rows), keys.join(", "))?;
+                write!(f, "\n  output: {}\n  order by: {}{note}", list(rows), keys.join(", "))?;
                 if let Some(fetch) = order.fetch {
                     write!(f, "\n  limit: {fetch}")?;
                 }
@@ -73,16 +125,84 @@ impl fmt::Display for Pipeline {
                 }
             }
         }
-        let aggregates = self.output.aggregates().iter().map(|aggregate| aggregate_text(aggregate, &text));
+        let aggregates = pipeline.output.aggregates().iter().map(|aggregate| aggregate_text(aggregate, &text));
         let aggregates: Vec<String> = aggregates.collect();
         if !aggregates.is_empty() {
-            write!(f, "\n  aggregate: {}", aggregates.join(", "))?;
+            let note = if let Output::Aggregate(_) = pipeline.output { &note } else { "" };
+            write!(f, "\n  aggregate: {}{note}", aggregates.join(", "))?;
         }
-        if let Some(limit) = self.limit {
+        if let Some(limit) = pipeline.limit {
             write!(f, "\n  limit: {limit}")?;
         }
         Ok(())
     }
+}
+
+impl<'a> PlanText<'a> {
+    /// One of the pipelines that rows come from.
+    fn input(&self, number: usize, pipeline: &'a Pipeline) -> PlanText<'a> {
+        PlanText { pipeline, run: self.run.map(|run| &*run.inputs[number]) }
+    }
+
+    fn write_indented(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_string().lines().try_for_each(|line| write!(f, "\n    {line}"))
+    }
+
+    fn measured(&self) -> Option<&'a Measured> {
+        self.run.and_then(|run| run.measured.as_deref())
+    }
+
+    fn source_note(&self) -> String {
+        let note = |measured: &Measured| {
+            let workers = measured.workers.load(Ordering::Relaxed);
+            let rows = measured.source.rows.load(Ordering::Relaxed);
+            format!(" -- {rows} rows, {}, {workers} threads", milliseconds(measured.source_nanos()))
+        };
+        self.measured().map_or_else(String::new, note)
+    }
+
+    fn step_note(&self, step: usize) -> String {
+        let note = |measured: &Measured| {
+            let counters = &measured.steps[step];
+            let rows = counters.rows.load(Ordering::Relaxed);
+            format!(" -- {rows} rows, {}", milliseconds(counters.nanos.load(Ordering::Relaxed)))
+        };
+        self.measured().map_or_else(String::new, note)
+    }
+
+    fn output_note(&self) -> String {
+        let note = |measured: &Measured| {
+            let rows = measured.output.rows.load(Ordering::Relaxed);
+            let time = milliseconds(measured.output.nanos.load(Ordering::Relaxed));
+            match measured.memory.bytes() {
+                0 => format!(" -- of {rows} rows, {time}"),
+                bytes => format!(" -- of {rows} rows, {time}, {bytes} bytes held"),
+            }
+        };
+        self.measured().map_or_else(String::new, note)
+    }
+}
+
+fn milliseconds(nanos: u64) -> String {
+    format!("{:.3} ms", nanos as f64 / 1e6)
+}
+
+/// What a scan touched.
+fn scanned(counters: &Counters) -> String {
+    let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    format!(
+        "scanned: {} of {} row groups pruned, {} answered by statistics; {} of {} vectors rejected, {} tests on the encoded \
+         form, {} on values; {} bytes compressed, {} decoded",
+        of(&counters.groups_pruned),
+        of(&counters.groups_total),
+        of(&counters.groups_answered),
+        of(&counters.vectors_rejected),
+        of(&counters.vectors_total),
+        of(&counters.filters_encoded),
+        of(&counters.filters_decoded),
+        of(&counters.bytes_compressed),
+        of(&counters.bytes_decoded)
+    )
 }
 
 impl Pipeline {
@@ -111,6 +231,10 @@ impl Source {
         let inner = match self {
             Source::Table(table) => return table.column_name(column).to_owned(),
             Source::Gathered(inner) => inner,
+            Source::Union(all) => match all.first() {
+                Some(first) => first,
+                None => return String::new(),
+            },
         };
         let types = inner.column_types();
         let text = |expr: &Expr| ExprText(expr, &|column| inner.column_text(column), &types).to_string();
@@ -121,9 +245,46 @@ impl Source {
                     aggregates.get(column - keys.len()).map_or_else(String::new, |part| aggregate_text(part, &text))
                 }
             },
-            Output::Sorted { rows, .. } => rows.get(column).map_or_else(String::new, text),
-            Output::Rows(_) | Output::Aggregate(_) => format!("column {column}"),
+            Output::Rows(rows) | Output::Sorted { rows, .. } => rows.get(column).map_or_else(String::new, text),
+            Output::Windows { rows, window } => match rows.get(column) {
+                Some(row) => text(row),
+                None => {
+                    let function = window.functions.get(column - rows.len());
+                    function.map_or_else(String::new, |function| function_text(function, &text))
+                }
+            },
+            Output::Aggregate(_) => format!("column {column}"),
         }
+    }
+}
+
+/// A window function with its argument, without its frame.
+fn function_text(function: &WindowFunction, text: &dyn Fn(&Expr) -> String) -> String {
+    let argument = function.argument.as_ref().map_or_else(String::new, text);
+    match &function.kind {
+        WindowKind::RowNumber => "row_number()".to_owned(),
+        WindowKind::Rank => "rank()".to_owned(),
+        WindowKind::DenseRank => "dense_rank()".to_owned(),
+        WindowKind::PercentRank => "percent_rank()".to_owned(),
+        WindowKind::CumeDist => "cume_dist()".to_owned(),
+        WindowKind::Ntile(buckets) => format!("ntile({buckets})"),
+        WindowKind::Shift(offset, _) if *offset < 0 => format!("lag({argument}, {})", offset.unsigned_abs()),
+        WindowKind::Shift(offset, _) => format!("lead({argument}, {offset})"),
+        WindowKind::First => format!("first_value({argument})"),
+        WindowKind::Last => format!("last_value({argument})"),
+        WindowKind::Nth(number) => format!("nth_value({argument}, {number})"),
+        WindowKind::Aggregate(AggregateFunction::CountStar) => "count(*)".to_owned(),
+        WindowKind::Aggregate(function) => format!("{}({argument})", aggregate_name(*function)),
+    }
+}
+
+fn aggregate_name(function: AggregateFunction) -> &'static str {
+    match function {
+        AggregateFunction::CountStar | AggregateFunction::Count => "count",
+        AggregateFunction::Sum => "sum",
+        AggregateFunction::Min => "min",
+        AggregateFunction::Max => "max",
+        AggregateFunction::Average => "avg",
     }
 }
 
@@ -138,13 +299,7 @@ fn direction(key: &SortKey) -> &'static str {
 }
 
 fn aggregate_text(aggregate: &Aggregate, text: &dyn Fn(&Expr) -> String) -> String {
-    let name = match aggregate.function {
-        AggregateFunction::CountStar | AggregateFunction::Count => "count",
-        AggregateFunction::Sum => "sum",
-        AggregateFunction::Min => "min",
-        AggregateFunction::Max => "max",
-        AggregateFunction::Average => "avg",
-    };
+    let name = aggregate_name(aggregate.function);
     let argument = aggregate.argument.as_ref().map_or("*".to_owned(), text);
     match &aggregate.filter {
         Some(filter) => format!("{name}({argument}) FILTER (WHERE {})", text(filter)),

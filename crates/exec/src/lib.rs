@@ -1,7 +1,7 @@
 //! SinterDB's one engine: operators on encoded vectors.
 //!
 //! A [`Pipeline`] scans a [`TableSource`], filters on the encoded form, and hands out rows, aggregates,
-//! aggregates by group, or rows in an order.
+//! aggregates by group, rows in an order, or rows with what window functions say of them.
 //! [`Pipeline::start`] gives a [`Run`] that any number of threads serve: each takes a [`Worker`], and workers share the
 //! row groups between them. Values are unpacked a vector at a time, late, and only where the filter left rows alive.
 //!
@@ -18,6 +18,7 @@ mod expr;
 mod flow;
 mod group;
 mod join;
+mod measure;
 mod memory;
 mod pin;
 mod pipeline;
@@ -29,6 +30,7 @@ mod source;
 mod store;
 mod types;
 mod vector;
+mod window;
 
 pub use aggregate::AggregateState;
 pub use damage::{LeftOut, LeftOutOfTable, OnDamage};
@@ -45,3 +47,4 @@ pub use sort::{Order, SortKey, Sorted};
 pub use source::{ReadAhead, RowIds, ScanColumn, TableSource};
 pub use types::{Field, LogicalType, TimeUnit};
 pub use vector::{Batch, Dictionary, Vector};
+pub use window::{Bound, Distance, Frame, FrameUnit, Window, WindowFunction, WindowKind, Windowed};

@@ -1,7 +1,7 @@
 //! A plan for one pass over a table.
 
 use crate::scan::worker_count_max;
-use crate::{Expr, Join, LogicalType, OnDamage, Order, ScanColumn, TableSource};
+use crate::{Expr, Join, LogicalType, OnDamage, Order, ScanColumn, TableSource, Window};
 use sinter_codec::ROW_GROUP_LEN;
 use std::sync::Arc;
 
@@ -33,8 +33,11 @@ pub enum Source {
     /// A table.
     Table(Arc<dyn TableSource>),
     /// What another pipeline makes of all its rows, kept in memory. Of one that has [`Output::Groups`]: keys, then
-    /// aggregates, by position. Of [`Output::Aggregate`] the one row, of [`Output::Sorted`] its rows.
+    /// aggregates, by position. Of [`Output::Aggregate`] the one row, of [`Output::Sorted`] and [`Output::Windows`] their
+    /// rows.
     Gathered(Box<Pipeline>),
+    /// The rows of several pipelines, one after the other. All have [`Output::Rows`], with columns of the same types.
+    Union(Vec<Pipeline>),
 }
 
 impl Source {
@@ -47,12 +50,13 @@ impl Source {
                     Expr::Column(column) => inner.origin(*column),
                     _ => None,
                 },
-                Output::Sorted { rows, .. } => match rows.get(column)? {
+                Output::Sorted { rows, .. } | Output::Windows { rows, .. } => match rows.get(column)? {
                     Expr::Column(column) => inner.origin(*column),
                     _ => None,
                 },
                 Output::Rows(_) | Output::Aggregate(_) => None,
             },
+            Source::Union(_) => None,
         }
     }
 
@@ -60,7 +64,7 @@ impl Source {
     pub fn table(&self) -> Option<&Arc<dyn TableSource>> {
         match self {
             Source::Table(table) => Some(table),
-            Source::Gathered(_) => None,
+            Source::Gathered(_) | Source::Union(_) => None,
         }
     }
 
@@ -69,6 +73,7 @@ impl Source {
         match self {
             Source::Table(table) => table.column_types().to_vec(),
             Source::Gathered(inner) => inner.output_types(),
+            Source::Union(all) => all.first().map(Pipeline::output_types).unwrap_or_default(),
         }
     }
 
@@ -114,13 +119,20 @@ pub enum Output {
         /// Over the same columns.
         order: Order,
     },
+    /// Rows, and behind their columns those of window functions, in the order of the window.
+    Windows {
+        /// One batch column per expression; not nested.
+        rows: Vec<Expr>,
+        /// Over the same columns.
+        window: Window,
+    },
 }
 
 impl Output {
     /// What is computed over rows.
     pub fn aggregates(&self) -> &[Aggregate] {
         match self {
-            Output::Rows(_) | Output::Sorted { .. } => &[],
+            Output::Rows(_) | Output::Sorted { .. } | Output::Windows { .. } => &[],
             Output::Aggregate(aggregates) | Output::Groups { aggregates, .. } => aggregates,
         }
     }
@@ -169,6 +181,9 @@ impl Pipeline {
         let aggregates = self.output.aggregates().iter().map(|aggregate| aggregate.ty.clone());
         match &self.output {
             Output::Rows(exprs) | Output::Sorted { rows: exprs, .. } => exprs.iter().map(type_of).collect(),
+            Output::Windows { rows, window } => {
+                rows.iter().map(type_of).chain(window.functions.iter().map(|function| function.ty.clone())).collect()
+            }
             Output::Aggregate(_) => aggregates.collect(),
             Output::Groups { keys, .. } => keys.iter().map(type_of).chain(aggregates).collect(),
         }
@@ -189,12 +204,18 @@ impl Pipeline {
             Source::Table(table) => worker_count_max(self, &**table),
             Source::Gathered(inner) if matches!(inner.output, Output::Sorted { .. }) => 1,
             Source::Gathered(inner) => inner.rows_estimate().div_ceil(ROW_GROUP_LEN).max(1),
+            Source::Union(all) => all.iter().map(Pipeline::worker_count_max).sum::<usize>().max(1),
         }
     }
 
     /// Whether [`crate::Run::prepare`] has something to do.
     pub fn needs_preparation(&self) -> bool {
-        self.source.table().is_none() || self.joins().next().is_some()
+        let of_source = match &self.source {
+            Source::Table(_) => false,
+            Source::Gathered(_) => true,
+            Source::Union(all) => all.iter().any(Pipeline::needs_preparation),
+        };
+        of_source || self.joins().next().is_some()
     }
 
     /// Its joins, in order.

@@ -5,12 +5,16 @@ use crate::expr::{Program, compile, compile_condition};
 use crate::flow::{Chain, Layout, Rest, Sink, StepPlan, StepsPlan, StepsState};
 use crate::group::{GroupPlan, GroupSink};
 use crate::join::{BuildPlan, BuildSink, JoinTable, ProbePlan};
+use crate::measure::{Clock, Measured, MeasuredSink, NotedMemory};
 use crate::rows::RowSink;
-use crate::scan::{Claims, GatheredScanner, ScanPlan, Scanner, Shared, SharedGathered, vector_count};
+use crate::scan::{
+    Claims, Forward, Forwarder, GatheredScanner, ScanPlan, Scanner, Shared, SharedGathered, vector_count,
+};
 use crate::sort::{SortPlan, SortSink, SortedRun};
+use crate::window::WindowPlan;
 use crate::{
     AggregateState, Batch, Error, Gathered, Groups, LogicalType, Memory, Output, Pipeline, Result, Sorted, Source,
-    Step, TableSource,
+    Step, TableSource, Windowed,
 };
 use sinter_codec::{Scalar, VECTOR_LEN};
 use std::ops::ControlFlow;
@@ -18,6 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Poll;
+use std::time::Instant;
 
 /// What a run has touched so far; for EXPLAIN ANALYZE and SHOW. Counted per vector, so reading them is cheap and exact
 /// once all workers are done.
@@ -57,15 +62,18 @@ pub struct Run {
     pub pipeline: Pipeline,
     /// What it has touched, build sides of joins included.
     pub counters: Arc<Counters>,
+    /// The same of its scan alone.
+    pub(crate) own_counters: Counters,
+    pub(crate) measured: Option<Arc<Measured>>,
     scan: ScanPlan,
     steps: StepsPlan,
     /// Of which join each column beyond those of the scan is, and which of its payload.
     payload: Vec<(usize, usize)>,
-    /// Where rows come from, if not from a table, and these rows once they are there.
-    input: Option<Arc<Run>>,
+    /// Where rows come from, if not from a table, and those that were gathered once they are there.
+    pub(crate) inputs: Vec<Arc<Run>>,
     gathered: OnceLock<Gathered>,
     /// The build sides, by join.
-    builds: Vec<Arc<Run>>,
+    pub(crate) builds: Vec<Arc<Run>>,
     tables: OnceLock<Vec<Arc<JoinTable>>>,
     preparation: Mutex<Preparation>,
     output: OutputPlan,
@@ -75,6 +83,8 @@ pub struct Run {
     /// Vectors of the source that are done, and whether somebody has taken what comes after all of them.
     vectors_done: AtomicUsize,
     rest_is_taken: AtomicBool,
+    /// Workers that feed rows of a union.
+    feeders: AtomicUsize,
     rows_out: AtomicUsize,
     /// Shared with the build sides.
     cancelled: Arc<AtomicBool>,
@@ -96,6 +106,7 @@ enum OutputPlan {
     Aggregate(AggregatePlan),
     Groups(Arc<GroupPlan>),
     Sorted(Arc<SortPlan>),
+    Windows(WindowPlan),
     /// The table of a join.
     Build(Arc<BuildPlan>),
 }
@@ -111,6 +122,7 @@ impl OutputPlan {
             Output::Groups { keys, aggregates } => {
                 OutputPlan::Groups(Arc::new(GroupPlan::new(keys, aggregates, types, pipeline)?))
             }
+            Output::Windows { rows, window } => OutputPlan::Windows(WindowPlan::new(rows, window, types, pipeline)?),
             Output::Sorted { rows, order } => {
                 OutputPlan::Sorted(Arc::new(SortPlan::new(rows, order, types, pipeline)?))
             }
@@ -124,6 +136,7 @@ impl OutputPlan {
             OutputPlan::Aggregate(plan) => plan.columns(),
             OutputPlan::Groups(plan) => plan.columns(),
             OutputPlan::Sorted(plan) => plan.columns(),
+            OutputPlan::Windows(plan) => plan.columns(),
             OutputPlan::Build(plan) => plan.columns(),
         }
     }
@@ -144,25 +157,40 @@ impl Pipeline {
     /// [`Error::Unsupported`] where an expression is none of ours.
     pub fn start(self) -> Result<Arc<Run>> {
         let output = OutputPlan::new(&self, &self.column_types())?;
-        Run::new(self, output, Arc::default(), Arc::default())
+        Run::new(self, output, &Shares::default())
+    }
+
+    /// The same, and notes what each operator does, for [`Run::explain`].
+    ///
+    /// # Errors
+    /// As [`Pipeline::start`].
+    pub fn start_measured(self) -> Result<Arc<Run>> {
+        let output = OutputPlan::new(&self, &self.column_types())?;
+        Run::new(self, output, &Shares { is_measured: true, ..Shares::default() })
     }
 }
 
+/// What all runs of a plan share.
+#[derive(Default)]
+struct Shares {
+    counters: Arc<Counters>,
+    cancelled: Arc<AtomicBool>,
+    is_measured: bool,
+}
+
 impl Run {
-    fn new(
-        pipeline: Pipeline,
-        output: OutputPlan,
-        counters: Arc<Counters>,
-        cancelled: Arc<AtomicBool>,
-    ) -> Result<Arc<Run>> {
+    fn new(pipeline: Pipeline, output: OutputPlan, shares: &Shares) -> Result<Arc<Run>> {
         let scan = ScanPlan::new(&pipeline)?;
-        let input = match &pipeline.source {
-            Source::Table(_) => None,
-            Source::Gathered(inner) => {
-                let plan = OutputPlan::new(inner, &inner.column_types())?;
-                Some(Run::new((**inner).clone(), plan, Arc::clone(&counters), Arc::clone(&cancelled))?)
-            }
+        let inner: &[Pipeline] = match &pipeline.source {
+            Source::Table(_) => &[],
+            Source::Gathered(inner) => std::slice::from_ref(inner),
+            Source::Union(all) => all,
         };
+        let input = |inner: &Pipeline| {
+            let plan = OutputPlan::new(inner, &inner.column_types())?;
+            Run::new(inner.clone(), plan, shares)
+        };
+        let inputs = inner.iter().map(input).collect::<Result<Vec<_>>>()?;
         let mut types = pipeline.scan_types();
         let (mut steps, mut payload, mut probes) = (Vec::new(), Vec::new(), 0);
         for step in &pipeline.steps {
@@ -184,17 +212,18 @@ impl Run {
             let is_wanted: Vec<bool> = mine.map(|column| is_wanted(pipeline.columns.len() + column)).collect();
             let key_types: Vec<LogicalType> = join.keys.iter().map(|key| key.type_over(&types)).collect();
             let plan = OutputPlan::Build(Arc::new(BuildPlan::new(join, &key_types, &is_wanted)?));
-            let (counters, cancelled) = (Arc::clone(&counters), Arc::clone(&cancelled));
-            builds.push(Run::new((*join.build).clone(), plan, counters, cancelled)?);
+            builds.push(Run::new((*join.build).clone(), plan, shares)?);
         }
         Ok(Arc::new(Run {
             claims: Claims::new(&pipeline),
+            counters: Arc::clone(&shares.counters),
+            own_counters: Counters::default(),
+            measured: shares.is_measured.then(|| Arc::new(Measured::new(pipeline.steps.len()))),
             pipeline,
-            counters,
             scan,
             steps,
             payload,
-            input,
+            inputs,
             gathered: OnceLock::new(),
             builds,
             tables: OnceLock::new(),
@@ -204,8 +233,9 @@ impl Run {
             next_announced: AtomicUsize::new(0),
             vectors_done: AtomicUsize::new(0),
             rest_is_taken: AtomicBool::new(false),
+            feeders: AtomicUsize::new(0),
             rows_out: AtomicUsize::new(0),
-            cancelled,
+            cancelled: Arc::clone(&shares.cancelled),
         }))
     }
 }
@@ -213,6 +243,9 @@ impl Run {
 impl Run {
     /// A worker; take one per thread.
     pub fn worker(self: &Arc<Run>) -> Worker {
+        if let Some(measured) = &self.measured {
+            measured.workers.fetch_add(1, Ordering::Relaxed);
+        }
         Worker { run: Arc::clone(self), feed: Feed::default(), rows: RowSink::default() }
     }
 
@@ -242,9 +275,14 @@ impl Run {
     }
 
     fn prepare_here(&self, threads: usize, memory: &Arc<dyn Memory>) -> Result<()> {
-        if let Some(input) = &self.input {
-            let gathered = input.gathered(threads, memory)?;
-            self.gathered.get_or_init(|| gathered);
+        for input in &self.inputs {
+            match &self.pipeline.source {
+                Source::Gathered(_) => {
+                    let gathered = input.gathered(threads, memory)?;
+                    self.gathered.get_or_init(|| gathered);
+                }
+                Source::Table(_) | Source::Union(_) => input.prepare(threads, memory)?,
+            }
         }
         let tables = self.builds.iter().map(|build| build.table(threads, memory).map(Arc::new));
         let tables = tables.collect::<Result<Vec<_>>>()?;
@@ -258,8 +296,9 @@ impl Run {
             return Err(Error::Unsupported("rows as a join's table".into()));
         };
         self.prepare(threads, memory)?;
+        let memory = &self.noted(memory);
         let sinks = self.on_threads(threads, |worker| worker.build(memory))?;
-        plan.finish(sinks, memory)
+        self.finished(|| plan.finish(sinks, memory))
     }
 
     /// Merges what the workers found into the one row of results, in the order of the aggregates.
@@ -289,27 +328,25 @@ impl Run {
     /// As [`Run::aggregate`], and what `memory` says when it has no more.
     pub fn groups(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<Groups> {
         self.prepare(threads, memory)?;
+        let memory = &self.noted(memory);
         let groups = self.on_threads(threads, |worker| worker.groups(memory))?;
-        let merged = groups.into_iter().map(Ok).reduce(|all, other| {
-            let (all, other) = (all?, other?);
-            let (mut more, fewer) = if all.len() < other.len() { (other, all) } else { (all, other) };
-            more.merge(fewer)?;
-            Ok(more)
-        });
-        merged.unwrap_or_else(|| Err(Error::Unsupported("groups of no thread".into())))
+        self.finished(|| merged(groups))
     }
 
-    /// Sorts on this many threads, this one included. For [`Output::Sorted`].
+    /// Sorts on this many threads, this one included. For [`Output::Sorted`], and what comes before [`Output::Windows`].
     ///
     /// # Errors
     /// As [`Run::groups`].
     pub fn sorted(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<Sorted> {
-        let OutputPlan::Sorted(plan) = &self.output else {
-            return Err(Error::Unsupported("rows without an order as sorted ones".into()));
+        let plan = match &self.output {
+            OutputPlan::Sorted(plan) => plan,
+            OutputPlan::Windows(plan) => plan.sort(),
+            _ => return Err(Error::Unsupported("rows without an order as sorted ones".into())),
         };
         self.prepare(threads, memory)?;
+        let memory = &self.noted(memory);
         let runs = self.on_threads(threads, |worker| worker.sort(plan, memory))?;
-        Sorted::new(plan, runs, memory)
+        self.finished(|| Sorted::new(plan, runs, memory))
     }
 
     /// What it makes of all its rows, on this many threads, this one included. Not for [`Output::Rows`].
@@ -320,11 +357,33 @@ impl Run {
         Ok(match &self.output {
             OutputPlan::Groups(_) => Gathered::Groups(Box::new(self.groups(threads, memory)?)),
             OutputPlan::Sorted(_) => Gathered::Sorted(self.sorted(threads, memory)?),
+            OutputPlan::Windows(plan) => {
+                let (sorted, memory) = (self.sorted(threads, memory)?, &self.noted(memory));
+                Gathered::Windowed(self.finished(|| Windowed::new(plan, sorted, memory))?)
+            }
             _ => {
                 self.prepare(threads, memory)?;
                 Gathered::Row(self.aggregate(threads)?, self.pipeline.output_types())
             }
         })
+    }
+
+    /// The memory, with a note of how much of it is held where that is wanted.
+    fn noted(&self, memory: &Arc<dyn Memory>) -> Arc<dyn Memory> {
+        match &self.measured {
+            Some(measured) => Arc::new(NotedMemory { memory: Arc::clone(memory), measured: Arc::clone(measured) }),
+            None => Arc::clone(memory),
+        }
+    }
+
+    /// Does what is left when all workers are done; the time is that of the output.
+    fn finished<T>(&self, finish: impl FnOnce() -> Result<T>) -> Result<T> {
+        let begun = self.measured.as_ref().map(|_| Instant::now());
+        let finished = finish();
+        if let Some((measured, begun)) = self.measured.as_ref().zip(begun) {
+            measured.finished(begun);
+        }
+        finished
     }
 
     /// Does `work` with a worker on each thread, and returns what all of them brought.
@@ -400,6 +459,17 @@ impl Run {
     }
 }
 
+/// The groups that all workers found.
+fn merged(groups: Vec<Groups>) -> Result<Groups> {
+    let merged = groups.into_iter().map(Ok).reduce(|all, other| {
+        let (all, other) = (all?, other?);
+        let (mut more, fewer) = if all.len() < other.len() { (other, all) } else { (all, other) };
+        more.merge(fewer)?;
+        Ok(more)
+    });
+    merged.unwrap_or_else(|| Err(Error::Unsupported("groups of no thread".into())))
+}
+
 /// A panic is our own mistake; whoever asked for the query still gets an answer.
 fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
@@ -430,9 +500,8 @@ impl Worker {
         let OutputPlan::Rows(program) = &run.output else {
             return Err(Error::Unsupported("aggregates as rows".into()));
         };
-        let enough = || run.pipeline.limit.is_some_and(|limit| run.rows_out.load(Ordering::Relaxed) >= limit);
         if self.rows.is_empty() {
-            if enough() {
+            if run.is_full() {
                 return Ok(Poll::Ready(false));
             }
             let mut sink = self.rows.sink(program, run.pipeline.limit);
@@ -509,7 +578,8 @@ impl Worker {
 #[derive(Debug, Default)]
 struct Feed {
     scanner: Scanner,
-    groups: GatheredScanner,
+    gathered: GatheredScanner,
+    union: UnionFeed,
     steps: StepsState,
     /// Once all others are done, if it is us who do that.
     rest: Option<Rest>,
@@ -519,45 +589,122 @@ impl Feed {
     /// Feeds `sink` through the steps until it pauses or a while has passed (true) or no rows are left (false).
     fn run(&mut self, run: &Run, sink: &mut dyn Sink) -> Result<bool> {
         let layout = run.layout()?;
-        let Feed { scanner, groups, steps: state, rest } = self;
+        let Some(measured) = run.measured.as_deref() else { return self.run_through(run, layout, sink) };
+        let begun = Instant::now();
+        let more = self.run_through(run, layout, &mut MeasuredSink { sink, measured, is_output: true });
+        measured.worked(begun);
+        more
+    }
+
+    fn run_through(&mut self, run: &Run, layout: Layout<'_>, sink: &mut dyn Sink) -> Result<bool> {
         if run.steps.is_empty() {
-            return feed(run, layout, scanner, groups, sink);
+            return self.source().run(run, layout, sink);
         }
-        let mut chain = Chain { plan: &run.steps, layout, state, cancelled: &run.cancelled, sink };
-        if rest.is_none() {
-            if feed(run, layout, scanner, groups, &mut chain)? {
+        let mut state = std::mem::take(&mut self.steps);
+        let clock = Clock(run.measured.as_deref());
+        let mut chain = Chain { plan: &run.steps, layout, state: &mut state, cancelled: &run.cancelled, clock, sink };
+        let more = self.run_steps(run, layout, &mut chain);
+        self.steps = state;
+        more
+    }
+
+    fn run_steps(&mut self, run: &Run, layout: Layout<'_>, chain: &mut Chain<'_>) -> Result<bool> {
+        if self.rest.is_none() {
+            let mut source = self.source();
+            if source.run(run, layout, chain)? {
                 return Ok(true);
             }
-            if run.steps.has_rest() && run.is_last(scanner.take_done() + groups.take_done()) {
-                *rest = Some(Rest::default());
+            if run.steps.has_rest() && source.is_last(run) {
+                self.rest = Some(Rest::default());
             }
         }
-        match rest {
+        match &mut self.rest {
             Some(rest) => chain.run_rest(rest),
             None => Ok(false),
         }
     }
+
+    fn source(&mut self) -> SourceFeed<'_> {
+        SourceFeed { scanner: &mut self.scanner, gathered: &mut self.gathered, union: &mut self.union }
+    }
 }
 
-/// The same from the source alone.
-fn feed(
-    run: &Run,
-    layout: Layout<'_>,
-    scanner: &mut Scanner,
-    groups_scanner: &mut GatheredScanner,
-    sink: &mut dyn Sink,
-) -> Result<bool> {
-    match (&run.pipeline.source, run.gathered.get()) {
-        (Source::Table(table), _) => {
-            let more = scanner.run(&run.shared(&**table, layout), sink);
-            scanner.tally.flush(&run.counters);
-            more
+/// The part of it that has to do with where rows come from.
+struct SourceFeed<'f> {
+    scanner: &'f mut Scanner,
+    gathered: &'f mut GatheredScanner,
+    union: &'f mut UnionFeed,
+}
+
+/// What a worker keeps of several pipelines.
+#[derive(Debug, Default)]
+struct UnionFeed {
+    /// Of each.
+    feeds: Vec<Feed>,
+    forwarder: Forwarder,
+    /// The first that is not done.
+    at: usize,
+    /// Whether the others know that it is done with all.
+    has_left: bool,
+}
+
+impl SourceFeed<'_> {
+    /// As [`Feed::run`], from the source alone.
+    fn run(&mut self, run: &Run, layout: Layout<'_>, sink: &mut dyn Sink) -> Result<bool> {
+        match run.measured.as_deref() {
+            Some(measured) => self.feed(run, layout, &mut MeasuredSink { sink, measured, is_output: false }),
+            None => self.feed(run, layout, sink),
         }
-        (Source::Gathered(_), Some(gathered)) => {
-            let (plan, next_vector, cancelled) = (&run.scan, &run.next_vector, &*run.cancelled);
-            groups_scanner.run(&SharedGathered { plan, layout, gathered, next_vector, cancelled }, sink)
+    }
+
+    fn feed(&mut self, run: &Run, layout: Layout<'_>, sink: &mut dyn Sink) -> Result<bool> {
+        match (&run.pipeline.source, run.gathered.get()) {
+            (Source::Table(table), _) => {
+                let more = self.scanner.run(&run.shared(&**table, layout), sink);
+                self.scanner.tally.flush([&*run.counters, &run.own_counters]);
+                more
+            }
+            (Source::Gathered(_), Some(gathered)) => {
+                let (plan, next_vector, cancelled) = (&run.scan, &run.next_vector, &*run.cancelled);
+                self.gathered.run(&SharedGathered { plan, layout, gathered, next_vector, cancelled }, sink)
+            }
+            (Source::Gathered(_), None) => Err(Error::Unsupported("gathered rows that are not there yet".into())),
+            (Source::Union(_), _) => self.union.run(run, layout, sink),
         }
-        (Source::Gathered(_), None) => Err(Error::Unsupported("gathered rows that are not there yet".into())),
+    }
+
+    /// Whether no other worker feeds rows of the source any more.
+    fn is_last(&mut self, run: &Run) -> bool {
+        match &run.pipeline.source {
+            Source::Union(_) => !std::mem::replace(&mut self.union.has_left, true) && run.leave(),
+            Source::Table(_) | Source::Gathered(_) => run.is_last(self.scanner.take_done() + self.gathered.take_done()),
+        }
+    }
+}
+
+impl UnionFeed {
+    fn run(&mut self, run: &Run, layout: Layout<'_>, sink: &mut dyn Sink) -> Result<bool> {
+        if self.feeds.is_empty() {
+            self.feeds.resize_with(run.inputs.len(), Feed::default);
+            run.feeders.fetch_add(1, Ordering::AcqRel);
+        }
+        while let Some((input, feed)) = run.inputs.get(self.at).zip(self.feeds.get_mut(self.at)) {
+            let OutputPlan::Rows(program) = &input.output else {
+                return Err(Error::Unsupported("a union of anything else than rows".into()));
+            };
+            if input.is_full() {
+                self.at += 1;
+                continue;
+            }
+            let admit = |rows: usize| input.admit(rows);
+            let own = &mut self.forwarder;
+            let mut forward = Forward { own, program, admit: &admit, plan: &run.scan, layout, sink: &mut *sink };
+            if feed.run(input, &mut forward)? {
+                return Ok(true);
+            }
+            self.at += 1;
+        }
+        Ok(false)
     }
 }
 
@@ -567,6 +714,17 @@ impl Run {
     fn is_last(&self, vectors: usize) -> bool {
         let done = self.vectors_done.fetch_add(vectors, Ordering::AcqRel) + vectors;
         done >= self.vector_count() && !self.rest_is_taken.swap(true, Ordering::AcqRel)
+    }
+
+    /// Notes that a worker has fed all that was left of a union. True for the one after whom nobody does: whoever comes later
+    /// finds nothing left.
+    fn leave(&self) -> bool {
+        self.feeders.fetch_sub(1, Ordering::AcqRel) == 1 && !self.rest_is_taken.swap(true, Ordering::AcqRel)
+    }
+
+    /// Whether the limit lets no more rows out.
+    fn is_full(&self) -> bool {
+        self.pipeline.limit.is_some_and(|limit| self.rows_out.load(Ordering::Relaxed) >= limit)
     }
 
     /// How many of `rows` more rows the limit lets out.

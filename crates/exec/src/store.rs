@@ -38,6 +38,11 @@ impl RowStore {
         self.rows
     }
 
+    /// How many columns there are.
+    pub(crate) fn columns(&self) -> usize {
+        self.columns.len()
+    }
+
     /// The values of a column.
     pub(crate) fn values(&self, column: usize) -> Values<'_> {
         self.columns[column].values.as_values()

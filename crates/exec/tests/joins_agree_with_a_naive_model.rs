@@ -17,13 +17,14 @@ use support::random::{self, Random};
 use support::table::MemoryTable;
 use support::{choice_lists, model, random_table, rows_of};
 
-const KINDS: [JoinKind; 10] = [
+const KINDS: [JoinKind; 11] = [
     JoinKind::Inner,
     JoinKind::Left,
     JoinKind::Single,
     JoinKind::Semi,
     JoinKind::Anti,
     JoinKind::NotIn,
+    JoinKind::Mark,
     JoinKind::Right,
     JoinKind::Full,
     JoinKind::RightSemi,
@@ -101,6 +102,11 @@ impl Model<'_> {
                     true => all.push([row, nulls(self.payload_count)].concat()),
                     false => all.extend(pairs),
                 },
+                JoinKind::Mark => {
+                    // Only of the last column is it known which value it has.
+                    let mark = if partners.is_empty() { Scalar::Null } else { Scalar::Int(1) };
+                    all.push([row, nulls(self.payload_count.saturating_sub(1)), vec![mark]].concat());
+                }
                 JoinKind::Semi if partners.is_empty() => {}
                 JoinKind::Anti | JoinKind::NotIn if !partners.is_empty() => {}
                 JoinKind::NotIn if has_null || (key.contains(&Scalar::Null) && !self.others.is_empty()) => {}
@@ -196,24 +202,31 @@ fn all_kinds_all_keys_all_schemes() {
                         .map(|row| {
                             let pick =
                                 |columns: &[usize]| columns.iter().map(|&at| row[at].clone()).collect::<Vec<_>>();
-                            (pick(&build_keys), pick(&payload))
+                            let mark = (kind == JoinKind::Mark).then_some(Scalar::Int(1));
+                            (pick(&build_keys), pick(&payload).into_iter().chain(mark).collect())
                         })
                         .collect();
                     if is_not_in && keys.len() != 1 {
                         continue;
                     }
-                    let payload_types = payload.iter().map(|&column| scan_types[column].clone());
-                    let both_types: Vec<LogicalType> = types.iter().cloned().chain(payload_types).collect();
+                    let mark = (kind == JoinKind::Mark).then_some(LogicalType::Boolean);
+                    let payload_types = payload.iter().map(|&column| scan_types[column].clone()).chain(mark);
+                    let payload_types: Vec<LogicalType> = payload_types.collect();
+                    let both_types: Vec<LogicalType> = types.iter().chain(&payload_types).cloned().collect();
                     let model = Model {
                         kind,
                         keys: &keys,
                         nulls_are_equal,
                         condition: condition.as_ref().map(|condition| (condition, &both_types[..])),
                         others: &others,
-                        payload_count: payload.len(),
+                        payload_count: payload_types.len(),
                     };
                     expected = expected.and_then(|rows| model.joined(rows, types.len()));
-                    let columns = build_keys.iter().chain(&payload).map(|&column| Expr::Column(column)).collect();
+                    let mut columns: Vec<Expr> =
+                        build_keys.iter().chain(&payload).map(|&column| Expr::Column(column)).collect();
+                    if kind == JoinKind::Mark {
+                        columns.push(exprs::int(1, LogicalType::Boolean));
+                    }
                     let build = Box::new(Pipeline { filter, ..scan(table, scan_types.len(), columns) });
                     let equal = if nulls_are_equal { "=NULL=" } else { "=" };
                     texts.push(format!(
@@ -225,10 +238,10 @@ fn all_kinds_all_keys_all_schemes() {
                     let adds_columns = join.adds_columns();
                     pipeline.steps.push(Step::Join(join));
                     if adds_columns {
-                        if !kind.has_payload() {
+                        if !kind.has_payload() || kind == JoinKind::Mark {
                             hidden.extend(types.len()..types.len() + payload.len());
                         }
-                        types.extend(payload.iter().map(|&column| scan_types[column].clone()));
+                        types.extend(payload_types);
                     }
                     if random.chance(25) {
                         let condition = exprs::simple_condition(&mut random);
@@ -372,9 +385,10 @@ fn models_know_what_they_compare() {
         model.joined(rows.clone(), 1).map(|rows| rows.len())
     };
     let counts = |equal| KINDS.map(|kind| count(kind, equal));
-    let none = None;
-    assert_eq!(counts(false), [Some(2), Some(4), none, Some(1), Some(2), Some(0), Some(3), Some(5), Some(2), Some(1)]);
-    assert_eq!(counts(true), [Some(3), Some(4), none, Some(2), Some(1), Some(0), Some(3), Some(4), Some(3), Some(0)]);
+    let found = counts(false).map(|count| count.unwrap_or(99));
+    assert_eq!(found, [2, 4, 99, 1, 2, 0, 3, 3, 5, 2, 1]);
+    let found = counts(true).map(|count| count.unwrap_or(99));
+    assert_eq!(found, [3, 4, 99, 2, 1, 0, 3, 3, 4, 3, 0]);
     assert!(model::same(&Scalar::Null, &Scalar::Null));
 }
 

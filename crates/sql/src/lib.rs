@@ -28,6 +28,7 @@ mod provider;
 mod query_memory;
 mod scalar_subquery;
 mod session;
+mod set_operations;
 mod statement;
 mod transaction;
 mod uuid;

@@ -4,12 +4,13 @@ use crate::attached::{AttachedCatalogs, Seen};
 use crate::batches::{Outcome, Query, named};
 use crate::catalog::{Catalog, DEFAULT_SCHEMA};
 use crate::coercion::Coercion;
-use crate::lower::lower;
+use crate::lower::{Lowered, lower};
 use crate::not_in::NotIn;
 use crate::parse::{Statement, column_names, parse};
 use crate::progress::{Notes, Progress};
 use crate::provider::StatementCatalog;
 use crate::scalar_subquery::NoRowIsNull;
+use crate::set_operations::CopiesCount;
 use crate::transaction::{Reads, Transaction};
 use crate::{Database, Error, OnCorruption, Result, Value, functions, statement};
 use arrow::array::RecordBatch;
@@ -155,7 +156,10 @@ impl Session {
         config.options_mut().sql_parser.dialect = datafusion::config::Dialect::Generic;
         config.options_mut().execution.time_zone = Some("UTC".to_owned());
         let mut rules = Analyzer::default().rules;
-        rules.splice(0..0, [Arc::new(NotIn) as _, Arc::new(NoRowIsNull) as _, Arc::new(Coercion) as _]);
+        rules.splice(
+            0..0,
+            [Arc::new(CopiesCount) as _, Arc::new(NotIn) as _, Arc::new(NoRowIsNull) as _, Arc::new(Coercion) as _],
+        );
         // It mistakes a condition on one side of an outer join for one on a column of that name of the other.
         let mut physical_rules = PhysicalOptimizer::default().rules;
         physical_rules.retain(|rule| !rule.name().starts_with("FilterPushdown"));
@@ -635,8 +639,20 @@ impl QueryPlanner for Planner {
             MemoryLimit::Finite(bytes) => bytes / 2,
             MemoryLimit::Infinite | MemoryLimit::Unknown => usize::MAX,
         };
-        let logical = if self.lowers { lower(logical, group_bytes_max)? } else { logical };
-        let physical = DefaultPhysicalPlanner::default().create_physical_plan(&logical, session).await?;
+        let Lowered { plan: logical, is_large } = match self.lowers {
+            true => lower(logical, group_bytes_max)?,
+            false => Lowered { plan: logical, is_large: false },
+        };
+        let planner = DefaultPhysicalPlanner::default();
+        let physical = match session.as_any().downcast_ref::<SessionState>() {
+            // Its hash joins cannot spill, its joins of sorted rows can.
+            Some(state) if is_large => {
+                let mut state = state.clone();
+                state.config_mut().options_mut().optimizer.prefer_hash_join = false;
+                planner.create_physical_plan(&logical, &state).await?
+            }
+            _ => planner.create_physical_plan(&logical, session).await?,
+        };
         Ok(physical.transform_up(yields_to_cancellation)?.data)
     }
 }

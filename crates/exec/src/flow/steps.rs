@@ -9,6 +9,7 @@ use super::survivors::{FilterScratch, Survivors};
 use super::{Flow, Layout, Sink};
 use crate::expr::Program;
 use crate::join::{JoinKind, JoinTable, Probe, ProbePlan};
+use crate::measure::Clock;
 use crate::store::NONE;
 use crate::{Error, Result};
 use sinter_codec::VECTOR_LEN;
@@ -135,7 +136,7 @@ impl Level {
         // Without a condition, whether a row has a partner is known at once.
         let stays_alone = !has_condition && matches!(probe.kind, JoinKind::Left | JoinKind::Full);
         // Where one partner is enough, others are not looked at.
-        let needs_one = has_condition && !probe.kind.has_payload();
+        let needs_one = has_condition && (probe.kind == JoinKind::Mark || !probe.kind.has_payload());
         let is_unique = table.is_unique();
         while self.row < self.numbers.len() && self.from.len() < VECTOR_LEN {
             let row = self.row as u32;
@@ -178,15 +179,21 @@ impl Level {
         if std::mem::replace(&mut self.is_done, true) {
             return Ok(false);
         }
-        let wanted = match probe.kind {
-            JoinKind::Semi => true,
-            JoinKind::Anti | JoinKind::Left | JoinKind::Full => false,
-            _ => return Ok(false),
+        let comes_out = |passed: bool| match probe.kind {
+            JoinKind::Semi => passed,
+            JoinKind::Anti | JoinKind::Left | JoinKind::Full => !passed,
+            JoinKind::Mark => true,
+            _ => false,
         };
         self.from.clear();
-        self.from.extend((0..self.passed.len()).filter(|&row| self.passed[row] == wanted).map(|row| row as u32));
+        self.from.extend((0..self.passed.len()).filter(|&row| comes_out(self.passed[row])).map(|row| row as u32));
         self.matches.clear();
-        self.matches.resize(self.from.len(), NONE);
+        let is_mark = probe.kind == JoinKind::Mark;
+        let met = |&row: &u32| match self.passed[row as usize] {
+            true if is_mark => self.numbers[row as usize],
+            _ => NONE,
+        };
+        self.matches.extend(self.from.iter().map(met));
         if self.from.is_empty() {
             return Ok(false);
         }
@@ -201,6 +208,7 @@ pub(crate) struct Chain<'a> {
     pub(crate) layout: Layout<'a>,
     pub(crate) state: &'a mut StepsState,
     pub(crate) cancelled: &'a AtomicBool,
+    pub(crate) clock: Clock<'a>,
     pub(crate) sink: &'a mut dyn Sink,
 }
 
@@ -226,17 +234,20 @@ impl Sink for Chain<'_> {
                 return Ok(ControlFlow::Break(()));
             }
             patience -= 1;
+            let begun = self.clock.now();
             let level = &mut self.state.levels[index];
             let step = level.step;
             let StepPlan::Join(probe) = &self.plan.steps[step] else { return Err(misplaced()) };
             let (table, live) = (&*self.layout.tables[probe.join], &self.plan.live[step][..]);
             let are_pairs = level.advance(table, probe, live)?;
             if !are_pairs && !level.finish(probe, live)? {
+                self.clock.note(step, begun, 0);
                 self.state.depth = index;
                 continue;
             }
             let mut rows = std::mem::take(&mut level.after);
             let goes_on = if are_pairs { self.judge(probe, index, &mut rows) } else { Ok(true) };
+            self.clock.note(step, begun, if matches!(goes_on, Ok(true)) { rows.rows() } else { 0 });
             let done = goes_on.and_then(|goes_on| match goes_on {
                 true => self.run(step + 1, &mut Flow::new(&mut rows, self.layout, None)),
                 false => Ok(ControlFlow::Continue(())),
@@ -280,12 +291,9 @@ impl Chain<'_> {
         state.probes.resize_with(self.plan.steps.len(), Probe::default);
         for (step, plan) in self.plan.steps.iter().enumerate().skip(first) {
             let live = &self.plan.live[step];
-            match plan {
-                StepPlan::Filter(program) => {
-                    if !flow.filter(program, &mut state.filters[step])? {
-                        return Ok(ControlFlow::Continue(()));
-                    }
-                }
+            let begun = self.clock.now();
+            let some = match plan {
+                StepPlan::Filter(program) => flow.filter(program, &mut state.filters[step])?,
                 StepPlan::Join(probe) => {
                     let table = &*self.layout.tables[probe.join];
                     flow.load(probe.columns())?;
@@ -294,13 +302,16 @@ impl Chain<'_> {
                     if probe.may_expand(table) {
                         flow.load_scanned(live)?;
                         state.push_level(step, probe.condition.is_some(), flow);
+                        self.clock.note(step, begun, 0);
                         return Ok(ControlFlow::Continue(()));
                     }
                     flow.survivors.keep_columns(live);
-                    if !scratch.narrow(probe, table, flow.survivors)? {
-                        return Ok(ControlFlow::Continue(()));
-                    }
+                    scratch.narrow(probe, table, flow.survivors)?
                 }
+            };
+            self.clock.note(step, begun, if some { flow.rows() } else { 0 });
+            if !some {
+                return Ok(ControlFlow::Continue(()));
             }
         }
         self.sink.take(flow)

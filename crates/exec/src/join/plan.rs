@@ -19,6 +19,9 @@ pub enum JoinKind {
     /// Each of our rows whose one key is certainly none of theirs, alone: not if theirs has a NULL, and not a NULL of ours
     /// unless they have no row at all.
     NotIn,
+    /// Each of our rows, once, with the payload of some partner, or with NULLs where it has none: a payload that is the same
+    /// in all of theirs tells whether there is one.
+    Mark,
     /// Each pair, and each of their rows that has no partner, with NULLs in place of whatever we had.
     Right,
     /// Each pair, and each row of either side that has no partner.
@@ -54,6 +57,7 @@ impl JoinKind {
             JoinKind::Semi => "semi",
             JoinKind::Anti => "anti",
             JoinKind::NotIn => "not in",
+            JoinKind::Mark => "mark",
             JoinKind::Right => "right",
             JoinKind::Full => "full",
             JoinKind::RightSemi => "right semi",
@@ -84,7 +88,7 @@ impl Join {
     pub(crate) fn build_exprs(&self) -> &[Expr] {
         match &self.build.output {
             Output::Rows(exprs) => exprs,
-            Output::Aggregate(_) | Output::Groups { .. } | Output::Sorted { .. } => &[],
+            Output::Aggregate(_) | Output::Groups { .. } | Output::Sorted { .. } | Output::Windows { .. } => &[],
         }
     }
 

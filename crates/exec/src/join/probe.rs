@@ -89,7 +89,7 @@ impl Probe {
         self.kept.clear();
         let stays = |met: u32| match plan.kind {
             JoinKind::Anti | JoinKind::NotIn => met == NONE,
-            JoinKind::Left | JoinKind::Single | JoinKind::Full => true,
+            JoinKind::Left | JoinKind::Single | JoinKind::Mark | JoinKind::Full => true,
             _ => met != NONE,
         };
         // Written whether it stays or not, and written over by the next one that stays.

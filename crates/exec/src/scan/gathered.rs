@@ -2,7 +2,7 @@
 
 use super::plan::ScanPlan;
 use crate::flow::{FilterScratch, Flow, Layout, Sink, Survivors};
-use crate::{Batch, Error, Groups, LogicalType, Result, ScanColumn, Sorted, Vector};
+use crate::{Batch, Error, Groups, LogicalType, Result, ScanColumn, Sorted, Vector, Windowed};
 use sinter_codec::{Scalar, VECTOR_LEN};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -16,6 +16,8 @@ pub enum Gathered {
     Groups(Box<Groups>),
     /// In theirs.
     Sorted(Sorted),
+    /// In that of the window.
+    Windowed(Windowed),
     /// Values of these types.
     Row(Vec<Scalar>, Vec<LogicalType>),
 }
@@ -26,6 +28,7 @@ impl Gathered {
         match self {
             Gathered::Groups(groups) => groups.len(),
             Gathered::Sorted(sorted) => sorted.len(),
+            Gathered::Windowed(windowed) => windowed.len(),
             Gathered::Row(..) => 1,
         }
     }
@@ -43,6 +46,7 @@ impl Gathered {
         match self {
             Gathered::Groups(groups) => groups.read(first, batch),
             Gathered::Sorted(sorted) => Ok(sorted.read(first, batch)),
+            Gathered::Windowed(windowed) => Ok(windowed.read(first, batch)),
             Gathered::Row(values, types) => {
                 batch.rows = usize::from(first == 0);
                 batch.columns.clear();

@@ -13,6 +13,7 @@ mod plan;
 mod row_ids;
 mod tally;
 mod test;
+mod union;
 mod vectors;
 mod zone;
 
@@ -20,4 +21,5 @@ pub(crate) use claims::{Claims, vector_count, worker_count_max};
 pub use gathered::Gathered;
 pub(crate) use gathered::{GatheredScanner, SharedGathered};
 pub(crate) use plan::ScanPlan;
+pub(crate) use union::{Forward, Forwarder};
 pub(crate) use vectors::{Scanner, Shared};

@@ -24,8 +24,13 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Adds everything to the shared counters and starts again at zero.
-    pub(crate) fn flush(&mut self, counters: &Counters) {
+    /// Adds everything to each of these and starts again at zero.
+    pub(crate) fn flush(&mut self, all: [&Counters; 2]) {
+        let tally = std::mem::take(self);
+        all.into_iter().for_each(|counters| tally.add_to(counters));
+    }
+
+    fn add_to(&self, counters: &Counters) {
         let Tally {
             groups_total,
             groups_pruned,
@@ -41,7 +46,7 @@ impl Tally {
             rows_selected,
             bytes_compressed,
             bytes_decoded,
-        } = std::mem::take(self);
+        } = *self;
         for (counter, count) in [
             (&counters.groups_total, groups_total),
             (&counters.groups_pruned, groups_pruned),

@@ -16,3 +16,4 @@ pub(crate) use plan::SortPlan;
 pub use plan::{Order, SortKey};
 pub(crate) use sink::{SortSink, SortedRun};
 pub use sorted::Sorted;
+pub(crate) use ties::compare_values;

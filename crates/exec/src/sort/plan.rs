@@ -92,6 +92,11 @@ impl SortPlan {
         if has_cut { &self.ties } else { self.ties.get(1..).unwrap_or_default() }
     }
 
+    /// How many keys there are.
+    pub(crate) fn key_count(&self) -> usize {
+        self.order.keys.len()
+    }
+
     /// The columns of the pipeline that it reads.
     pub(crate) fn columns(&self) -> &[usize] {
         &self.all_columns

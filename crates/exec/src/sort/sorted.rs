@@ -8,6 +8,7 @@ use crate::store::{RowStore, gather_from};
 use crate::{Batch, Error, Memory, Result, Vector};
 use sinter_codec::VECTOR_LEN;
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Rows in the order that was asked for.
@@ -57,16 +58,22 @@ impl Sorted {
 
     /// Writes the rows from `first` on over `batch`, a vector's worth at most. False when none is left.
     pub fn read(&self, first: usize, batch: &mut Batch) -> bool {
-        let rows = &self.rows[first.min(self.len())..self.len().min(first + VECTOR_LEN)];
-        batch.rows = rows.len();
+        let range = first.min(self.len())..self.len().min(first + VECTOR_LEN);
+        batch.rows = range.len();
         batch.columns.resize_with(self.plan.columns.len(), Vector::default);
-        for (&column, out) in self.plan.columns.iter().zip(&mut batch.columns) {
+        self.read_columns(range, 0, &mut batch.columns);
+        batch.rows > 0
+    }
+
+    /// Writes some rows over `out`: the columns from `first_column` on.
+    pub(crate) fn read_columns(&self, range: Range<usize>, first_column: usize, out: &mut [Vector]) {
+        let rows = &self.rows[range];
+        for (&column, out) in self.plan.columns[first_column..].iter().zip(out) {
             match &self.stores[..] {
                 [store] => store.gather(column, rows, out),
                 stores => gather_from(stores, &self.firsts, column, rows, out),
             }
         }
-        !rows.is_empty()
     }
 }
 

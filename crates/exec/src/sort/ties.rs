@@ -24,7 +24,7 @@ impl TieKey {
         let is_there = |store: &RowStore, row: usize| store.validity(self.column).is_none_or(|bits| bits.get(row));
         match (is_there(one, one_row), is_there(other, other_row)) {
             (true, true) => {
-                let order = values((one.values(self.column), one_row), (other.values(self.column), other_row));
+                let order = compare_values((one.values(self.column), one_row), (other.values(self.column), other_row));
                 if self.descending { order.reverse() } else { order }
             }
             (false, false) => Ordering::Equal,
@@ -45,7 +45,8 @@ pub(super) fn compare(keys: &[TieKey], one: (&RowStore, usize), other: (&RowStor
     orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-fn values((one, one_row): (Values<'_>, usize), (other, other_row): (Values<'_>, usize)) -> Ordering {
+/// In which order two values of a type stand.
+pub(crate) fn compare_values((one, one_row): (Values<'_>, usize), (other, other_row): (Values<'_>, usize)) -> Ordering {
     macro_rules! compare {
         ($($variant:ident),*) => {
             match (one, other) {

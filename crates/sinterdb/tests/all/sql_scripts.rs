@@ -191,18 +191,22 @@ scripts! {
     filters
     floats
     forced_schemes
+    grouping_sets
     groups
     insert
     joins
     joins_groups
+    marks
     names_and_types
     nulls
     order_by
     quantise
     schemas
+    set_operations
     stale_traps
     subqueries
     transactions
     types
     views
+    windows
 }

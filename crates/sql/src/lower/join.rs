@@ -9,7 +9,8 @@ use super::join_order::{KEPT, looked_up};
 use super::part::{How, KEPT_BY_A_CONDITION, Part};
 use datafusion::common::{DFSchemaRef, JoinType, NullEquality};
 use datafusion::logical_expr::{Expr as DfExpr, Join as DfJoin};
-use sinter_exec::{Expr, JoinKind};
+use sinter_codec::Scalar;
+use sinter_exec::{Expr, JoinKind, LogicalType};
 
 /// What a key costs of which only is asked whether it is there, in nanoseconds.
 const KEY_KEPT: f64 = 2.0;
@@ -54,7 +55,9 @@ fn of_sides<'a>(join: &'a DfJoin, mut left: Side<'a>, mut right: Side<'a>) -> Op
         JoinType::Right | JoinType::RightAnti => (true, false),
         JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi => (true, true),
         JoinType::Full => (false, false),
-        JoinType::LeftMark | JoinType::RightMark => return None,
+        // Rows without a partner are marked, too, and it is the other side that is asked for one.
+        JoinType::LeftMark => (false, true),
+        JoinType::RightMark => (true, false),
     };
     for (side, asks) in [(&mut left, asks_left), (&mut right, asks_right)] {
         if let Some(alone) = condition.filter(|condition| asks && concerns_only(condition, side.schema)) {
@@ -75,7 +78,7 @@ fn of_sides<'a>(join: &'a DfJoin, mut left: Side<'a>, mut right: Side<'a>) -> Op
         JoinType::LeftAnti if join.null_aware => (JoinKind::NotIn, JoinKind::NotIn),
         JoinType::LeftAnti => (JoinKind::Anti, JoinKind::RightAnti),
         JoinType::RightAnti => (JoinKind::RightAnti, JoinKind::Anti),
-        JoinType::LeftMark | JoinType::RightMark => return None,
+        JoinType::LeftMark | JoinType::RightMark => (JoinKind::Mark, JoinKind::Mark),
     };
     if join.null_aware && (join.join_type != JoinType::LeftAnti || join.on.len() != 1 || condition.is_some()) {
         return None;
@@ -83,6 +86,8 @@ fn of_sides<'a>(join: &'a DfJoin, mut left: Side<'a>, mut right: Side<'a>) -> Op
     let has_condition = condition.is_some();
     let left_is_streamed = match (can_be_streamed(streams_left, &left), can_be_streamed(streams_right, &right)) {
         (false, false) => return None,
+        _ if join.join_type == JoinType::RightMark => false,
+        _ if join.join_type == JoinType::LeftMark => true,
         (true, true) if !join.null_aware => {
             cost(streams_left, &left, &right, has_condition) <= cost(streams_right, &right, &left, has_condition)
         }
@@ -112,6 +117,10 @@ fn joined(
     }
     let first_payload = probe.part.column_count();
     let ours = probe.part.output.clone();
+    if kind == JoinKind::Mark {
+        // Whoever has a partner gets this from it, behind what only the condition sees.
+        build.part.output.push(Expr::Literal(Scalar::Int(1), LogicalType::Boolean));
+    }
     let theirs: Vec<Expr> = (0..build.part.output.len()).map(|column| Expr::Column(first_payload + column)).collect();
     let both = match left_is_streamed {
         true => [&ours[..], &theirs].concat(),
@@ -137,6 +146,10 @@ fn joined(
         _ if comes_alone => ours,
         JoinKind::Anti | JoinKind::NotIn => ours,
         JoinKind::RightSemi | JoinKind::RightAnti => theirs,
+        JoinKind::Mark => {
+            let mark = theirs.last().cloned()?;
+            [ours, vec![Expr::IsNotNull(Box::new(mark))]].concat()
+        }
         _ => both,
     };
     Some(probe.part)
@@ -147,11 +160,14 @@ fn expect_partners(join: &DfJoin, kind: JoinKind, probe: &mut Side<'_>, build: &
     if join.null_equality == NullEquality::NullEqualsNull {
         return;
     }
-    if !matches!(kind, JoinKind::Left | JoinKind::Full | JoinKind::Single | JoinKind::Anti | JoinKind::NotIn) {
+    if !matches!(
+        kind,
+        JoinKind::Left | JoinKind::Full | JoinKind::Single | JoinKind::Mark | JoinKind::Anti | JoinKind::NotIn
+    ) {
         probe.part.expect_partners(&probe.keys, &build.part, &build.keys);
     }
     // NULLs among theirs matter to NOT IN, and whether there are any rows.
-    if matches!(kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti) {
+    if matches!(kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Mark | JoinKind::Anti) {
         build.part.expect_partners(&build.keys, &probe.part, &probe.keys);
     }
 }
@@ -199,7 +215,7 @@ fn rows_estimate(kind: JoinKind, probe: &Side<'_>, build: &Side<'_>) -> f64 {
         JoinKind::Left => pairs.max(rows),
         JoinKind::Right => pairs.max(kept),
         JoinKind::Full => pairs.max(rows).max(kept),
-        JoinKind::Single => rows,
+        JoinKind::Single | JoinKind::Mark => rows,
         JoinKind::Semi => ours_with,
         JoinKind::Anti | JoinKind::NotIn => without(rows, ours_with),
         JoinKind::RightSemi => theirs_with,

@@ -10,6 +10,7 @@
 mod aggregate;
 mod columns;
 mod expr;
+mod grouping_sets;
 mod inner;
 mod join;
 mod join_order;
@@ -17,6 +18,7 @@ mod part;
 mod reduce;
 mod scalar;
 mod subquery;
+mod window;
 
 pub(crate) use columns::lower_filters;
 pub(crate) use expr::{argument_type, can_run_anywhere};
@@ -28,29 +30,37 @@ use columns::lower_all;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchemaRef, Result, TableReference};
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{Aggregate, Expr as DfExpr, LogicalPlan, Sort, SortExpr, TableScan};
+use datafusion::logical_expr::{Aggregate, Expr as DfExpr, LogicalPlan, Sort, TableScan};
 use expr::Scope;
 use inner::Inner;
 use part::Part;
-use sinter_exec::{Expr, LogicalType, Order, Output, SortKey};
+use sinter_exec::{Expr, LogicalType, Order, Output};
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// `plan` with everything that the engine can run as pipelines. DataFusion keeps GROUP BY and joins that might take more
-/// than `bytes_max`, since it can spill.
+/// A plan with everything that the engine can run as pipelines.
+pub(crate) struct Lowered {
+    pub(crate) plan: LogicalPlan,
+    /// Something is left to DataFusion because it might take too much memory.
+    pub(crate) is_large: bool,
+}
+
+/// Lowers a plan. DataFusion keeps what might take more than `bytes_max`, since it can spill.
 ///
 /// # Errors
 /// None of its own; DataFusion's tree walk wants to be able to fail.
-pub(crate) fn lower(plan: LogicalPlan, bytes_max: usize) -> Result<LogicalPlan> {
-    let walk = Walk { bytes_max, joins: true, sorts: true, scans: &Cell::new(0) };
-    match walk.through(&plan)? {
-        Walked::Ours(ours) => match ours.part(bytes_max).cloned() {
+pub(crate) fn lower(plan: LogicalPlan, bytes_max: usize) -> Result<Lowered> {
+    let (scans, is_large) = (Cell::new(0), Cell::new(false));
+    let walk = Walk { bytes_max, joins: true, sorts: true, scans: &scans, is_large: &is_large };
+    let plan = match walk.through(&plan)? {
+        Walked::Ours(ours) => match walk.part(&ours).cloned() {
             // Nothing stands above that could bring rows into an order, so they keep the order of the table.
             Some(part) => walk.scan_of(part, true, plan.schema()),
             None => walk.without_joins(&plan),
         },
         Walked::Theirs(plan) => Ok(plan),
-    }
+    };
+    Ok(Lowered { plan: plan?, is_large: is_large.get() })
 }
 
 /// What is ours of a plan, on its way to a pipeline.
@@ -61,13 +71,12 @@ enum Ours {
 }
 
 impl Ours {
-    /// As one part; `None` where it might take more memory than that.
-    fn part(&self, bytes_max: usize) -> Option<&Part> {
-        let part = match self {
+    /// As one part, however much memory it takes.
+    fn as_part(&self) -> &Part {
+        match self {
             Ours::Part(part) => part,
             Ours::Inner(inner) => inner.ordered(),
-        };
-        (part.kept_bytes() <= bytes_max).then_some(part)
+        }
     }
 
     /// As inputs of inner joins; `None` where a join cannot take it.
@@ -124,6 +133,8 @@ struct Walk<'a> {
     sorts: bool,
     /// How many scans of pipelines there are.
     scans: &'a Cell<usize>,
+    /// Whether something would take more.
+    is_large: &'a Cell<bool>,
 }
 
 impl Walk<'_> {
@@ -140,7 +151,7 @@ impl Walk<'_> {
         let mut below = below.into_iter().zip(inputs).map(|(walked, input)| match walked {
             // A bare scan gains nothing: the provider makes a pipeline of it anyway.
             Walked::Ours(_) if matches!(input, LogicalPlan::TableScan(_)) => Ok(input.clone()),
-            Walked::Ours(ours) => match ours.part(self.bytes_max) {
+            Walked::Ours(ours) => match self.part(&ours) {
                 // DataFusion does not know of the order, and might lose it.
                 Some(part) if part.is_sorted() => Walk { sorts: false, ..*self }.plan(input),
                 Some(part) => self.scan_of(part.clone(), false, input.schema()),
@@ -171,7 +182,7 @@ impl Walk<'_> {
     fn plan(&self, plan: &LogicalPlan) -> Result<LogicalPlan> {
         match self.through(plan)? {
             Walked::Theirs(plan) => Ok(plan),
-            Walked::Ours(ours) => match ours.part(self.bytes_max) {
+            Walked::Ours(ours) => match self.part(&ours) {
                 Some(part) => self.scan_of(part.clone(), false, plan.schema()),
                 None => self.without_joins(plan),
             },
@@ -199,23 +210,28 @@ impl Walk<'_> {
                 let (skip, fetch) = (number(&limit.skip), number(&limit.fetch));
                 let skip = skip.map_or(Some(0), |skip| skip)?;
                 let fetch = fetch.map_or(Some(None), |fetch| fetch.map(Some))?;
-                Some(Ours::Part(input.part(self.bytes_max)?.clone().limited(skip, fetch)?))
+                Some(Ours::Part(self.part(input)?.clone().limited(skip, fetch)?))
             }
-            (LogicalPlan::Sort(sort), [input]) if self.sorts => self.if_it_fits(sorted(sort, input, self.bytes_max)?),
+            (LogicalPlan::Sort(sort), [input]) if self.sorts => self.if_it_fits(sorted(sort, self.part(input)?)?),
             (LogicalPlan::Join(join), [left, right]) if self.joins => {
                 if inner::is_inner(join) {
                     return Inner::of_join(join, (*left).clone(), (*right).clone()).map(Ours::Inner);
                 }
-                let right = right.part(self.bytes_max)?;
+                let right = self.part(right)?;
                 if let Ours::Inner(inner) = left
                     && let Some(reduced) = inner.reduced(join, right)
                 {
                     return Some(Ours::Inner(reduced));
                 }
-                let left = left.part(self.bytes_max)?;
+                let left = self.part(left)?;
                 self.if_it_fits(join::of(join, left.clone(), right.clone())?)
             }
-            (LogicalPlan::Aggregate(aggregate), [input]) => self.if_it_fits(grouped(aggregate, input, self.bytes_max)?),
+            (LogicalPlan::Window(node), [input]) => self.if_it_fits(window::lower(node, self.part(input)?)?),
+            (LogicalPlan::Union(_), inputs) => {
+                let parts = inputs.iter().map(|input| self.part(input).cloned()).collect::<Option<_>>()?;
+                self.if_it_fits(Part::of_union(parts)?)
+            }
+            (LogicalPlan::Aggregate(aggregate), [input]) => self.if_it_fits(grouped(aggregate, self.part(input)?)?),
             _ => None,
         }
     }
@@ -238,19 +254,34 @@ impl Walk<'_> {
         }))
     }
 
+    /// As one part; `None` where it might take too much memory.
+    fn part<'o>(&self, ours: &'o Ours) -> Option<&'o Part> {
+        let part = ours.as_part();
+        self.fits(part).then_some(part)
+    }
+
     fn if_it_fits(&self, part: Part) -> Option<Ours> {
-        (part.kept_bytes() <= self.bytes_max).then_some(Ours::Part(part))
+        self.fits(&part).then_some(Ours::Part(part))
+    }
+
+    fn fits(&self, part: &Part) -> bool {
+        let fits = part.kept_bytes() <= self.bytes_max;
+        self.is_large.set(self.is_large.get() || !fits);
+        fits
     }
 }
 
 /// The groups of rows, or the one row that all of them make.
-fn grouped(aggregate: &Aggregate, input: &Ours, bytes_max: usize) -> Option<Part> {
-    let part = input.part(bytes_max)?;
+fn grouped(aggregate: &Aggregate, part: &Part) -> Option<Part> {
     if part.limit.is_some() {
         return None;
     }
     let scope = Scope::new(aggregate.input.schema(), &part.output);
-    let aggregates = aggregate.aggr_expr.iter().map(|expr| aggregate::lower(expr, &scope)).collect::<Option<_>>()?;
+    let aggregates: Vec<_> =
+        aggregate.aggr_expr.iter().map(|expr| aggregate::lower(expr, &scope)).collect::<Option<_>>()?;
+    if let [DfExpr::GroupingSet(sets)] = &aggregate.group_expr[..] {
+        return grouping_sets::lower(part, sets, &aggregates, aggregate.schema.fields(), &scope);
+    }
     let keys = aggregate.group_expr.iter().map(|key| group_key(key, &scope)).collect::<Option<Vec<_>>>()?;
     let output = match keys.is_empty() {
         true => Output::Aggregate(aggregates),
@@ -260,17 +291,12 @@ fn grouped(aggregate: &Aggregate, input: &Ours, bytes_max: usize) -> Option<Part
 }
 
 /// The rows in an order.
-fn sorted(sort: &Sort, input: &Ours, bytes_max: usize) -> Option<Part> {
-    let part = input.part(bytes_max)?;
+fn sorted(sort: &Sort, part: &Part) -> Option<Part> {
     if !part.can_be_joined() {
         return None;
     }
     let scope = Scope::new(sort.input.schema(), &part.output);
-    let key = |key: &SortExpr| {
-        let (descending, nulls_first) = (!key.asc, key.nulls_first);
-        Some(SortKey { expr: group_key(&key.expr, &scope)?, descending, nulls_first })
-    };
-    let keys = sort.expr.iter().map(key).collect::<Option<_>>()?;
+    let keys = window::sort_keys(&sort.expr, &scope)?;
     let order = Order { keys, skip: 0, fetch: sort.fetch };
     Some(Part::of_gathered(part.clone(), Output::Sorted { rows: part.output.clone(), order }))
 }

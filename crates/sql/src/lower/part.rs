@@ -114,6 +114,39 @@ impl Part {
         }
     }
 
+    /// The rows of several parts, one after the other; `None` where their columns are of different types.
+    pub(super) fn of_union(parts: Vec<Part>) -> Option<Part> {
+        let types_of = |part: &Part| part.output.iter().map(|expr| part.type_of(expr)).collect::<Vec<_>>();
+        let types = types_of(parts.first()?);
+        if parts.iter().any(|part| types_of(part) != types) {
+            return None;
+        }
+        let rows = parts.iter().map(Part::rows_estimate).sum::<f64>();
+        let kept_bytes = parts.iter().map(|part| part.kept_bytes).fold(0, usize::saturating_add);
+        let (mut all, mut others) = (Vec::with_capacity(parts.len()), Vec::new());
+        for part in parts {
+            let output = Output::Rows(part.output.clone());
+            let (pipeline, noted) = part.pipeline_with(output);
+            all.push(pipeline);
+            others.extend(noted);
+        }
+        Some(Part {
+            source: Source::Union(all),
+            noted: None,
+            others,
+            columns: (0..types.len()).map(ScanColumn::Table).collect(),
+            filter: Vec::new(),
+            steps: Vec::new(),
+            build_rows: Vec::new(),
+            output: (0..types.len()).map(Expr::Column).collect(),
+            limit: None,
+            on_damage: OnDamage::Fail,
+            types,
+            rows: OnceCell::from(rows),
+            kept_bytes,
+        })
+    }
+
     /// How many columns expressions can refer to.
     pub(super) fn column_count(&self) -> usize {
         self.types.len()
@@ -179,7 +212,7 @@ impl Part {
         let keys = match &inner.output {
             Output::Groups { keys, .. } => keys.len(),
             Output::Aggregate(_) => 0,
-            Output::Rows(_) | Output::Sorted { .. } => return false,
+            Output::Rows(_) | Output::Sorted { .. } | Output::Windows { .. } => return false,
         };
         let has = |key: usize| {
             let is_key = |expr: &Expr| match expr {

@@ -41,7 +41,7 @@ impl Walk<'_> {
         if found.is_empty() {
             return on(input, &Scope::new(schema, input.output()));
         }
-        let mut part = input.part(self.bytes_max)?.clone();
+        let mut part = self.part(input)?.clone();
         if !self.joins || part.limit.is_some() {
             return None;
         }
@@ -65,7 +65,7 @@ impl Walk<'_> {
             return None;
         }
         let Walked::Ours(ours) = self.through(&subquery.subquery).ok()? else { return None };
-        let part = ours.part(self.bytes_max)?;
+        let part = self.part(&ours)?;
         (part.can_be_joined() && part.output.len() == 1).then(|| part.clone())
     }
 }

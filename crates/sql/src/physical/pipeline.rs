@@ -33,6 +33,8 @@ pub(crate) struct PipelineExec {
     statistics: Arc<Statistics>,
     threads: usize,
     properties: Arc<PlanProperties>,
+    /// Whether its runs note what each operator does.
+    is_measured: AtomicBool,
     /// The run that partitions join. A partition that asks a second time begins a new run.
     current: Mutex<Current>,
 }
@@ -55,7 +57,7 @@ impl PipelineExec {
         let types = pipeline.output_types();
         let partitions = match &pipeline.output {
             Output::Rows(_) => threads.min(pipeline.worker_count_max()).max(1),
-            Output::Aggregate(_) | Output::Groups { .. } | Output::Sorted { .. } => 1,
+            _ => 1,
         };
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(&schema)),
@@ -71,8 +73,14 @@ impl PipelineExec {
             statistics: Arc::new(statistics),
             threads,
             properties: Arc::new(properties),
+            is_measured: AtomicBool::new(false),
             current: Mutex::default(),
         })
+    }
+
+    /// Makes its next runs note what each operator does.
+    pub(crate) fn measure(&self) {
+        self.is_measured.store(true, Ordering::Relaxed);
     }
 
     /// The latest run, for its counters.
@@ -87,7 +95,11 @@ impl PipelineExec {
         let run = match &current.run {
             Some(run) if !joined => Arc::clone(run),
             _ => {
-                let run = self.pipeline.clone().start().map_err(crate::Error::from)?;
+                let run = match self.is_measured.load(Ordering::Relaxed) {
+                    true => self.pipeline.clone().start_measured(),
+                    false => self.pipeline.clone().start(),
+                };
+                let run = run.map_err(crate::Error::from)?;
                 current.joined = vec![false; partitions];
                 current.run = Some(Arc::clone(&run));
                 current.wanted = Weak::new();
@@ -176,6 +188,7 @@ impl ExecutionPlan for PipelineExec {
         let (types, schema) = (self.types.clone(), Arc::clone(&self.schema));
         let operator = match &self.pipeline.output {
             Output::Sorted { .. } => "ORDER BY",
+            Output::Windows { .. } => "a window",
             Output::Rows(_) | Output::Aggregate(_) if self.pipeline.source.table().is_some() => "a join",
             _ => "GROUP BY",
         };
@@ -203,7 +216,7 @@ impl ExecutionPlan for PipelineExec {
                 });
                 futures::stream::once(row).boxed()
             }
-            Output::Groups { .. } | Output::Sorted { .. } => {
+            Output::Groups { .. } | Output::Sorted { .. } | Output::Windows { .. } => {
                 let gathered = blocking(run, wanted, move |run| {
                     let gathered = run.gathered(threads, &memory).map_err(crate::Error::from)?;
                     Ok(GatheredRows { gathered, next: 0, types, schema })

@@ -55,8 +55,8 @@ impl TableProvider for PipelineTable {
         self.noted.iter().for_each(|(noted, columns, filter)| noted.rows(columns, filter));
         let mut statistics = Statistics::new_unknown(&self.schema);
         let rows = match &self.pipeline.output {
-            Output::Rows(_) | Output::Groups { .. } | Output::Sorted { .. } => self.pipeline.rows_estimate(),
             Output::Aggregate(_) => 1,
+            _ => self.pipeline.rows_estimate(),
         };
         statistics.num_rows =
             datafusion::common::stats::Precision::Inexact(self.pipeline.limit.map_or(rows, |limit| rows.min(limit)));

@@ -41,6 +41,7 @@ pub(super) fn run(session: &Session, mut inner: ast::Statement, analyze: bool) -
     let Planned { physical, context, .. } = session.plan(&state, inner)?;
     let mut lines = Vec::new();
     if analyze {
+        measure(&physical);
         let begun = Instant::now();
         let query = Query::planned(Arc::clone(&physical), context, session.running());
         let mut rows = 0;
@@ -62,7 +63,10 @@ fn describe(plan: &Arc<dyn ExecutionPlan>, depth: usize, analyze: bool, lines: &
     let indent = "  ".repeat(depth);
     match pipeline(plan) {
         Some(exec) => {
-            let text = displayable(plan.as_ref()).one_line().to_string();
+            let text = match exec.latest_run().filter(|_| analyze) {
+                Some(run) => run.explain().to_string(),
+                None => displayable(plan.as_ref()).one_line().to_string(),
+            };
             for (index, line) in text.trim_end().lines().enumerate() {
                 let mark = if index == 0 { "sinter: " } else { "        " };
                 lines.push(format!("{indent}{mark}{line}"));
@@ -79,11 +83,13 @@ fn describe(plan: &Arc<dyn ExecutionPlan>, depth: usize, analyze: bool, lines: &
             if let (true, Some(metrics)) = (analyze, plan.metrics()) {
                 let metrics = metrics.aggregate_by_name();
                 if let Some(rows) = metrics.output_rows() {
-                    line += &format!(" [rows={rows}");
+                    line += &format!(" -- {rows} rows");
                     if let Some(nanos) = metrics.elapsed_compute() {
-                        line += &format!(", compute={:.3} ms", nanos as f64 / 1e6);
+                        line += &format!(", {:.3} ms", nanos as f64 / 1e6);
                     }
-                    line.push(']');
+                    if let Some(bytes) = metrics.spilled_bytes().filter(|bytes| *bytes > 0) {
+                        line += &format!(", {bytes} bytes spilled");
+                    }
                 }
             }
             lines.push(line);
@@ -92,6 +98,14 @@ fn describe(plan: &Arc<dyn ExecutionPlan>, depth: usize, analyze: bool, lines: &
     for child in plan.children() {
         describe(child, depth + 1, analyze, lines);
     }
+}
+
+/// Makes all pipelines of a plan note what their operators do.
+fn measure(plan: &Arc<dyn ExecutionPlan>) {
+    if let Some(exec) = pipeline(plan) {
+        exec.measure();
+    }
+    plan.children().into_iter().for_each(measure);
 }
 
 fn pipeline(plan: &Arc<dyn ExecutionPlan>) -> Option<&PipelineExec> {

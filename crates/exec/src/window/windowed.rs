@@ -1,0 +1,188 @@
+//! Rows with what the functions say of them.
+
+use super::borders::{Borders, Partition, note_changes};
+use super::plan::WindowPlan;
+use super::reach::{OneKey, reach};
+use super::{WindowFunction, WindowKind, numbers, picks, totals};
+use crate::aggregate::{average, sum};
+use crate::sort::Sorted;
+use crate::store::RowStore;
+use crate::vector::push_scalar;
+use crate::{AggregateFunction, Batch, Error, LogicalType, Memory, Result, Vector};
+use sinter_codec::{Bitmap, Encoded, Physical, Scalar, VECTOR_LEN, ValuesBuf};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Rows, partition by partition in the order of the window, and behind their columns those of the functions.
+#[derive(Debug)]
+pub struct Windowed {
+    sorted: Sorted,
+    row_count: usize,
+    /// By row.
+    results: RowStore,
+}
+
+impl Windowed {
+    /// Asks the functions about sorted rows.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; [`Error::Overflow`] where a sum does not fit its type.
+    pub(crate) fn new(plan: &WindowPlan, sorted: Sorted, memory: &Arc<dyn Memory>) -> Result<Windowed> {
+        let hidden = hidden(plan, &sorted, memory)?;
+        let rows = hidden.rows();
+        let mut changes = Bitmap::new(rows, false);
+        (0..plan.partition_count).for_each(|key| note_changes(&hidden, key, &mut changes));
+        let partitions = Borders::new(&changes, rows);
+        (plan.partition_count..plan.key_count()).for_each(|key| note_changes(&hidden, key, &mut changes));
+        // Without an order all rows of a partition are peers.
+        let peers: Vec<Range<usize>> = Borders::new(&changes, rows).ranges().collect();
+        let mut left = &peers[..];
+        let with_peers = |rows: Range<usize>| {
+            let (mine, others) = left.split_at(left.partition_point(|group| group.start < rows.end));
+            left = others;
+            (rows, mine)
+        };
+        let all: Vec<(Range<usize>, &[Range<usize>])> = partitions.ranges().map(with_peers).collect();
+        let key = OneKey { store: &hidden, column: plan.partition_count, descending: plan.descending };
+        let types: Option<Vec<Physical>> = plan.functions.iter().map(|function| function.ty.physical()).collect();
+        let types = types.ok_or_else(|| Error::Unsupported("nested results of window functions".into()))?;
+        let mut results = RowStore::new(&types, memory);
+        let mut columns = Vec::with_capacity(types.len());
+        for (function, argument) in plan.functions.iter().zip(&plan.arguments) {
+            let argument = argument.map(|column| (&hidden, column));
+            let ty = argument.map_or(LogicalType::Int64, |(_, column)| plan.types[column].clone());
+            let reach_of = |(_, peers): &(Range<usize>, &[Range<usize>])| match function.frame.has_distance() {
+                true => reach(key, function.frame, peers),
+                false => Vec::new(),
+            };
+            let reach: Vec<Vec<Range<usize>>> = all.iter().map(reach_of).collect();
+            let partitions = all.iter().zip(&reach).map(|((rows, peers), reach)| {
+                let Range { start: first, end } = *rows;
+                Partition { first, end, peers, reach }
+            });
+            columns.push(column(function, argument, &ty, partitions)?);
+        }
+        results.push(&columns, rows)?;
+        Ok(Windowed { sorted, row_count: plan.row_count, results })
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Writes the rows from `first` on over `batch`, a vector's worth at most. False when none is left.
+    pub fn read(&self, first: usize, batch: &mut Batch) -> bool {
+        let range = first.min(self.len())..self.len().min(first + VECTOR_LEN);
+        batch.rows = range.len();
+        batch.columns.resize_with(self.row_count + self.results.columns(), Vector::default);
+        let (rows, results) = batch.columns.split_at_mut(self.row_count);
+        self.sorted.read_columns(range.clone(), 0, rows);
+        let places: Vec<u32> = range.clone().map(|row| row as u32).collect();
+        for (column, out) in results.iter_mut().enumerate() {
+            self.results.gather(column, &places, out);
+        }
+        !range.is_empty()
+    }
+}
+
+/// Keys and arguments in the order of the rows.
+fn hidden(plan: &WindowPlan, sorted: &Sorted, memory: &Arc<dyn Memory>) -> Result<RowStore> {
+    let types: Option<Vec<Physical>> = plan.types.iter().map(LogicalType::physical).collect();
+    let types = types.ok_or_else(|| Error::Unsupported("nested values in windows".into()))?;
+    let mut store = RowStore::new(&types, memory);
+    let mut vectors = vec![Vector::default(); types.len()];
+    for first in (0..sorted.len()).step_by(VECTOR_LEN) {
+        let range = first..sorted.len().min(first + VECTOR_LEN);
+        sorted.read_columns(range.clone(), plan.row_count, &mut vectors);
+        store.push(&vectors, range.len())?;
+    }
+    Ok(store)
+}
+
+/// What a function says of all rows.
+fn column<'a>(
+    function: &WindowFunction,
+    argument: Option<(&RowStore, usize)>,
+    argument_type: &LogicalType,
+    partitions: impl Iterator<Item = Partition<'a>>,
+) -> Result<Vector> {
+    let (kind, frame, ty) = (&function.kind, function.frame, &function.ty);
+    let mut values = ValuesBuf::new(ty.physical().unwrap_or(Physical::I64));
+    let mut validity = Bitmap::default();
+    let misfit = || Error::Overflow { what: "a window function's result".into(), type_name: ty.to_string() };
+    match (kind, argument) {
+        (kind, Some((store, at))) if kind.is_pick() => {
+            let mut rows = Vec::with_capacity(store.rows());
+            let default = match kind {
+                WindowKind::Shift(_, default) if !default.is_null() => store.rows() as u32,
+                _ => crate::store::NONE,
+            };
+            for partition in partitions {
+                picks::picks(kind, partition, frame, (store, at), default, &mut rows);
+            }
+            let mut out = Vector::default();
+            match kind {
+                WindowKind::Shift(_, default) if !default.is_null() => {
+                    let mut with_default = ValuesBuf::new(store.values(at).physical());
+                    with_default.extend(store.values(at));
+                    if !push_scalar(&mut with_default, default) {
+                        return Err(misfit());
+                    }
+                    let rows = rows.iter().map(|&row| row as usize);
+                    crate::vector::gather_values(with_default.as_values(), rows.clone(), &mut values);
+                    let is_there =
+                        |row: usize| store.validity(at).is_none_or(|bits| row >= bits.len() || bits.get(row));
+                    out.validity = Some(Bitmap::from_bools(rows.map(is_there)));
+                    out.values = Encoded::Flat(values);
+                }
+                _ => store.gather(at, &rows, &mut out),
+            }
+            return Ok(out);
+        }
+        (WindowKind::PercentRank | WindowKind::CumeDist, _) => {
+            let ValuesBuf::F64(out) = &mut values else { return Err(misfit()) };
+            for partition in partitions {
+                numbers::shares(kind, partition, |share| out.push(share));
+            }
+        }
+        (WindowKind::Aggregate(aggregate), argument) => {
+            let wants_sum = matches!(aggregate, AggregateFunction::Sum | AggregateFunction::Average);
+            for partition in partitions {
+                totals::totals(partition, frame, argument, wants_sum, |total| {
+                    let result = match aggregate {
+                        AggregateFunction::Sum => sum(total, argument_type, ty)?,
+                        AggregateFunction::Average => average(total, argument_type, ty)?,
+                        _ => Scalar::Int(total.count.into()),
+                    };
+                    validity.push(!result.is_null());
+                    if result.is_null() {
+                        values.push_default(1);
+                    } else if !push_scalar(&mut values, &result) {
+                        return Err(misfit());
+                    }
+                    Ok(())
+                })?;
+            }
+        }
+        (kind, _) => {
+            let mut fits = true;
+            for partition in partitions {
+                numbers::integers(kind, partition, |number| match &mut values {
+                    ValuesBuf::U64(out) => out.push(number),
+                    other => fits &= push_scalar(other, &Scalar::Int(number.into())),
+                });
+            }
+            if !fits {
+                return Err(misfit());
+            }
+        }
+    }
+    let validity = (!validity.is_empty() && !validity.all()).then_some(validity);
+    Ok(Vector { values: Encoded::Flat(values), validity, ..Vector::default() })
+}
