@@ -247,6 +247,29 @@ fn a_frame_may_reach_beyond_its_type() {
     check(&column, &Choice::Forced("pfor".to_owned()), &mut SmallRng::seed_from_u64(1));
 }
 
+/// In an IN list of 128-bit numbers, what lies behind a frame of 64 bits was taken for what lies as far behind its base.
+#[test]
+fn constants_behind_a_frame_of_64_bits_are_not_met() {
+    let end = 1i128 << 64;
+    let among = [vec![end - 1], (0..20).collect(), (1..10).map(|place| end - 2 * place).collect()].concat();
+    let behind = (-10..=0).map(|place| end + 2 * place).collect();
+    check_list(&among, behind);
+    let before = (4..30).filter(|number| number % 2 == 0 || *number == 9).collect();
+    check_list(&[10, end + 9], before);
+}
+
+/// A `for` block of these numbers answers an IN list of these constants.
+fn check_list(numbers: &[i128], constants: Vec<i128>) {
+    let mut bytes = Vec::new();
+    encode(Values::I128(numbers), None, &Choice::Forced("for".to_owned()), &mut bytes).unwrap();
+    let block = Block::open(&bytes).unwrap();
+    let list = Predicate::In(constants.iter().copied().map(Scalar::Int).collect());
+    let mut passed = Bitmap::default();
+    block.filter(0..numbers.len(), &list, &mut passed).unwrap();
+    let expected = Bitmap::from_bools(numbers.iter().map(|number| constants.contains(number)));
+    assert_eq!(passed, expected, "{} of {constants:?} in {numbers:?}", block.describe());
+}
+
 /// Found by the property above once in some thousand runs: the least 128-bit number came back as zero.
 #[test]
 fn the_least_of_128_bits_comes_back_among_small_ones() {

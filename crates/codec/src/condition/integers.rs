@@ -1,10 +1,9 @@
 //! Tests of integers, vectorised.
 
+use super::Constants;
 use crate::Bitmap;
 use crate::fixed::Integer;
 use crate::kernels::push_tests;
-use std::ops::Deref;
-use std::sync::OnceLock;
 
 /// A test of integers.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,56 +16,6 @@ pub(crate) enum IntegerCondition {
     OneOf(Constants),
     /// Those whose bit is set; values lie in `0..len`. For codes.
     Marked(Bitmap),
-}
-
-/// The constants of an IN list, ascending.
-#[derive(Clone, Debug)]
-pub(crate) struct Constants {
-    sorted: Vec<i128>,
-    /// A bit for each number from the first to the last, once somebody asked for them.
-    marks: OnceLock<Option<Box<[u64]>>>,
-}
-
-/// Constants have marks where the last is not so far from the first.
-const MARKS_MAX: i128 = 8192;
-
-impl Constants {
-    /// Bits for the numbers from the first constant on, set where it is one of them; `None` where that were too many.
-    pub(crate) fn marks(&self) -> Option<&[u64]> {
-        let marks = || {
-            let (first, last) = (*self.sorted.first()?, *self.sorted.last()?);
-            let count = last.checked_sub(first).filter(|span| *span < MARKS_MAX)? as usize + 1;
-            let mut marks = vec![0; count.div_ceil(64)];
-            for constant in &self.sorted {
-                let place = (constant - first) as usize;
-                marks[place / 64] |= 1 << (place % 64);
-            }
-            Some(marks.into_boxed_slice())
-        };
-        self.marks.get_or_init(marks).as_deref()
-    }
-}
-
-impl From<Vec<i128>> for Constants {
-    /// Of numbers that ascend.
-    fn from(sorted: Vec<i128>) -> Constants {
-        debug_assert!(sorted.is_sorted());
-        Constants { sorted, marks: OnceLock::new() }
-    }
-}
-
-impl Deref for Constants {
-    type Target = [i128];
-
-    fn deref(&self) -> &[i128] {
-        &self.sorted
-    }
-}
-
-impl PartialEq for Constants {
-    fn eq(&self, other: &Constants) -> bool {
-        self.sorted == other.sorted
-    }
 }
 
 /// Constants of an IN list up to which comparing with each of them beats a search per value.
@@ -88,7 +37,7 @@ impl IntegerCondition {
         match self {
             IntegerCondition::Within(low, high) => (*low..=*high).contains(&value),
             IntegerCondition::Outside(low, high) => !(*low..=*high).contains(&value),
-            IntegerCondition::OneOf(constants) => constants.binary_search(&value).is_ok(),
+            IntegerCondition::OneOf(constants) => constants.hold(value),
             IntegerCondition::Marked(marked) => {
                 usize::try_from(value).is_ok_and(|code| code < marked.len() && marked.get(code))
             }
@@ -121,7 +70,10 @@ impl IntegerCondition {
                     held if held.len() <= COMPARED_CONSTANTS => {
                         push_one_of::<COMPARED_CONSTANTS, _, _>(values, key, held, out);
                     }
-                    held => push_tests(values, out, |value| held.binary_search(&key(value).wide()).is_ok()),
+                    held => match constants.marks() {
+                        Some(marks) => push_tests(values, out, |value| marks.hold(key(value).wide())),
+                        None => push_tests(values, out, |value| held.binary_search(&key(value).wide()).is_ok()),
+                    },
                 }
             }
             IntegerCondition::Marked(marked) => {

@@ -2,10 +2,12 @@
 //! alike. What readers test values against.
 
 mod bytes;
+mod constants;
 mod float_order;
 mod integers;
 
 pub(crate) use bytes::BytesCondition;
+pub(crate) use constants::{Constants, Marks};
 pub(crate) use float_order::{float_of_order, float_order};
 pub(crate) use integers::{COMPARED_CONSTANTS, IntegerCondition};
 

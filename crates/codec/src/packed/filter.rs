@@ -4,7 +4,7 @@ use super::bare::BareVector;
 use super::directory::PackedVector;
 use super::unpack::{self, Numbers};
 use crate::bit_packing::Lane;
-use crate::condition::{COMPARED_CONSTANTS, IntegerCondition};
+use crate::condition::{COMPARED_CONSTANTS, IntegerCondition, Marks};
 use crate::fixed::Integer;
 use crate::fused::{Fused, VectorBits};
 use crate::kernels::push_tests;
@@ -46,12 +46,19 @@ pub(crate) fn filter<T: Integer>(
                 held if held.len() <= COMPARED_CONSTANTS => {
                     push_one_of::<T, COMPARED_CONSTANTS>(vector, &range, held, out, room);
                 }
-                held => match constants.marks() {
-                    Some(marks) => push_marked(vector, &range, marks, constants[0], out, room),
-                    None => push_numbers(vector, &range, out, room, |number| {
-                        held.binary_search(&base.saturating_add(number.into())).is_ok()
-                    }),
-                },
+                held => {
+                    // Numbers of 64 bits would wrap onto the marks of constants that lie beyond the frame. And where a list
+                    // is too wide for marks, what a frame holds of it may not be.
+                    let wraps = vector.bit_width == 64 && held.len() < constants.len();
+                    let of_all = if wraps { None } else { constants.marks() };
+                    let of_held = if of_all.is_none() { Marks::of(held) } else { None };
+                    match of_all.or(of_held.as_ref()) {
+                        Some(marks) => push_marked(vector, &range, &marks.words, marks.first, out, room),
+                        None => push_numbers(vector, &range, out, room, |number| {
+                            held.binary_search(&base.saturating_add(number.into())).is_ok()
+                        }),
+                    }
+                }
             }
         }
         IntegerCondition::Marked(marked) => push_marked(vector, &range, marked.words(), 0, out, room),

@@ -333,7 +333,7 @@ impl<'a, T: Integer> BaseDeltaReader<'a, T> {
         let (base, unit) = (vector.base.wide(), i128::try_from(self.unit).ok()?);
         // Distances beyond 127 bits are not to be had here.
         let greatest = 1i128.checked_shl(8 * vector.delta_bytes as u32)?.checked_sub(1)?;
-        greatest.checked_mul(unit)?;
+        let reach = greatest.checked_mul(unit)?;
         // Rounded towards what is inside.
         let low_of = |low: i128| {
             let distance = low.saturating_sub(base);
@@ -344,8 +344,12 @@ impl<'a, T: Integer> BaseDeltaReader<'a, T> {
             IntegerCondition::Within(low, high) => IntegerCondition::Within(low_of(*low), high_of(*high)),
             IntegerCondition::Outside(low, high) => IntegerCondition::Outside(low_of(*low), high_of(*high)),
             IntegerCondition::OneOf(constants) => {
-                let distances = constants.iter().filter_map(|constant| constant.checked_sub(base));
-                let on_grid = distances.filter(|distance| distance.rem_euclid(unit) == 0);
+                // Of a long list, a vector can hold few.
+                let last = base.saturating_add(reach);
+                let first = constants.partition_point(|constant| *constant < base);
+                let end = constants.partition_point(|constant| *constant <= last);
+                let distances = constants[first..end].iter().map(|constant| constant - base);
+                let on_grid = distances.filter(|distance| distance % unit == 0);
                 IntegerCondition::OneOf(on_grid.map(|distance| distance / unit).collect::<Vec<_>>().into())
             }
             IntegerCondition::Marked(_) => return None,

@@ -22,16 +22,19 @@ pub(crate) enum Shape {
     Narrow,
     Ascending,
     Outliers,
+    /// At both ends of 64 bits.
+    Ends,
     Anything,
 }
 
-pub(crate) const SHAPES: [Shape; 7] = [
+pub(crate) const SHAPES: [Shape; 8] = [
     Shape::Constant,
     Shape::Runs,
     Shape::FewDifferent,
     Shape::Narrow,
     Shape::Ascending,
     Shape::Outliers,
+    Shape::Ends,
     Shape::Anything,
 ];
 
@@ -110,6 +113,8 @@ fn integers(shape: Shape, len: usize, random: &mut SmallRng) -> Vec<i128> {
             Shape::Ascending => last.wrapping_add(random.random_range(0..reach)),
             Shape::Outliers if random.random_range(0..50) > 0 => base.wrapping_add(random.random_range(0..reach)),
             Shape::Outliers => EXTREMES[random.random_range(0..EXTREMES.len())],
+            Shape::Ends if random.random() => base.wrapping_add(random.random_range(0..reach)),
+            Shape::Ends => base.wrapping_add(u64::MAX.into()).wrapping_sub(random.random_range(0..reach)),
             Shape::Anything => random.random(),
         };
         last
@@ -254,8 +259,17 @@ pub(crate) fn predicates(column: &Column, random: &mut SmallRng) -> Vec<Predicat
     predicates.push(Predicate::Between(constant(), constant()));
     predicates.push(Predicate::Between(Scalar::Null, constant()));
     predicates.push(Predicate::Between(constant(), Scalar::Null));
-    for count in [0, 1, 2, 5, 20] {
+    for count in [0, 1, 2, 5, 20, 60] {
         predicates.push(Predicate::In((0..count).map(|_| constant()).collect()));
+    }
+    // Long lists are marked in a bitmap where their constants lie close; of these, some lie beyond a frame of 64 bits.
+    let nears: Vec<Scalar> = (0..9).map(|_| constant()).collect();
+    for (index, near) in nears.into_iter().enumerate() {
+        let Scalar::Int(near) = near else { break };
+        let beyond = [0, 1 << 64, -1 << 64][index % 3];
+        let step = [2, 3, 300, 1 << 40][random.random_range(0..4)];
+        let number = |place: i128| near.saturating_add(beyond).saturating_add((place - 15) * step);
+        predicates.push(Predicate::In((0..24).map(|place| Scalar::Int(number(place))).collect()));
     }
     if column.values.physical() == Physical::Bytes {
         for text in ["", "Customer#", "Customer#00000001", "request", "zzz"] {
