@@ -3,9 +3,10 @@
 //! A pattern is a row of places; which of them a text so far may have reached is a set, and the sets that can occur are the
 //! states of an automaton (Rabin and Scott, IBM Journal, 1959). Past a place where anything may follow, earlier places
 //! say nothing more, which keeps states as few as the letters of most patterns. A symbol table reads them by whole
-//! symbols ([`crate::symbol_table`]). Plain texts are searched for the stretches between `%`, one after the other, and read
+//! symbols ([`crate::symbol_table`]). Plain texts are searched for the stretches between `%` ([`crate::stretches`]), and read
 //! byte by byte only where there is a `_`.
 
+use crate::stretches::Stretches;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -25,8 +26,8 @@ pub enum PatternPart {
 #[derive(Clone)]
 pub struct Pattern {
     parts: Vec<PatternPart>,
-    /// What stands before, between and behind its `%`; `None` where some of that is `_`.
-    stretches: Option<Vec<Vec<u8>>>,
+    /// Of a pattern without `_`.
+    stretches: Option<Stretches>,
     automaton: Arc<Automaton>,
 }
 
@@ -36,8 +37,7 @@ impl Pattern {
     pub fn new(parts: impl IntoIterator<Item = PatternPart>) -> Option<Pattern> {
         let parts: Vec<PatternPart> = parts.into_iter().collect();
         let automaton = Arc::new(Automaton::new(&parts)?);
-        let of_stretch = |parts: &[PatternPart]| parts.iter().map(|part| part.byte()).collect();
-        let stretches = parts.split(|part| *part == PatternPart::AnyBytes).map(of_stretch).collect();
+        let stretches = Stretches::of(&parts);
         Some(Pattern { parts, stretches, automaton })
     }
 
@@ -50,7 +50,7 @@ impl Pattern {
     /// Whether all of this text is as the pattern says.
     pub fn matches(&self, text: &[u8]) -> bool {
         if let Some(stretches) = &self.stretches {
-            return has_stretches(text, stretches);
+            return stretches.fit(text);
         }
         let automaton = &*self.automaton;
         let mut state = START;
@@ -66,45 +66,6 @@ impl Pattern {
     pub(crate) fn automaton(&self) -> &Arc<Automaton> {
         &self.automaton
     }
-}
-
-impl PatternPart {
-    /// The byte, if it is one.
-    fn byte(self) -> Option<u8> {
-        match self {
-            PatternPart::Byte(byte) => Some(byte),
-            PatternPart::AnyChar | PatternPart::AnyBytes => None,
-        }
-    }
-}
-
-/// Whether a text begins with the first stretch, ends with the last, and has the others in order in between.
-fn has_stretches(text: &[u8], stretches: &[Vec<u8>]) -> bool {
-    let [first, middle @ .., last] = stretches else { return stretches.first().is_some_and(|only| text == only) };
-    let inner = text.strip_prefix(&first[..]).and_then(|rest| rest.strip_suffix(&last[..]));
-    let Some(mut rest) = inner else { return false };
-    // The leftmost place of each leaves the most room for the next.
-    middle.iter().filter(|stretch| !stretch.is_empty()).all(|stretch| match find(rest, stretch) {
-        Some(at) => {
-            rest = &rest[at + stretch.len()..];
-            true
-        }
-        None => false,
-    })
-}
-
-/// Where `needle` (never empty) stands first in `text`.
-pub(crate) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
-    let mut start = 0;
-    while text.len() - start >= needle.len() {
-        let places = &text[start..=text.len() - needle.len()];
-        start += places.iter().position(|byte| *byte == needle[0])?;
-        if text[start..].starts_with(needle) {
-            return Some(start);
-        }
-        start += 1;
-    }
-    None
 }
 
 impl PartialEq for Pattern {

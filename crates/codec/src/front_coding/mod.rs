@@ -44,6 +44,7 @@ fn common_prefix(a: &[u8], b: &[u8]) -> usize {
 mod tests {
     use super::*;
     use crate::condition::BytesCondition;
+    use crate::needle::Needle;
     use crate::{BytesBuf, CompareOp, Pattern, PatternPart};
     use proptest::prelude::*;
 
@@ -109,7 +110,7 @@ mod tests {
             }
             let middle = low.get(low.len() / 3..low.len() / 2 + 1).unwrap_or_default();
             if !middle.is_empty() {
-                conditions.push(BytesCondition::Contains(middle.to_vec(), Pattern::containing(middle)));
+                conditions.push(BytesCondition::Contains(Needle::new(middle), Pattern::containing(middle)));
             }
             let bytes = |text: &[u8]| text.iter().copied().map(PatternPart::Byte).collect::<Vec<_>>();
             let wild = [PatternPart::AnyChar, PatternPart::AnyBytes];
