@@ -13,7 +13,7 @@ use crate::node::{Node, Opened, PAYLOAD_AT};
 use crate::sample::Sample;
 use crate::scheme::{Reader, Scheme, filter_decoded, unsuitable};
 use crate::scratch::Scratch;
-use crate::symbol_table::{EncodedTexts, SymbolTable, code_capacity, packed_bytes, sample};
+use crate::symbol_table::{EncodedTexts, SymbolTable, code_capacity, packed_bytes, sample, sort_needles};
 use crate::values_mut::ValuesMut;
 use crate::{Bitmap, BytesBuf, CompareOp, Error, Physical, Result, VECTOR_LEN, Values, ValuesBuf};
 use std::ops::Range;
@@ -237,7 +237,9 @@ impl Reader for FsstReader<'_> {
             }
             Condition::Bytes(BytesCondition::OneOf(values)) => {
                 let mut encoder = self.table.encoder();
-                BytesCondition::OneOf(values.iter().map(|value| encoder.needle(value)).collect())
+                let mut needles: Vec<Vec<u8>> = values.iter().map(|value| encoder.needle(value)).collect();
+                sort_needles(&mut needles);
+                BytesCondition::OneOf(needles)
             }
             Condition::Bytes(bytes) => {
                 let search = bytes.pattern().map(|pattern| Arc::new(self.table.search(pattern)));
@@ -273,9 +275,7 @@ impl Reader for FsstReader<'_> {
                 })
             }
             Some(Condition::Bytes(BytesCondition::OneOf(needles))) => {
-                self.filter_codes(range, out, scratch, |first, count| {
-                    needles.iter().any(|needle| table.is_equal(packed, first, count, needle))
-                })
+                self.filter_codes(range, out, scratch, |first, count| table.is_one_of(packed, first, count, needles))
             }
             _ => filter_decoded(self, range, &prepared.condition, physical, out, scratch).map(|()| false),
         }
@@ -326,6 +326,19 @@ mod tests {
             let Values::Bytes(view) = out.as_values() else { unreachable!() };
             assert!(view.iter().eq(positions.iter().map(|&position| texts[usize::from(position)].as_bytes())));
         }
+    }
+
+    #[test]
+    fn long_lists_are_searched_for_the_codes() {
+        let texts = comments();
+        let bytes = block(&texts);
+        let block = Block::open(&bytes).unwrap();
+        let strange = ["", "furiously", "furiously ironic", "\u{e9}", "zzz"].map(str::to_owned);
+        let list: Vec<String> = texts.iter().step_by(5).take(200).chain(&strange).cloned().collect();
+        let constants = list.iter().map(|text| Scalar::Bytes(text.clone().into_bytes())).collect();
+        let mut passes = Bitmap::default();
+        assert!(block.filter(0..1024, &Predicate::In(constants), &mut passes).unwrap());
+        assert_eq!(passes, Bitmap::from_bools(texts[..1024].iter().map(|text| list.contains(text))));
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod train;
 mod wire;
 
 pub(crate) use codes::{code_capacity, packed_bytes};
+pub(crate) use compare::sort_needles;
 pub(crate) use encoder::StringEncoder;
 pub(crate) use sample::sample;
 pub(crate) use search::Search;
