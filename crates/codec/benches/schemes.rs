@@ -118,6 +118,13 @@ fn cases() -> Vec<(&'static str, ValuesBuf)> {
     let times = || (0..ROW_GROUP_LEN as i64).map(|row| 1_700_000_000_000_000 + row * 10_007);
     cases.push(("base_delta", ValuesBuf::I64(times().collect())));
     cases.push(("base_delta(60000000)", ValuesBuf::I64(times().collect())));
+    cases.push(("constant", ValuesBuf::I64(vec![42; ROW_GROUP_LEN])));
+    cases.push((
+        "multiple",
+        ValuesBuf::I64(uniform(20).iter().map(|v| 1_700_000_000_000_000 + v * 1_000_000).collect()),
+    ));
+    let wide = |(upper, lower): (&i64, &i64)| i128::from(*upper) << 64 | i128::from(*lower);
+    cases.push(("halves", ValuesBuf::I128(uniform(12).iter().zip(&uniform(62)).map(wide).collect())));
     cases.push(("raw", ValuesBuf::I64(uniform(62))));
     cases
 }
