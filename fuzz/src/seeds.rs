@@ -51,17 +51,20 @@ fn strings(shape: u64, count: u64) -> Vec<u8> {
 fn nested_arrays(rows: usize) -> Vec<ArrayRef> {
     let lengths = || OffsetBuffer::from_lengths((0..rows).map(|row| row % 7));
     let count = (0..rows).map(|row| row % 7).sum::<usize>();
-    let numbers = |count: usize| (0..count as i64).map(|number| (number % 5 > 0).then_some(number)).collect::<Int64Array>();
+    let numbers =
+        |count: usize| (0..count as i64).map(|number| (number % 5 > 0).then_some(number)).collect::<Int64Array>();
     let texts = |count: usize| (0..count).map(|number| Some(format!("text {}", number % 11))).collect::<StringArray>();
     let pairs = |count: usize| -> ArrayRef {
-        let a: ArrayRef = Arc::new((0..count as i32).map(|number| (number % 3 > 0).then_some(number)).collect::<Int32Array>());
+        let a = (0..count as i32).map(|number| (number % 3 > 0).then_some(number)).collect::<Int32Array>();
+        let a: ArrayRef = Arc::new(a);
         let b: ArrayRef = Arc::new(texts(count));
         let field = |name: &str, array: &ArrayRef| Arc::new(Field::new(name, array.data_type().clone(), true));
         Arc::new(StructArray::from(vec![(field("a", &a), a.clone()), (field("b", &b), b)]))
     };
     let list = |values: ArrayRef, lengths: OffsetBuffer<i32>| -> ArrayRef {
         let nulls = NullBuffer::from_iter((0..lengths.len() - 1).map(|row| row % 9 > 0));
-        Arc::new(ListArray::new(Arc::new(Field::new("item", values.data_type().clone(), true)), lengths, values, Some(nulls)))
+        let item = Arc::new(Field::new("item", values.data_type().clone(), true));
+        Arc::new(ListArray::new(item, lengths, values, Some(nulls)))
     };
     let inner = OffsetBuffer::from_lengths((0..count).map(|row| row % 3));
     let words = (0..count).map(|row| row % 3).sum();
@@ -90,14 +93,15 @@ fn write_keys(folder: &Path) {
     create_dir_all(folder).expect("the folder can be written");
     for (number, codec) in KEY_CODECS.iter().enumerate() {
         for count in [1, 100, KEYS_MAX] {
-            for step in [1, 300, 70_000] {
+            // Two that follow each other are at least one apart.
+            for step in [3, 300, 70_000] {
                 let keys: Vec<u64> = (0..count as u64).map(|key| 1000 + key * step + key % 3).collect();
                 let narrow: Vec<u32> = keys.iter().map(|&key| key as u32).collect();
                 let (mut wide_bytes, mut narrow_bytes) = (Vec::new(), Vec::new());
                 codec.encode(&keys, &mut wide_bytes).expect("they ascend");
                 codec.encode(&narrow, &mut narrow_bytes).expect("they ascend");
                 for (width, bytes) in [narrow_bytes, wide_bytes].into_iter().enumerate() {
-                    let mut seed = vec![number as u8, width as u8, (count - 1) as u8];
+                    let mut seed = vec![number as u8, width as u8, (count - 1) as u8, (count + width) as u8];
                     seed.extend(keys[0].to_le_bytes());
                     seed.extend(keys[count - 1].to_le_bytes());
                     seed.extend(bytes);
