@@ -157,7 +157,7 @@ pub(crate) trait Reader: Debug + Send + Sync {
         Ok(false)
     }
 
-    /// Whether a condition is answered once for each entry of a dictionary, instead of once for each row.
+    /// Whether a condition is answered once for each entry of a dictionary or each run, instead of once for each row.
     fn tests_entries(&self) -> bool {
         false
     }

@@ -109,6 +109,30 @@ fn conditions_on_decoded_values_see_survivors_only() {
 }
 
 #[test]
+fn texts_in_a_dictionary_or_in_runs_are_not_read_for_few_rows() {
+    for scheme in ["dict", "rle"] {
+        let repeating: ArrayRef = Arc::new((0..16384i64).map(|row| row % 1024).collect::<Int64Array>());
+        let words = (0..16384).map(|row| Some(format!("some word {}", row / 16 % 7))).collect::<StringArray>();
+        let columns = [(repeating, LogicalType::Int64), (Arc::new(words) as ArrayRef, LogicalType::Utf8)];
+        let table = Arc::new(MemoryTable::new(&columns, 4096, &[Choice::Forced(scheme.to_owned())]));
+        let like = Expr::Like {
+            expr: boxed(Expr::Column(1)),
+            pattern: "%word 3%".into(),
+            negated: false,
+            case_insensitive: false,
+        };
+        let filter = vec![compare(CompareOp::Equal, 0, 7), like];
+        let mut pipeline = pipeline(&table, filter, Output::Aggregate(vec![count_star()]));
+        pipeline.columns.truncate(2);
+        let run = pipeline.start().expect("ours");
+        let expected = (0..16i128).filter(|vector| vector * 64 % 7 == 3).count() as i128;
+        assert_eq!(run.aggregate(1).expect("no error"), [Scalar::Int(expected)], "{scheme}");
+        let counters = &run.counters;
+        assert_eq!((read(&counters.filters_encoded), read(&counters.filters_decoded)), (32, 0), "{scheme}");
+    }
+}
+
+#[test]
 fn statistics_answer_for_whole_groups() {
     let table = Arc::new(table());
     let all = vec![

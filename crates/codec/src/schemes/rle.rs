@@ -242,6 +242,10 @@ impl Reader for RleReader<'_> {
         format!("rle({}, {})", self.values.reader.describe(), self.lengths.reader.describe())
     }
 
+    fn tests_entries(&self) -> bool {
+        true
+    }
+
     fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
         fn bytes(ends: &Ends, view: BytesView<'_>, range: Range<usize>, buf: &mut BytesBuf) -> Result<()> {
             for (run, count) in ends.pieces(range) {
@@ -357,6 +361,7 @@ impl Reader for RleReader<'_> {
         }
         Ok(true)
     }
+
     fn sum(&self, rows: &Rows<'_>, _physical: Physical, total: &mut WideSum, scratch: &mut Scratch) -> Result<()> {
         fn integers<T: Integer>(runs: Runs<'_>, values: &[T], rows: &Rows<'_>, total: &mut WideSum) {
             if T::BYTES > 8 {
