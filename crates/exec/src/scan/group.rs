@@ -6,7 +6,7 @@ use super::test::Test;
 use super::zone::Verdict;
 use crate::edge::SegmentReader;
 use crate::{Dictionary, Error, Pinned, Result, RowIds, ScanColumn, TableSource};
-use memchr::memmem;
+use memchr::memmem::Finder;
 use sinter_codec::{Bitmap, Block, Physical, Predicate, PreparedPredicate, Scratch, VECTOR_LEN, ValuesBuf, at_memory};
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -310,13 +310,18 @@ impl Tester<'_, '_> {
         }
         let ValuesBuf::Bytes(texts) = texts else { return Err(Error::Unsupported("a search in numbers".into())) };
         out.reset(range.len(), false);
-        for (&position, text) in positions.iter().zip(texts.view().iter()) {
-            let is_found = match predicate {
-                Predicate::Contains(needle) => memmem::find(text, at_memory(needle)).is_some(),
-                Predicate::Like(pattern) => pattern.matches(text),
-                _ => return Err(Error::Unsupported("a search for anything else than text".into())),
-            };
-            out.set(position.into(), is_found != negated);
+        let mut note = |is_found: &dyn Fn(&[u8]) -> bool| {
+            for (&position, text) in positions.iter().zip(texts.view().iter()) {
+                out.set(position.into(), is_found(text) != negated);
+            }
+        };
+        match predicate {
+            Predicate::Contains(needle) => {
+                let finder = Finder::new(at_memory(needle));
+                note(&|text| finder.find(text).is_some());
+            }
+            Predicate::Like(pattern) => note(&|text| pattern.matches(text)),
+            _ => return Err(Error::Unsupported("a search for anything else than text".into())),
         }
         let mut present = Bitmap::default();
         if block.validity(range, &mut present).map_err(|error| self.place(error, column))? {
