@@ -1,0 +1,31 @@
+"""What SinterDB refuses, by design or for now, while DuckDB answers it; and the other way round.
+
+Each with its reason. A query that ends so counts as refused and not as a difference; the report says how many there
+are. Wrong answers have no place here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An error of one engine that is no difference."""
+
+    engine: str
+    message: str
+    """A pattern that is in the message."""
+    reason: str
+
+
+REFUSALS: tuple[Refusal, ...] = ()
+
+
+def refusal(engine: str, message: str) -> Refusal | None:
+    """Return why an error of this engine alone is known."""
+    for known in REFUSALS:
+        if known.engine == engine and re.search(known.message, message):
+            return known
+    return None
