@@ -1,8 +1,8 @@
 """Aggregates, and what they are of.
 
-What is not written, since both engines may rightly answer differently: sums of numbers that are rounded on the way, where
-the order of additions decides (`values.bound`); averages of decimals, a double there and a decimal here; medians and
-quantiles, which interpolate there alone. Sums are cast to a type that they fit into, since they are wider there.
+What is not written, since both engines may rightly answer differently: sums of numbers that are rounded on the way,
+where the order of additions decides (`values.bound`); averages of decimals, a double there and a decimal here; medians
+and quantiles, which interpolate there alone. Sums are cast to a type that they fit into, since they are wider there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether two answers are the same.
 
-Rows count as often as they are there, in any order unless the query gives one. Whole numbers, decimals, texts, dates and
-truth are equal exactly, and of the same sort; doubles within 1e-9 relative, NaN equal to NaN and 0.0 to -0.0.
+Rows count as often as they are there, in any order unless the query gives one. Whole numbers, decimals, texts, dates
+and truth are equal exactly, and of the same sort; doubles within 1e-9 relative, NaN equal to NaN and 0.0 to -0.0.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ What is not written, since both engines may rightly answer differently:
 
 - arithmetic on narrow integers, where one widens `smallint + 1` and the other does not: BIGINT is written around them;
 - arithmetic on numbers that may overflow: it is an error in both, but which rows are computed before a filter is open;
-- `/` and `%` of integers: a double there and an integer here, NULL there and an error here for 0. Doubles are divided, and
-  0 is kept out by NULLIF;
-- casts of doubles and decimals to integers, which round there and cut off here; of doubles and timestamps to text, which
-  look differently;
+- `/` and `%` of integers: a double there and an integer here, NULL there and an error here for 0. Doubles are
+  divided, and 0 is kept out by NULLIF;
+- casts of doubles and decimals to integers, which round there and cut off here; of doubles and timestamps to text,
+  which look differently;
 - text functions on combined characters, which `reverse` and `length` may count as one; LIKE with a backslash, which
   escapes here unless told otherwise.
 """
@@ -184,11 +184,11 @@ def _compared_columns(writer: Writer, columns: Sequence[Value]) -> Node | None:
 def _distinct_from(writer: Writer, columns: Sequence[Value]) -> Node | None:
     negation = writer.pick(("", "", "", "NOT "))
     if writer.chance(0.5) and (pair := _pair(writer, columns)):
-        return phrase(pair[0].node, " IS DISTINCT FROM ", pair[1].node)
+        return phrase("(", pair[0].node, " IS DISTINCT FROM ", pair[1].node, ")")
     value = _known(writer, columns)
     if value is None:
         return None
-    return phrase(value.node, f" IS {negation}DISTINCT FROM {constant(writer, value)}")
+    return phrase("(", value.node, f" IS {negation}DISTINCT FROM {constant(writer, value)})")
 
 
 def _boolean(writer: Writer, columns: Sequence[Value]) -> Node | None:

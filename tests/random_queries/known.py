@@ -20,7 +20,18 @@ class Refusal:
     reason: str
 
 
-REFUSALS: tuple[Refusal, ...] = ()
+REFUSALS: tuple[Refusal, ...] = (
+    Refusal(
+        "SinterDB",
+        "Correlated scalar subquery must be aggregated",
+        "a value of a correlated subquery is refused where nothing but a key makes it of one row",
+    ),
+    Refusal(
+        "SinterDB",
+        r"Physical plan does not support logical expression (Exists|InSubquery)",
+        "EXISTS and IN of a subquery are conditions of WHERE, and no values of a SELECT",
+    ),
+)
 
 
 def refusal(engine: str, message: str) -> Refusal | None:

@@ -164,7 +164,7 @@ def _plain(writer: Writer, depth: int) -> Written:
         found = subquery_value(writer, relation)
         if found is not None:
             values.append(replace(found, exact=False) if not found.exact else found)
-    if depth and writer.chance(0.05):
+    if depth and writer.chance(0.01):
         asked = subquery_condition(writer, relation)
         if asked is not None:
             values.append(Value(phrase("CASE WHEN ", asked, " THEN 1 ELSE 0 END"), BIGINT, samples=(0, 1), bound=1.0))

@@ -6,6 +6,7 @@ About how many rows come out is kept in mind, so that no query makes millions of
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from random_queries.expressions import comparable, condition
 from random_queries.scope import Relation, Value, Writer, table_relation
@@ -49,6 +50,8 @@ def expected_rows(left: Relation, right: Relation, pair: tuple[Value, Value]) ->
 
 
 def _join(writer: Writer, left: Relation, right: Relation) -> Relation | None:
+    if left.has_comma:
+        return _equal_join(writer, left, right)
     return writer.any_of(
         (20, lambda: _equal_join(writer, left, right)),
         (1, lambda: _cross_join(writer, left, right)),
@@ -68,11 +71,11 @@ def _equal_join(writer: Writer, left: Relation, right: Relation) -> Relation | N
         return None
     operator = " = " if writer.chance(0.94) else " IS NOT DISTINCT FROM "
     sides = pair if writer.chance(0.7) else (pair[1], pair[0])
-    equal = phrase(sides[0].node, operator, sides[1].node)
+    equal = phrase("(", sides[0].node, operator, sides[1].node, ")")
     word = writer.rng.choices(("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ","), weights=(40, 24, 12, 10, 14))[0]
-    if word == ",":
+    if word == "," or left.has_comma:
         node = phrase(left.node, ", ", right.node, instead=(left.node, right.node), feature="inner join")
-        return _together(left, right, node, rows, (equal,))
+        return replace(_together(left, right, node, rows, (equal,)), has_comma=True)
     others = [phrase(one.node, " = ", other.node) for one, other in pairs if (one, other) != pair]
     more: list[Node] = []
     if others and writer.chance(0.1):

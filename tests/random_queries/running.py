@@ -145,6 +145,8 @@ def run(seed: int, numbers: range, jobs: int, shrink_seconds: float) -> Iterator
             except EOFError:
                 worker.process.join()
                 workers.remove(worker)
+                if worker.process.exitcode == 1:
+                    raise RuntimeError("a process ended with the exception above") from None
                 number = worker.left.pop(0)
                 yield Outcome(number, foreign=None, failure=f"the process ended with {worker.process.exitcode}")
                 if worker.left:

@@ -22,27 +22,18 @@ QUERIES_PER_DATABASE = 40
 _SIZES = ((0, 0, 1), (1, 1, 1), (2, 9, 3), (10, 60, 8), (60, 300, 10), (1000, 1100, 2), (1500, 4000, 2))
 """Least and most rows, and how often."""
 
-_SCHEMES = {
-    Family.INTEGER: (
-        "raw",
-        "constant",
-        "rle",
-        "bitpack",
-        "for",
-        "pfor",
-        "delta",
-        "pfor_delta",
-        "dict",
-        "multiple",
-        "pdict",
-    ),
-    Family.DECIMAL: ("raw", "constant", "rle", "bitpack", "for", "pfor", "delta", "pfor_delta", "dict", "multiple"),
-    Family.DOUBLE: ("raw", "constant", "rle", "dict", "pdict", "alp", "alp_rd", "single", "fixed_point", "base_delta"),
-    Family.TEXT: ("raw", "constant", "rle", "dict", "pdict", "front", "fsst"),
-    Family.DATE: ("raw", "rle", "bitpack", "for", "pfor", "delta", "pfor_delta", "dict"),
-    Family.TIMESTAMP: ("raw", "rle", "for", "pfor", "delta", "pfor_delta", "dict", "multiple"),
-    Family.BOOLEAN: ("raw", "constant", "rle", "bitpack"),
-}
+_WHOLE = ("raw", "constant", "rle", "bitpack", "for", "pfor", "delta", "pfor_delta", "dict", "pdict", "base_delta")
+_FLOATS = ("raw", "constant", "rle", "dict", "alp", "alp_rd", "fixed_point")
+_TEXTS = ("raw", "constant", "rle", "dict", "pdict", "fsst", "front")
+
+
+def schemes(kind: Kind) -> tuple[str, ...]:
+    """Return the compression schemes that a column of this type can be forced to, without losing anything."""
+    if kind.family is Family.TEXT:
+        return _TEXTS
+    if kind.family is Family.DOUBLE:
+        return _FLOATS if kind == kinds.REAL else (*_FLOATS, "single")
+    return (*_WHOLE, "halves" if kind.precision > 18 else "multiple")
 
 
 @dataclass(frozen=True)
@@ -164,7 +155,7 @@ def _table(rng: random.Random, name: str, count: int, pools: list[_Pool]) -> Tab
         columns.append(Column(f"{kind.family.value}{len(columns)}", kind))
         data.append(values.column(rng, kind, count))
     columns = [
-        Column(column.name, column.kind, rng.choice(_SCHEMES[column.kind.family]), column.pool)
+        Column(column.name, column.kind, rng.choice(schemes(column.kind)), column.pool)
         if rng.random() < 0.25
         else column
         for column in columns

@@ -53,6 +53,8 @@ class Relation:
     """How many relations are joined."""
     where: tuple[Node, ...] = ()
     """Conditions of joins that stand in WHERE."""
+    has_comma: bool = False
+    """Whether the last join is a comma: what is joined by a word after it does not see what stands before."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class Writer:
         return self.rng.choice(items)
 
     def any_of(self, *ways: tuple[float, Callable[[], _T | None]]) -> _T | None:
-        """Return what one of the ways leads to, each tried as often as its weight says; None where none leads anywhere."""
+        """Return what a way leads to, the first one drawn by the weights that leads anywhere; None where none does."""
         left = [way for way in ways if way[0] > 0]
         while left:
             place = self.rng.choices(range(len(left)), weights=[weight for weight, _ in left])[0]

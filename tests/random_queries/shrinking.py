@@ -49,6 +49,8 @@ class Shrinker:
             self._shrink_database(self._simpler_tables)
             self._tried.clear()
             self._shrink_query()
+            self._shrink_database(self._fewer_tables)
+            self._shrink_database(self._simpler_tables)
         self._engines.close()
         return self._database, self._query
 

@@ -93,7 +93,7 @@ def subquery_value(writer: Writer, outer: Relation) -> Value | None:
     """Return a subquery of one row."""
     return writer.any_of(
         (3, lambda: _aggregated(writer, outer)),
-        (1.5, lambda: _found_by_key(writer, outer)),
+        (0.1, lambda: _found_by_key(writer, outer)),
         (1, lambda: _of_no_row(writer)),
     )
 
