@@ -2,6 +2,7 @@
 
 mod copy;
 mod depth;
+mod distinct_from;
 mod file_functions;
 mod rewrite;
 
