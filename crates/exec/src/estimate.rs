@@ -2,7 +2,7 @@
 
 use crate::flow::Layout;
 use crate::scan::{Claims, ScanPlan, Scanner, Shared};
-use crate::{Error, Expr, Output, Pipeline, Result, Source};
+use crate::{AggregateFunction, Error, Expr, Output, Pipeline, Result, Source};
 use sinter_codec::{Physical, Scalar};
 use std::collections::BTreeSet;
 
@@ -25,6 +25,7 @@ impl Pipeline {
             Output::Rows(_) => self.limit.map_or(rows, |limit| rows.min(limit)),
             Output::Sorted { order, .. } => order.fetch.map_or(rows, |fetch| rows.min(fetch)),
             Output::Aggregate(_) => 1,
+            Output::Groups { keys, .. } if keys.is_empty() => 1,
             Output::Groups { keys, .. } => {
                 let columns: BTreeSet<usize> = keys.iter().flat_map(Expr::columns).collect();
                 let values = columns.into_iter().map(|column| self.distinct_estimate(column).unwrap_or(rows));
@@ -52,7 +53,16 @@ impl Pipeline {
             Output::Rows(_) | Output::Aggregate(_) => 0,
             Output::Groups { keys, aggregates } => {
                 let bytes: usize = keys.iter().map(value_bytes).sum();
-                self.rows_estimate().saturating_mul(bytes + aggregates.len() * 2 * size_of::<u64>() + GROUP_BYTES)
+                let (groups, rows) = (self.rows_estimate(), self.source_rows_estimate());
+                let own = groups.saturating_mul(bytes + aggregates.len() * 2 * size_of::<u64>() + GROUP_BYTES);
+                let others = aggregates.iter().map(|aggregate| match (&aggregate.function, &aggregate.argument) {
+                    (AggregateFunction::Foreign(call), _) => call.function.bytes_estimate(groups, rows),
+                    (AggregateFunction::Distinct(_), Some(argument)) => {
+                        self.pairs_estimate(argument).saturating_mul(value_bytes(argument) + GROUP_BYTES)
+                    }
+                    _ => 0,
+                });
+                others.fold(own, usize::saturating_add)
             }
             Output::Sorted { rows, order } => {
                 let kept = rows.iter().chain(order.keys.iter().map(|key| &key.expr));
@@ -69,6 +79,16 @@ impl Pipeline {
                 self.source_rows_estimate().saturating_mul(bytes + SORTED_ROW_BYTES)
             }
         }
+    }
+
+    /// About how many pairs of a group and a value of an expression there are at most.
+    pub(crate) fn pairs_estimate(&self, expr: &Expr) -> usize {
+        let rows = self.source_rows_estimate();
+        let values = match expr {
+            Expr::Column(column) => self.distinct_estimate(*column).unwrap_or(rows),
+            _ => rows,
+        };
+        self.rows_estimate().saturating_mul(values).min(rows)
     }
 
     /// Which share of the scan's rows passes the filter, by a sample of vectors; deleted rows do not pass. Steps and

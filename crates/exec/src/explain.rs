@@ -100,6 +100,7 @@ impl fmt::Display for PlanText<'_> {
         match &pipeline.output {
             Output::Rows(exprs) => write!(f, "\n  output: {}{note}", list(exprs))?,
             Output::Aggregate(_) => {}
+            Output::Groups { keys, .. } if keys.is_empty() => {}
             Output::Groups { keys, .. } => write!(f, "\n  group by: {}{note}", list(keys))?,
             Output::Windows { rows, window } => {
                 write!(f, "\n  output: {}", list(rows))?;
@@ -128,7 +129,11 @@ impl fmt::Display for PlanText<'_> {
         let aggregates = pipeline.output.aggregates().iter().map(|aggregate| aggregate_text(aggregate, &text));
         let aggregates: Vec<String> = aggregates.collect();
         if !aggregates.is_empty() {
-            let note = if let Output::Aggregate(_) = pipeline.output { &note } else { "" };
+            let is_alone = match &pipeline.output {
+                Output::Groups { keys, .. } => keys.is_empty(),
+                _ => true,
+            };
+            let note = if is_alone { &note } else { "" };
             write!(f, "\n  aggregate: {}{note}", aggregates.join(", "))?;
         }
         if let Some(limit) = pipeline.limit {
@@ -274,17 +279,23 @@ fn function_text(function: &WindowFunction, text: &dyn Fn(&Expr) -> String) -> S
         WindowKind::Last => format!("last_value({argument})"),
         WindowKind::Nth(number) => format!("nth_value({argument}, {number})"),
         WindowKind::Aggregate(AggregateFunction::CountStar) => "count(*)".to_owned(),
-        WindowKind::Aggregate(function) => format!("{}({argument})", aggregate_name(*function)),
+        WindowKind::Aggregate(function) => format!("{}({argument})", aggregate_name(function)),
     }
 }
 
-fn aggregate_name(function: AggregateFunction) -> &'static str {
+fn aggregate_name(function: &AggregateFunction) -> &'static str {
     match function {
         AggregateFunction::CountStar | AggregateFunction::Count => "count",
         AggregateFunction::Sum => "sum",
         AggregateFunction::Min => "min",
         AggregateFunction::Max => "max",
         AggregateFunction::Average => "avg",
+        AggregateFunction::Variance { of_sample: true } => "var_samp",
+        AggregateFunction::Variance { of_sample: false } => "var_pop",
+        AggregateFunction::Deviation { of_sample: true } => "stddev_samp",
+        AggregateFunction::Deviation { of_sample: false } => "stddev_pop",
+        AggregateFunction::Distinct(function) => aggregate_name(function),
+        AggregateFunction::Foreign(_) => "foreign",
     }
 }
 
@@ -299,11 +310,17 @@ fn direction(key: &SortKey) -> &'static str {
 }
 
 fn aggregate_text(aggregate: &Aggregate, text: &dyn Fn(&Expr) -> String) -> String {
-    let name = aggregate_name(aggregate.function);
-    let argument = aggregate.argument.as_ref().map_or("*".to_owned(), text);
+    let call = match &aggregate.function {
+        AggregateFunction::Foreign(call) => call.function.text(),
+        function => {
+            let argument = aggregate.argument.as_ref().map_or("*".to_owned(), text);
+            let distinct = if matches!(function, AggregateFunction::Distinct(_)) { "DISTINCT " } else { "" };
+            format!("{}({distinct}{argument})", aggregate_name(function))
+        }
+    };
     match &aggregate.filter {
-        Some(filter) => format!("{name}({argument}) FILTER (WHERE {})", text(filter)),
-        None => format!("{name}({argument})"),
+        Some(filter) => format!("{call} FILTER (WHERE {})", text(filter)),
+        None => call,
     }
 }
 

@@ -32,7 +32,7 @@ mod types;
 mod vector;
 mod window;
 
-pub use aggregate::AggregateState;
+pub use aggregate::{AggregateState, ForeignAggregate, ForeignCall, ForeignStates};
 pub use damage::{LeftOut, LeftOutOfTable, OnDamage};
 pub use error::{Error, Result};
 pub use expr::{ArithmeticOp, Expr, Foreign};

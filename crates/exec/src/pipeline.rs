@@ -1,7 +1,7 @@
 //! A plan for one pass over a table.
 
 use crate::scan::worker_count_max;
-use crate::{Expr, Join, LogicalType, OnDamage, Order, ScanColumn, TableSource, Window};
+use crate::{Expr, ForeignCall, Join, LogicalType, OnDamage, Order, ScanColumn, TableSource, Window};
 use sinter_codec::ROW_GROUP_LEN;
 use std::sync::Arc;
 
@@ -102,12 +102,13 @@ pub enum Step {
 pub enum Output {
     /// One batch column per expression.
     Rows(Vec<Expr>),
-    /// One row over everything.
+    /// One row over everything; not of [`AggregateFunction::Distinct`] and [`AggregateFunction::Foreign`].
     Aggregate(Vec<Aggregate>),
     /// One row for each different list of keys, in no order: the keys, then the aggregates. NULLs are equal here, and so
     /// are NaNs, and -0.0 is 0.0.
     Groups {
-        /// What rows of a group have in common; not nested.
+        /// What rows of a group have in common; not nested. Where there is none, all rows are one group, which is there
+        /// without any row, too.
         keys: Vec<Expr>,
         /// Over the rows of each group.
         aggregates: Vec<Aggregate>,
@@ -139,7 +140,7 @@ impl Output {
 }
 
 /// An aggregate function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AggregateFunction {
     /// Rows.
     CountStar,
@@ -153,6 +154,35 @@ pub enum AggregateFunction {
     Max,
     /// Arithmetic mean: `Float64`, or a decimal where the result type is one (further digits are cut).
     Average,
+    /// Variance of all values, or of those of whom they are a sample: `Float64`, NULL for too few.
+    Variance {
+        /// The latter.
+        of_sample: bool,
+    },
+    /// The square root of the variance.
+    Deviation {
+        /// As for the variance.
+        of_sample: bool,
+    },
+    /// Count, sum or average of the values that are different, as keys of groups are.
+    Distinct(Box<AggregateFunction>),
+    /// Computed outside, over the call's own arguments.
+    Foreign(ForeignCall),
+}
+
+impl AggregateFunction {
+    /// What becomes of values that count, whichever do.
+    pub(crate) fn plain(&self) -> &AggregateFunction {
+        match self {
+            AggregateFunction::Distinct(function) => function,
+            function => function,
+        }
+    }
+
+    /// Whether only [`Output::Groups`] can have it.
+    pub fn is_of_groups(&self) -> bool {
+        matches!(self, AggregateFunction::Distinct(_) | AggregateFunction::Foreign(_))
+    }
 }
 
 /// An aggregate over all rows that pass, or all of a group.
@@ -160,7 +190,7 @@ pub enum AggregateFunction {
 pub struct Aggregate {
     /// Which.
     pub function: AggregateFunction,
-    /// Over what; `None` for [`AggregateFunction::CountStar`].
+    /// Over what; `None` for [`AggregateFunction::CountStar`] and [`AggregateFunction::Foreign`].
     pub argument: Option<Expr>,
     /// `FILTER (WHERE ...)`.
     pub filter: Option<Expr>,

@@ -467,7 +467,9 @@ fn merged(groups: Vec<Groups>) -> Result<Groups> {
         more.merge(fewer)?;
         Ok(more)
     });
-    merged.unwrap_or_else(|| Err(Error::Unsupported("groups of no thread".into())))
+    let mut merged = merged.unwrap_or_else(|| Err(Error::Unsupported("groups of no thread".into())))?;
+    merged.finish()?;
+    Ok(merged)
 }
 
 /// A panic is our own mistake; whoever asked for the query still gets an answer.
@@ -551,7 +553,7 @@ impl Worker {
         let OutputPlan::Groups(plan) = &self.run.output else {
             return Err(Error::Unsupported("rows as groups".into()));
         };
-        let mut sink = GroupSink::new(plan, memory);
+        let mut sink = GroupSink::new(plan, memory)?;
         while self.feed.run(&self.run, &mut sink)? {}
         Ok(sink.into_groups())
     }

@@ -11,7 +11,7 @@ use sinter_exec::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use support::aggregates::{close, holds, random_aggregates, results};
+use support::aggregates::{close, holds, random_aggregates_of_groups, results};
 use support::exprs::{self, boxed, int};
 use support::random::Random;
 use support::table::MemoryTable;
@@ -95,7 +95,7 @@ fn all_functions_all_keys_all_schemes() {
                     if random.chance(50) { Vec::new() } else { vec![exprs::simple_condition(&mut random)] };
                 let mut keys: Vec<Expr> = Vec::new();
                 let keys_max = *random.pick(&[1, 2, 6]);
-                for _ in 0..1 + random.below(keys_max) {
+                for _ in 0..usize::from(!random.chance(8)) * (1 + random.below(keys_max)) {
                     let column = random.below(types.len());
                     keys.push(match random.below(8) {
                         0 => exprs::simple_condition(&mut random),
@@ -108,13 +108,17 @@ fn all_functions_all_keys_all_schemes() {
                         _ => Expr::Column(column),
                     });
                 }
-                let count = random.below(4);
-                let aggregates = random_aggregates(&mut random, count);
+                let count = random.below(4).max(usize::from(keys.is_empty()));
+                let aggregates = random_aggregates_of_groups(&mut random, count);
                 let mut groups: BTreeMap<String, (Vec<Scalar>, Vec<&Vec<Scalar>>)> = BTreeMap::new();
                 for row in alive.iter().filter(|row| filter.iter().all(|part| holds(part, row))) {
                     let key = |key| model::evaluate(key, row, &types).expect("it cannot fail");
                     let values: Vec<Scalar> = keys.iter().map(key).collect();
                     groups.entry(identity(&values)).or_insert_with(|| (values, Vec::new())).1.push(row);
+                }
+                if keys.is_empty() {
+                    // All rows are one group, and so are none.
+                    groups.entry(String::new()).or_default();
                 }
                 most = most.max(groups.len());
                 let expected = groups.into_iter().map(|(name, (mut row, rows))| {

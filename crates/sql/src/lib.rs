@@ -15,6 +15,7 @@ mod correlation;
 mod database;
 mod error;
 mod foreign;
+mod foreign_aggregate;
 mod functions;
 mod inspect;
 mod keeper;

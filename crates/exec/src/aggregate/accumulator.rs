@@ -1,12 +1,17 @@
 //! One aggregate's running result.
 
 use super::average;
+use super::average::variance;
 use super::extreme::Extreme;
 use super::form::{Argument, Form};
 use super::plan::Part;
 use super::sum::Sum;
+use crate::group::Moments;
 use crate::{AggregateFunction, Result};
-use sinter_codec::Scalar;
+use sinter_codec::{Scalar, VECTOR_LEN};
+
+/// The group of each row of a vector.
+static ONE_GROUP: [u32; VECTOR_LEN] = [0; VECTOR_LEN];
 
 /// What is kept per aggregate.
 #[derive(Clone, Debug)]
@@ -17,6 +22,8 @@ pub(super) enum Accumulator {
     CountTrue(u64),
     Sum(Sum),
     Extreme(Extreme),
+    /// Of one group.
+    Moments(Box<Moments>),
 }
 
 impl Accumulator {
@@ -27,6 +34,12 @@ impl Accumulator {
             AggregateFunction::Sum | AggregateFunction::Average => Accumulator::Sum(Sum::default()),
             AggregateFunction::Min => Accumulator::Extreme(Extreme::new(true)),
             AggregateFunction::Max => Accumulator::Extreme(Extreme::new(false)),
+            AggregateFunction::Variance { .. } | AggregateFunction::Deviation { .. } => {
+                Accumulator::Moments(Box::default())
+            }
+            AggregateFunction::Distinct(_) | AggregateFunction::Foreign(_) => {
+                unreachable!("a plan of one row has none of these")
+            }
         }
     }
 
@@ -41,7 +54,8 @@ impl Accumulator {
             (Accumulator::CountTrue(_), _) => debug_assert!(false, "conditions are compiled to bits"),
             (Accumulator::Sum(sum), Some(argument)) => sum.add(argument)?,
             (Accumulator::Extreme(extreme), Some(argument)) => extreme.add(argument),
-            (Accumulator::Sum(_) | Accumulator::Extreme(_), None) => {}
+            (Accumulator::Moments(moments), Some(argument)) => moments.add(argument, &ONE_GROUP[..rows], 1)?,
+            (Accumulator::Sum(_) | Accumulator::Extreme(_) | Accumulator::Moments(_), None) => {}
         }
         Ok(())
     }
@@ -53,6 +67,7 @@ impl Accumulator {
             | (Accumulator::CountTrue(count), Accumulator::CountTrue(other)) => *count += other,
             (Accumulator::Sum(sum), Accumulator::Sum(other)) => sum.merge(&other)?,
             (Accumulator::Extreme(extreme), Accumulator::Extreme(other)) => extreme.merge(other),
+            (Accumulator::Moments(moments), Accumulator::Moments(other)) => moments.merge(&other, &ONE_GROUP[..1], 1),
             _ => debug_assert!(false, "accumulators of one aggregate are alike"),
         }
         Ok(())
@@ -67,6 +82,7 @@ impl Accumulator {
             }
             Accumulator::Sum(sum) => average::average(&sum, &part.argument_type, &part.ty),
             Accumulator::Extreme(extreme) => Ok(extreme.finish()),
+            Accumulator::Moments(moments) => Ok(variance(moments.get(0), &part.function, &part.argument_type)),
         }
     }
 }

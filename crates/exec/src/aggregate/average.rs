@@ -2,7 +2,8 @@
 
 use super::sum::{Sum, overflow};
 use crate::expr::{digits, divide_rounded, power_of_ten};
-use crate::{Error, LogicalType, Result};
+use crate::group::Spread;
+use crate::{AggregateFunction, Error, LogicalType, Result};
 use sinter_codec::{Physical, Scalar};
 
 /// SUM; NULL over nothing.
@@ -37,6 +38,21 @@ pub(crate) fn average(sum: &Sum, argument: &LogicalType, ty: &LogicalType) -> Re
             let value = rescaled(sum.exact, scale_of(argument), scale_of(ty))? / i128::from(sum.count);
             fitting(value, ty, || format!("average of {} values", sum.count))
         }
+    }
+}
+
+/// Variance, or its root; NULL over too few values.
+pub(crate) fn variance(spread: Spread, function: &AggregateFunction, argument: &LogicalType) -> Scalar {
+    let (of_sample, is_root) = match function {
+        AggregateFunction::Deviation { of_sample } => (*of_sample, true),
+        AggregateFunction::Variance { of_sample } => (*of_sample, false),
+        _ => return Scalar::Null,
+    };
+    let unit = 10f64.powi(scale_of(argument).into());
+    match spread.variance(of_sample) {
+        None => Scalar::Null,
+        Some(variance) if is_root => Scalar::Float(variance.sqrt() / unit),
+        Some(variance) => Scalar::Float(variance / (unit * unit)),
     }
 }
 

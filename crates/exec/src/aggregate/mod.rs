@@ -7,13 +7,16 @@
 mod accumulator;
 mod average;
 mod extreme;
+mod foreign;
 mod form;
 mod plan;
 mod state;
 mod sum;
 mod zone;
 
-pub(crate) use average::{average, sum};
+pub(crate) use average::{average, sum, variance};
+pub(crate) use foreign::ForeignPart;
+pub use foreign::{ForeignAggregate, ForeignCall, ForeignStates};
 pub(crate) use form::{Argument, Form};
 pub(crate) use plan::{AggregatePlan, Part, parts};
 pub(crate) use state::AggregateSink;

@@ -3,6 +3,7 @@
 //! A FILTER becomes part of the argument, as `CASE WHEN filter THEN argument END`, so that the argument is computed
 //! only for the rows that count, and rows that do not count are NULL, which every aggregate leaves out.
 
+use super::foreign::ForeignPart;
 use crate::expr::{Operand, Program, compile};
 use crate::{Aggregate, AggregateFunction, Error, Expr, LogicalType, Result, ScanColumn};
 
@@ -18,8 +19,10 @@ pub(crate) struct AggregatePlan {
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) function: AggregateFunction,
-    /// Which output of the program it reads; `None` for rows.
+    /// Which output of the program it reads; `None` for rows, and for foreign aggregates.
     pub(crate) output: Option<usize>,
+    /// What a foreign aggregate reads.
+    pub(crate) foreign: Option<ForeignPart>,
     /// It counts the rows for which the output is true.
     pub(crate) counts_true: bool,
     pub(crate) argument_type: LogicalType,
@@ -28,7 +31,7 @@ pub(crate) struct Part {
 
 impl AggregatePlan {
     /// # Errors
-    /// [`Error::Unsupported`] for what has no order or no sum.
+    /// [`Error::Unsupported`] for what has no order or no sum, and for what only groups have.
     pub(crate) fn new(
         aggregates: &[Aggregate],
         columns: &[ScanColumn],
@@ -36,6 +39,9 @@ impl AggregatePlan {
     ) -> Result<AggregatePlan> {
         let mut exprs = Vec::new();
         let parts = parts(aggregates, types, &mut exprs)?;
+        if let Some(part) = parts.iter().find(|part| part.function.is_of_groups()) {
+            return Err(Error::Unsupported(format!("{:?} of anything else than groups", part.function)));
+        }
         let mut program = compile(&exprs.iter().collect::<Vec<_>>(), types)?;
         program.narrow_decimals();
         Ok(AggregatePlan { program, parts, columns: columns.to_vec() })
@@ -57,15 +63,20 @@ impl AggregatePlan {
 /// [`Error::Unsupported`] for what has no order or no sum.
 pub(crate) fn parts(aggregates: &[Aggregate], types: &[LogicalType], exprs: &mut Vec<Expr>) -> Result<Vec<Part>> {
     let part = |aggregate: &Aggregate| {
+        let (function, ty) = (aggregate.function.clone(), aggregate.ty.clone());
+        if let AggregateFunction::Foreign(call) = &function {
+            let foreign = Some(ForeignPart::new(call, aggregate.filter.as_ref(), exprs));
+            let argument_type = LogicalType::Int64;
+            return Ok(Part { function, output: None, foreign, counts_true: false, argument_type, ty });
+        }
         let (expr, counts_true) = argument(aggregate, types)?;
         let argument_type = expr.as_ref().map_or(LogicalType::Int64, |expr| expr.type_over(types));
-        check(aggregate.function, &argument_type)?;
+        check(&function, &argument_type)?;
         let output = expr.map(|expr| {
             exprs.push(expr);
             exprs.len() - 1
         });
-        let ty = aggregate.ty.clone();
-        Ok(Part { function: aggregate.function, output, counts_true, argument_type, ty })
+        Ok(Part { function, output, foreign: None, counts_true, argument_type, ty })
     };
     aggregates.iter().map(part).collect()
 }
@@ -94,13 +105,20 @@ fn argument(aggregate: &Aggregate, types: &[LogicalType]) -> Result<(Option<Expr
     })
 }
 
-fn check(function: AggregateFunction, argument: &LogicalType) -> Result<()> {
+fn check(function: &AggregateFunction, argument: &LogicalType) -> Result<()> {
     let summable =
         crate::expr::digits(argument).is_some() || matches!(argument, LogicalType::Float32 | LogicalType::Float64);
     let fine = match function {
         AggregateFunction::CountStar | AggregateFunction::Count => true,
         AggregateFunction::Sum | AggregateFunction::Average => summable,
         AggregateFunction::Min | AggregateFunction::Max => argument.physical().is_some(),
+        AggregateFunction::Variance { .. } | AggregateFunction::Deviation { .. } => summable,
+        AggregateFunction::Distinct(function) => match &**function {
+            AggregateFunction::Count => argument.physical().is_some(),
+            AggregateFunction::Sum | AggregateFunction::Average => summable,
+            _ => false,
+        },
+        AggregateFunction::Foreign(_) => false,
     };
     if fine { Ok(()) } else { Err(Error::Unsupported(format!("{function:?} of {argument}"))) }
 }

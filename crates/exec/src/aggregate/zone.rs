@@ -68,6 +68,7 @@ fn answers(part: &Part, stats: &BlockStats) -> bool {
         AggregateFunction::Min | AggregateFunction::Max => {
             empty || (stats.bounds_exact && !extreme_of(part, stats).is_null())
         }
+        _ => false,
     }
 }
 

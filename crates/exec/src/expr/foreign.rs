@@ -16,7 +16,8 @@ pub(super) fn evaluate(
     frame: Frame<'_>,
     out: &mut Slot,
 ) -> Result<()> {
-    let arrays = arguments.iter().map(|(operand, ty)| argument(*operand, ty, frame)).collect::<Result<Vec<_>>>()?;
+    let arrays = arguments.iter().map(|(operand, ty)| operand_to_arrow(*operand, ty, frame));
+    let arrays = arrays.collect::<Result<Vec<_>>>()?;
     let array = function.evaluate(&arrays, frame.rows)?;
     if array.len() != frame.rows {
         return Err(Error::Foreign(format!("{} returned {} rows for {}", function.text(), array.len(), frame.rows)));
@@ -32,8 +33,9 @@ pub(super) fn evaluate(
     Ok(())
 }
 
-/// One value per row, whatever form the operand has.
-fn argument(operand: Operand, ty: &LogicalType, frame: Frame<'_>) -> Result<ArrayRef> {
+/// One value per row, whatever form the operand has. Truth values must have gone through
+/// [`super::program::Operation::FromTruth`].
+pub(crate) fn operand_to_arrow(operand: Operand, ty: &LogicalType, frame: Frame<'_>) -> Result<ArrayRef> {
     match operand {
         Operand::Column(column) => return to_arrow(&frame.columns[column], ty, frame.rows),
         Operand::Register(register) => {

@@ -15,7 +15,7 @@ pub(crate) enum Ints<'a> {
 }
 
 /// Where integers are written that are not there as such.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct IntScratch {
     narrow: Vec<i64>,
     wide: Vec<i128>,

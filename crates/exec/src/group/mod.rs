@@ -6,11 +6,14 @@
 //! the end.
 
 mod direct;
+mod distinct;
 mod extremes;
 mod find;
+mod foreign;
 mod index;
 mod ints;
 mod key;
+mod moments;
 mod numbers;
 mod plan;
 mod sink;
@@ -20,6 +23,7 @@ mod sums;
 pub(crate) use find::{ABSENT, Finder};
 pub(crate) use index::{GroupIndex, IndexPlan};
 pub(crate) use ints::{IntScratch, Ints};
+pub(crate) use moments::{Moments, Spread};
 pub(crate) use plan::GroupPlan;
 pub(crate) use sink::GroupSink;
 pub use sink::Groups;

@@ -1,11 +1,12 @@
 //! Keys and aggregates compiled: one program for all of them.
 
+use super::distinct;
 use super::index::IndexPlan;
 use super::states::State;
 use crate::aggregate::{Part, parts};
 use crate::estimate::{GROUP_BYTES, bounds};
 use crate::expr::{Operand, Program, compile};
-use crate::{Aggregate, Error, Expr, LogicalType, Pipeline, Result};
+use crate::{Aggregate, AggregateFunction, Error, Expr, LogicalType, Pipeline, Result};
 
 /// What a run's workers share.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub(crate) struct GroupPlan {
     pub(super) index: IndexPlan,
     pub(super) key_count: usize,
     pub(super) parts: Vec<Part>,
+    /// How different values of each part are numbered, where they are.
+    pub(super) pairs: Vec<Option<IndexPlan>>,
     /// Which state has each part's result: sum and average of the same values have one.
     pub(super) state_of: Vec<usize>,
     /// The first part of each state.
@@ -35,13 +38,24 @@ impl GroupPlan {
         let mut program = compile(&exprs.iter().collect::<Vec<_>>(), types)?;
         program.narrow_decimals();
         let key_types: Vec<LogicalType> = keys.iter().map(|key| key.type_over(types)).collect();
-        let bounds: Vec<_> = keys.iter().map(|key| bounds(key, pipeline)).collect();
+        let key_bounds: Vec<_> = keys.iter().map(|key| bounds(key, pipeline)).collect();
         // No more places than what the estimate of a group's bytes has for them.
-        let places_max = pipeline.rows_estimate().saturating_mul(GROUP_BYTES / size_of::<u32>());
-        let index = IndexPlan::new(key_types, &bounds, places_max);
+        let places_max = |groups: usize| groups.saturating_mul(GROUP_BYTES / size_of::<u32>());
+        let index = IndexPlan::new(key_types, &key_bounds, places_max(pipeline.rows_estimate()));
         let index = index.ok_or_else(|| Error::Unsupported("groups by nested values".into()))?;
-        let mut plan =
-            GroupPlan { program, index, key_count: keys.len(), parts, state_of: Vec::new(), states: Vec::new() };
+        let pairs = parts.iter().map(|part| match (&part.function, part.output) {
+            (AggregateFunction::Distinct(_), Some(output)) => {
+                let value = &exprs[output];
+                let places_max = places_max(pipeline.pairs_estimate(value));
+                let value_bounds = bounds(value, pipeline);
+                let plan = distinct::plan(&part.argument_type, value_bounds, places_max, !keys.is_empty());
+                plan.map(Some).ok_or_else(|| Error::Unsupported("different nested values".into()))
+            }
+            _ => Ok(None),
+        });
+        let pairs = pairs.collect::<Result<_>>()?;
+        let (state_of, states) = (Vec::new(), Vec::new());
+        let mut plan = GroupPlan { program, index, key_count: keys.len(), parts, pairs, state_of, states };
         plan.share_states();
         Ok(plan)
     }

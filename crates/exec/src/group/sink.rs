@@ -23,14 +23,18 @@ pub struct Groups {
 }
 
 impl Groups {
-    pub(crate) fn new(plan: &Arc<GroupPlan>, memory: &Arc<dyn Memory>) -> Groups {
-        Groups {
+    /// # Errors
+    /// Those of foreign aggregates.
+    pub(crate) fn new(plan: &Arc<GroupPlan>, memory: &Arc<dyn Memory>) -> Result<Groups> {
+        let has_keys = plan.key_count > 0;
+        let state = |&part: &usize| State::new(&plan.parts[part], plan.pairs[part].as_ref(), has_keys);
+        Ok(Groups {
+            states: plan.states.iter().map(state).collect::<Result<_>>()?,
             plan: Arc::clone(plan),
             index: GroupIndex::new(&plan.index),
             rows: Counts::default(),
-            states: plan.states.iter().map(|&part| State::new(&plan.parts[part])).collect(),
             memory: Held::new(memory),
-        }
+        })
     }
 
     /// How many groups there are.
@@ -59,6 +63,22 @@ impl Groups {
         self.rows.merge(&rows, &map, group_count);
         for (state, other) in self.states.iter_mut().zip(states) {
             state.merge(other, &map, group_count)?;
+        }
+        self.memory.need(self.bytes())
+    }
+
+    /// Makes what can only be made once no more rows come.
+    ///
+    /// # Errors
+    /// Those of foreign aggregates, and what memory says when it has no more.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        if self.plan.key_count == 0 {
+            // All rows are one group, even where there are none.
+            self.index.number(&[], 1, &mut Vec::new())?;
+        }
+        let group_count = self.index.len();
+        for (state, &part) in self.states.iter_mut().zip(&self.plan.states) {
+            state.finish(&self.plan.parts[part], group_count)?;
         }
         self.memory.need(self.bytes())
     }
@@ -93,8 +113,10 @@ pub(crate) struct GroupSink {
 }
 
 impl GroupSink {
-    pub(crate) fn new(plan: &Arc<GroupPlan>, memory: &Arc<dyn Memory>) -> GroupSink {
-        GroupSink { groups: Groups::new(plan, memory), machine: Machine::default(), numbers: Vec::new() }
+    /// # Errors
+    /// As [`Groups::new`].
+    pub(crate) fn new(plan: &Arc<GroupPlan>, memory: &Arc<dyn Memory>) -> Result<GroupSink> {
+        Ok(GroupSink { groups: Groups::new(plan, memory)?, machine: Machine::default(), numbers: Vec::new() })
     }
 
     pub(crate) fn into_groups(self) -> Groups {
@@ -118,8 +140,7 @@ impl Sink for GroupSink {
         let (numbers, group_count) = (&self.numbers[..], index.len());
         counts.add(numbers, group_count);
         for (state, &part) in states.iter_mut().zip(&plan.states) {
-            let argument = plan.operand(&plan.parts[part]).map(|operand| Argument::new(frame, operand));
-            state.add(argument, numbers, group_count)?;
+            state.take(plan, &plan.parts[part], frame, numbers, group_count)?;
         }
         self.groups.memory.need(self.groups.bytes())?;
         Ok(ControlFlow::Continue(()))

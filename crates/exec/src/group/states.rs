@@ -1,8 +1,14 @@
 //! What is kept of each group: its rows, and the running results of its aggregates.
 
+use super::distinct::Distinct;
 use super::extremes::Extremes;
+use super::foreign::ForeignState;
+use super::index::IndexPlan;
+use super::moments::Moments;
+use super::plan::GroupPlan;
 use super::sums::Sums;
-use crate::aggregate::{Argument, Form, Part, average, sum};
+use crate::aggregate::{Argument, ForeignPart, Form, Part, average, sum, variance};
+use crate::expr::Frame;
 use crate::vector::push_scalar;
 use crate::{AggregateFunction, Error, Result, Vector};
 use sinter_codec::{Bitmap, Encoded, Physical, Scalar, ValuesBuf};
@@ -77,24 +83,56 @@ enum Kind {
     CountTrue(Counts),
     Sum(Sums),
     Extreme(Extremes),
+    Moments(Box<Moments>),
+    Distinct(Box<Distinct>),
+    Foreign(ForeignState),
 }
 
 impl State {
-    pub(super) fn new(part: &Part) -> State {
-        let kind = match part.function {
+    /// Different values are numbered by `pairs`.
+    ///
+    /// # Errors
+    /// Those of foreign aggregates.
+    pub(super) fn new(part: &Part, pairs: Option<&IndexPlan>, has_keys: bool) -> Result<State> {
+        let kind = match (&part.foreign, pairs) {
+            (Some(foreign), _) => Kind::Foreign(ForeignState::new(foreign, has_keys)?),
+            (None, Some(pairs)) => Kind::Distinct(Box::new(Distinct::new(pairs, has_keys))),
+            (None, None) => return State::plain(part),
+        };
+        Ok(State { kind, nulls: Counts::default() })
+    }
+
+    /// What becomes of values that count, whichever do.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for foreign aggregates.
+    pub(super) fn plain(part: &Part) -> Result<State> {
+        let kind = match part.function.plain() {
             _ if part.counts_true => Kind::CountTrue(Counts::default()),
             AggregateFunction::CountStar | AggregateFunction::Count => Kind::Count,
             AggregateFunction::Sum | AggregateFunction::Average => Kind::Sum(Sums::default()),
             AggregateFunction::Min => Kind::Extreme(Extremes::new(true)),
             AggregateFunction::Max => Kind::Extreme(Extremes::new(false)),
+            AggregateFunction::Variance { .. } | AggregateFunction::Deviation { .. } => Kind::Moments(Box::default()),
+            AggregateFunction::Distinct(_) | AggregateFunction::Foreign(_) => {
+                return Err(Error::Unsupported(format!("{:?} as a plain aggregate", part.function)));
+            }
         };
-        State { kind, nulls: Counts::default() }
+        Ok(State { kind, nulls: Counts::default() })
     }
 
     /// True when one state has the results of both, if their arguments are the same.
     pub(super) fn is_shared(one: &Part, other: &Part) -> bool {
-        let sums = |part: &Part| matches!(part.function, AggregateFunction::Sum | AggregateFunction::Average);
-        one.counts_true == other.counts_true && (one.function == other.function || sums(one) && sums(other))
+        let kind = |part: &Part| match part.function.plain() {
+            AggregateFunction::Average => Some(AggregateFunction::Sum),
+            AggregateFunction::Variance { .. } | AggregateFunction::Deviation { .. } => {
+                Some(AggregateFunction::Variance { of_sample: true })
+            }
+            _ => None,
+        };
+        let kind = |part: &Part| kind(part).unwrap_or_else(|| part.function.plain().clone());
+        let is_distinct = |part: &Part| matches!(part.function, AggregateFunction::Distinct(_));
+        one.counts_true == other.counts_true && is_distinct(one) == is_distinct(other) && kind(one) == kind(other)
     }
 
     /// Bytes that it takes.
@@ -104,13 +142,37 @@ impl State {
             Kind::CountTrue(counts) => counts.bytes(),
             Kind::Sum(sums) => sums.bytes(),
             Kind::Extreme(extremes) => extremes.bytes(),
+            Kind::Moments(moments) => moments.bytes(),
+            Kind::Distinct(distinct) => distinct.bytes(),
+            Kind::Foreign(state) => state.bytes(),
         };
         own + self.nulls.bytes()
     }
 
-    /// Takes a vector whose rows are of `groups`, of `group_count` in all.
+    /// Takes a vector whose rows are of `groups`, of `group_count` in all, by what the plan's program made of them.
+    pub(super) fn take(
+        &mut self,
+        plan: &GroupPlan,
+        part: &Part,
+        frame: Frame<'_>,
+        groups: &[u32],
+        group_count: usize,
+    ) -> Result<()> {
+        match &mut self.kind {
+            Kind::Foreign(state) => state.add(foreign(part)?, frame, groups, group_count),
+            _ => {
+                let argument = plan.operand(part).map(|operand| Argument::new(frame, operand));
+                self.add(argument, groups, group_count)
+            }
+        }
+    }
+
+    /// Takes values of `groups`, of `group_count` in all.
     pub(super) fn add(&mut self, argument: Option<Argument<'_>>, groups: &[u32], group_count: usize) -> Result<()> {
         let Some(argument) = argument else { return Ok(()) };
+        if let Kind::Distinct(distinct) = &mut self.kind {
+            return distinct.add(argument, groups);
+        }
         if let Kind::CountTrue(counts) = &mut self.kind {
             let Form::Truth(bits) = argument.form else {
                 return Err(Error::Unsupported("a condition of values".into()));
@@ -128,7 +190,8 @@ impl State {
         }
         match &mut self.kind {
             _ if matches!(argument.form, Form::Null) => Ok(()),
-            Kind::Count | Kind::CountTrue(_) => Ok(()),
+            Kind::Count | Kind::CountTrue(_) | Kind::Distinct(_) | Kind::Foreign(_) => Ok(()),
+            Kind::Moments(moments) => moments.add(argument, groups, group_count),
             Kind::Sum(sums) => sums.add(argument, groups, group_count),
             Kind::Extreme(extremes) => extremes.add(argument, groups, group_count),
         }
@@ -145,7 +208,22 @@ impl State {
             }
             (Kind::Sum(sums), Kind::Sum(other)) => sums.merge(&other, map, group_count),
             (Kind::Extreme(extremes), Kind::Extreme(other)) => extremes.merge(other, map, group_count),
+            (Kind::Moments(moments), Kind::Moments(other)) => {
+                moments.merge(&other, map, group_count);
+                Ok(())
+            }
+            (Kind::Distinct(distinct), Kind::Distinct(other)) => distinct.merge(&other, map),
+            (Kind::Foreign(state), Kind::Foreign(other)) => state.merge(other, map, group_count),
             _ => Err(Error::Unsupported("states of different aggregates as one".into())),
+        }
+    }
+
+    /// Makes what can only be made once no more rows come.
+    pub(super) fn finish(&mut self, part: &Part, group_count: usize) -> Result<()> {
+        match &mut self.kind {
+            Kind::Foreign(state) => state.finish(foreign(part)?, group_count),
+            Kind::Distinct(distinct) => distinct.finish(part, group_count),
+            _ => Ok(()),
         }
     }
 
@@ -154,6 +232,11 @@ impl State {
     /// # Errors
     /// [`Error::Overflow`] where a result does not fit its type.
     pub(super) fn results(&self, part: &Part, rows: &Counts, groups: Range<usize>, out: &mut Vector) -> Result<()> {
+        match &self.kind {
+            Kind::Foreign(state) => return state.results(groups, &part.ty, out),
+            Kind::Distinct(distinct) => return distinct.results(part, groups, out),
+            _ => {}
+        }
         let mut values = ValuesBuf::new(part.ty.physical().unwrap_or(Physical::I64));
         let mut validity = Bitmap::new(groups.len(), true);
         for (row, group) in groups.enumerate() {
@@ -162,11 +245,13 @@ impl State {
                 Kind::Count => Scalar::Int(present.into()),
                 Kind::CountTrue(counts) => Scalar::Int(counts.get(group).into()),
                 _ if present == 0 => Scalar::Null,
-                Kind::Sum(sums) if part.function == AggregateFunction::Sum => {
+                Kind::Sum(sums) if *part.function.plain() == AggregateFunction::Sum => {
                     sum(&sums.get(group, present), &part.argument_type, &part.ty)?
                 }
                 Kind::Sum(sums) => average(&sums.get(group, present), &part.argument_type, &part.ty)?,
                 Kind::Extreme(extremes) => extremes.get(group),
+                Kind::Moments(moments) => variance(moments.get(group), &part.function, &part.argument_type),
+                Kind::Distinct(_) | Kind::Foreign(_) => Scalar::Null,
             };
             if result.is_null() {
                 validity.set(row, false);
@@ -180,4 +265,8 @@ impl State {
         (out.dictionary, out.nested) = (None, None);
         Ok(())
     }
+}
+
+fn foreign(part: &Part) -> Result<&ForeignPart> {
+    part.foreign.as_ref().ok_or_else(|| Error::Unsupported("an aggregate of ours as a foreign one".into()))
 }

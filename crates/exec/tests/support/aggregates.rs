@@ -6,10 +6,11 @@ use super::random::Random;
 use sinter_codec::Scalar;
 use sinter_exec::{Aggregate, AggregateFunction, Expr, LogicalType};
 
-fn result_type(function: AggregateFunction, argument: &LogicalType) -> LogicalType {
+fn result_type(function: &AggregateFunction, argument: &LogicalType) -> LogicalType {
     match (function, argument) {
         (AggregateFunction::CountStar | AggregateFunction::Count, _) => LogicalType::Int64,
         (AggregateFunction::Min | AggregateFunction::Max, ty) => ty.clone(),
+        (AggregateFunction::Distinct(function), ty) => result_type(function, ty),
         (AggregateFunction::Sum, LogicalType::Decimal { precision, scale }) => {
             LogicalType::Decimal { precision: (precision + 10).min(38), scale: *scale }
         }
@@ -41,7 +42,14 @@ fn expected(
     let fit = |value: i128| {
         if value <= limit && value >= -limit - 1 { Ok(Scalar::Int(value)) } else { Err("sum".to_owned()) }
     };
-    Ok(match aggregate.function {
+    Ok(match &aggregate.function {
+        AggregateFunction::Distinct(function) => {
+            let mut different: Vec<Scalar> = present.into_iter().cloned().collect();
+            different.sort_by(model::order);
+            different.dedup_by(|a, b| model::order(a, b).is_eq());
+            let aggregate = Aggregate { function: (**function).clone(), ..aggregate.clone() };
+            expected(&aggregate, argument_type, &different, different.len())?
+        }
         AggregateFunction::CountStar => Scalar::Int(rows as i128),
         AggregateFunction::Count => Scalar::Int(present.len() as i128),
         _ if present.is_empty() => Scalar::Null,
@@ -57,6 +65,23 @@ fn expected(
             let sum = present.iter().map(int).sum::<i128>().checked_mul(10_000).ok_or("too long")?;
             fit(sum / present.len() as i128)?
         }
+        AggregateFunction::Variance { of_sample } | AggregateFunction::Deviation { of_sample } => {
+            let unit = match argument_type {
+                LogicalType::Decimal { scale, .. } => 10f64.powi((*scale).into()),
+                _ => 1.0,
+            };
+            let number = |value: &&Scalar| if is_float { float(value) } else { int(value) as f64 / unit };
+            let mean = present.iter().map(number).sum::<f64>() / present.len() as f64;
+            let squares: f64 = present.iter().map(|value| (number(value) - mean).powi(2)).sum();
+            let divisor = present.len() - usize::from(*of_sample);
+            let variance = squares / divisor as f64;
+            match aggregate.function {
+                _ if divisor == 0 => Scalar::Null,
+                AggregateFunction::Deviation { .. } => Scalar::Float(variance.sqrt()),
+                _ => Scalar::Float(variance),
+            }
+        }
+        AggregateFunction::Foreign(_) => return Err("foreign".to_owned()),
         AggregateFunction::Min => (*present.iter().min_by(|a, b| model::order(a, b)).unwrap()).clone(),
         AggregateFunction::Max => (*present.iter().max_by(|a, b| model::order(a, b)).unwrap()).clone(),
     })
@@ -76,13 +101,28 @@ pub fn random_aggregates(random: &mut Random, count: usize) -> Vec<Aggregate> {
     (0..count).map(|_| aggregate(random)).collect()
 }
 
+/// The same, some of them of different values.
+pub fn random_aggregates_of_groups(random: &mut Random, count: usize) -> Vec<Aggregate> {
+    let mut aggregates = random_aggregates(random, count);
+    for aggregate in &mut aggregates {
+        let function = aggregate.function.clone();
+        if matches!(function, AggregateFunction::Count | AggregateFunction::Sum | AggregateFunction::Average)
+            && random.chance(40)
+        {
+            aggregate.function = AggregateFunction::Distinct(Box::new(function));
+        }
+    }
+    aggregates
+}
+
 fn aggregate(random: &mut Random) -> Aggregate {
-    use AggregateFunction::{Average, Count, CountStar, Max, Min, Sum};
+    use AggregateFunction::{Average, Count, CountStar, Deviation, Max, Min, Sum, Variance};
     let types = exprs::types();
     let column = random.below(types.len());
     let summable = ![3, 4, 8, 9].contains(&column);
-    let functions = [CountStar, Count, Min, Max, Sum, Average];
-    let function = *random.pick(if summable { &functions[..] } else { &functions[..4] });
+    let of_sample = random.chance(50);
+    let functions = [CountStar, Count, Min, Max, Sum, Average, Variance { of_sample }, Deviation { of_sample }];
+    let function = random.pick(if summable { &functions[..] } else { &functions[..4] }).clone();
     let argument = if function != CountStar && random.chance(15) && summable {
         // Something computed, which cannot fail.
         let (left, ty) = (Expr::Column(column), types[column].clone());
@@ -91,7 +131,7 @@ fn aggregate(random: &mut Random) -> Aggregate {
     } else {
         Expr::Column(column)
     };
-    let ty = result_type(function, &types[column]);
+    let ty = result_type(&function, &types[column]);
     let argument = (function != CountStar).then_some(argument);
     let filter = random.chance(20).then(|| exprs::simple_condition(random));
     Aggregate { function, argument, filter, ty }

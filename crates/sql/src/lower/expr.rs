@@ -86,7 +86,7 @@ impl Scope<'_> {
                 if from == ty {
                     return self.lower(&cast.expr);
                 }
-                if !numeric(&from) || !numeric(&ty) || float_and_decimal(&from, &ty) {
+                if !is_number(&from) || !is_number(&ty) || float_and_decimal(&from, &ty) {
                     return self.foreign(expr);
                 }
                 Some(Expr::Cast { expr: Box::new(self.lower(&cast.expr)?), ty })
@@ -119,7 +119,7 @@ impl Scope<'_> {
             let (left, right) = (self.type_of(&binary.left)?, self.type_of(&binary.right)?);
             let ty = self.type_of(expr)?;
             let decimals = matches!((&left, &right), (LogicalType::Decimal { .. }, LogicalType::Decimal { .. }));
-            if !(numeric(&ty) && (left == right || decimals) && numeric(&left)) {
+            if !(is_number(&ty) && (left == right || decimals) && is_number(&left)) {
                 return self.foreign(expr);
             }
             Some(Expr::Arithmetic {
@@ -235,7 +235,7 @@ pub(crate) fn can_run_anywhere(expr: &DfExpr) -> bool {
 }
 
 /// Types that our arithmetic and casts know.
-fn numeric(ty: &LogicalType) -> bool {
+pub(super) fn is_number(ty: &LogicalType) -> bool {
     matches!(
         ty,
         LogicalType::Int8

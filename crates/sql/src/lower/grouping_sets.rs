@@ -3,12 +3,12 @@
 //! What is below is computed once for each set.
 
 use super::expr::Scope;
-use super::group_key;
 use super::part::Part;
+use super::{aggregate, group_key};
 use arrow::datatypes::Fields;
 use datafusion::logical_expr::{Expr as DfExpr, GroupingSet};
 use sinter_codec::Scalar;
-use sinter_exec::{Aggregate, Expr, Output, edge};
+use sinter_exec::{Aggregate, Expr, edge};
 use std::collections::BTreeMap;
 
 /// With more sets than these, one pass that keeps all groups is better.
@@ -40,11 +40,7 @@ pub(super) fn lower(
         let present = present.map(|(key, _)| group_key(key, scope)).collect::<Option<Vec<_>>>()?;
         let present_count = present.len();
         let aggregates = aggregates.to_vec();
-        let output = match present.is_empty() {
-            true => Output::Aggregate(aggregates),
-            false => Output::Groups { keys: present, aggregates },
-        };
-        let mut groups = Part::of_gathered(part.clone(), output);
+        let mut groups = Part::of_gathered(part.clone(), aggregate::output(present, aggregates));
         let mut columns = (0..present_count).map(Expr::Column);
         let key = |(is_in, ty): (&bool, &_)| match is_in {
             true => columns.next(),

@@ -283,11 +283,7 @@ fn grouped(aggregate: &Aggregate, part: &Part) -> Option<Part> {
         return grouping_sets::lower(part, sets, &aggregates, aggregate.schema.fields(), &scope);
     }
     let keys = aggregate.group_expr.iter().map(|key| group_key(key, &scope)).collect::<Option<Vec<_>>>()?;
-    let output = match keys.is_empty() {
-        true => Output::Aggregate(aggregates),
-        false => Output::Groups { keys, aggregates },
-    };
-    Some(Part::of_gathered(part.clone(), output))
+    Some(Part::of_gathered(part.clone(), aggregate::output(keys, aggregates)))
 }
 
 /// The rows in an order.

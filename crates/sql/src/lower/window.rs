@@ -116,9 +116,9 @@ fn function(call: &DfWindowFunction, ty: LogicalType, scope: &Scope<'_>) -> Opti
         "max" => WindowKind::Aggregate(AggregateFunction::Max),
         _ => return None,
     };
-    let has_argument = match kind {
+    let has_argument = match &kind {
         WindowKind::Shift(..) | WindowKind::First | WindowKind::Last | WindowKind::Nth(_) => true,
-        WindowKind::Aggregate(function) => function != AggregateFunction::CountStar,
+        WindowKind::Aggregate(function) => *function != AggregateFunction::CountStar,
         _ => false,
     };
     let argument = if has_argument { Some(group_key(params.args.first()?, scope)?) } else { None };

@@ -1,0 +1,138 @@
+//! What DataFusion keeps of the groups of one worker.
+
+use super::call::{AggregateCall, foreign};
+use super::each_group::EachGroup;
+use arrow::array::{ArrayRef, BooleanArray};
+use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
+use sinter_exec::{Error, ForeignStates, Result};
+use std::any::Any;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+/// Rows after which bytes are counted again, at least. Counting may look at each group.
+const ROWS_BETWEEN_COUNTS: usize = 1 << 13;
+
+/// The states of a call.
+pub(super) struct States {
+    call: AggregateCall,
+    kept: Kept,
+    group_count: usize,
+    /// When they were last counted.
+    bytes: usize,
+    rows: usize,
+    /// How many rows there will be when bytes are counted again.
+    rows_next: usize,
+    /// Groups as DataFusion numbers them.
+    groups: Vec<usize>,
+}
+
+/// By whom.
+pub(super) enum Kept {
+    /// One for all groups. They may be sent to another thread, yet looked at by one alone.
+    Groups(Mutex<Box<dyn GroupsAccumulator>>),
+    /// One for each.
+    Each(EachGroup),
+}
+
+impl Kept {
+    /// With a lock that nobody will ever wait for: whoever changes something has it alone.
+    pub(super) fn of_groups(accumulator: Box<dyn GroupsAccumulator>) -> Kept {
+        Kept::Groups(Mutex::new(accumulator))
+    }
+
+    fn bytes(&mut self) -> usize {
+        match self {
+            Kept::Groups(accumulator) => unlocked(accumulator).size(),
+            Kept::Each(each) => each.bytes(),
+        }
+    }
+}
+
+fn unlocked(accumulator: &mut Mutex<Box<dyn GroupsAccumulator>>) -> &mut dyn GroupsAccumulator {
+    &mut **accumulator.get_mut().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl States {
+    pub(super) fn new(call: AggregateCall, kept: Kept) -> States {
+        let group_count = if let Kept::Each(each) = &kept { each.len() } else { 0 };
+        States { call, kept, group_count, bytes: 0, rows: 0, rows_next: ROWS_BETWEEN_COUNTS, groups: Vec::new() }
+    }
+
+    /// Notes what there is more. Bytes are counted each time that rows have become an eighth more, so that counting takes
+    /// no longer than what is counted.
+    fn count(&mut self, rows: usize, group_count: usize) {
+        self.group_count = group_count;
+        self.rows += rows;
+        if self.rows >= self.rows_next {
+            self.bytes = self.kept.bytes();
+            self.rows_next = self.rows + (self.rows / 8).max(ROWS_BETWEEN_COUNTS);
+        }
+    }
+}
+
+impl ForeignStates for States {
+    fn update(
+        &mut self,
+        arguments: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+        groups: &[u32],
+        group_count: usize,
+    ) -> Result<()> {
+        let values = self.call.values(arguments, groups.len())?;
+        let updated = match &mut self.kept {
+            Kept::Groups(accumulator) => {
+                self.groups.clear();
+                self.groups.extend(groups.iter().map(|&group| group as usize));
+                unlocked(accumulator).update_batch(&values, &self.groups, filter, group_count)
+            }
+            Kept::Each(each) => each.update(&values, filter, groups, group_count),
+        };
+        updated.map_err(foreign)?;
+        self.count(groups.len(), group_count);
+        Ok(())
+    }
+
+    fn merge(&mut self, other: Box<dyn ForeignStates>, map: &[u32], group_count: usize) -> Result<()> {
+        let other: Box<dyn Any> = other;
+        let other = other.downcast::<States>().map_err(|_| others())?;
+        let rows = other.rows;
+        let merged = match (&mut self.kept, other.kept) {
+            (Kept::Groups(accumulator), Kept::Groups(mut other)) => {
+                let groups: Vec<usize> = map.iter().map(|&group| group as usize).collect();
+                let states = unlocked(&mut other).state(EmitTo::All);
+                states.and_then(|states| unlocked(accumulator).merge_batch(&states, &groups, group_count))
+            }
+            (Kept::Each(each), Kept::Each(other)) => each.merge(other, map, group_count),
+            _ => return Err(others()),
+        };
+        merged.map_err(foreign)?;
+        self.count(rows, group_count);
+        Ok(())
+    }
+
+    fn results(&mut self) -> Result<ArrayRef> {
+        let results = match &mut self.kept {
+            _ if self.group_count == 0 => return Ok(self.call.no_results()),
+            Kept::Groups(accumulator) => unlocked(accumulator).evaluate(EmitTo::All),
+            Kept::Each(each) => each.results(),
+        };
+        self.call.result(results.map_err(foreign)?)
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl fmt::Debug for States {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("States")
+            .field("call", &self.call)
+            .field("group_count", &self.group_count)
+            .finish_non_exhaustive()
+    }
+}
+
+fn others() -> Error {
+    Error::Foreign("states of another aggregate".into())
+}
