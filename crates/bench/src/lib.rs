@@ -9,6 +9,7 @@ mod csv_file;
 mod latency;
 mod machine;
 mod parquet_file;
+pub mod planning;
 pub mod stalls;
 pub mod strings;
 pub mod throttled;

@@ -1,7 +1,9 @@
 //! `sinter-bench`: makes the data that benchmarks run on, and runs those that need Rust.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use sinter_bench::{Failure, Invocation, commits, stalls, strings, throttled, tpch, write_csv, write_parquet};
+use sinter_bench::{
+    Failure, Invocation, commits, planning, stalls, strings, throttled, tpch, write_csv, write_parquet,
+};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -52,6 +54,14 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Measures how long planning takes: TPC-H's queries and two short ones.
+    Planning {
+        #[command(flatten)]
+        settings: planning::Settings,
+        /// Also writes a record as JSON.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
     /// Measures TPC-H's Q1 and Q6 on slow disks, and how the time divides.
     Throttled {
         #[command(flatten)]
@@ -81,6 +91,7 @@ fn main() -> Result<(), Failure> {
             Ok(())
         }
         Command::Stalls { settings, out } => show(stalls::measure(&settings)?, &invocation, out.as_deref()),
+        Command::Planning { settings, out } => show(planning::measure(&settings)?, &invocation, out.as_deref()),
         Command::Throttled { settings, out } => show(throttled::measure(&settings)?, &invocation, out.as_deref()),
         Command::ThrottledProfiled(settings) => throttled::run_profiled(&settings),
     }
