@@ -11,12 +11,13 @@
 use crate::uuid::{TEXT_OF_UUID, UUID, UUID_OF_TEXT};
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, cast};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, ScalarUDF, cast};
 use datafusion::optimizer::AnalyzerRule;
+use std::sync::Arc;
 
 /// The rule.
 #[derive(Debug)]
@@ -29,7 +30,10 @@ impl AnalyzerRule for Coercion {
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         let plan = plan.transform_up_with_subqueries(|plan| {
-            let schema = merge_schema(&plan.inputs());
+            let schema = schema_below(&plan);
+            if !has_such(&plan, &schema)? {
+                return Ok(Transformed::no(plan));
+            }
             let names = NamePreserver::new(&plan);
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);
@@ -41,15 +45,75 @@ impl AnalyzerRule for Coercion {
     }
 }
 
+/// The columns that a node's expressions are about.
+fn schema_below(plan: &LogicalPlan) -> Arc<DFSchema> {
+    match &plan.inputs()[..] {
+        [only] => Arc::clone(only.schema()),
+        inputs => Arc::new(merge_schema(inputs)),
+    }
+}
+
+/// Whether something in a node's expressions is to change. To look is cheaper than to make all of them anew.
+fn has_such(plan: &LogicalPlan, schema: &DFSchema) -> Result<bool> {
+    let mut found = false;
+    plan.apply_expressions(|expr| {
+        found = found || expr.exists(|expr| Ok(is_such(expr, schema)))?;
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
+/// Whether [`coerced`] changes an expression.
+fn is_such(expr: &Expr, schema: &DFSchema) -> bool {
+    match expr {
+        Expr::Cast(cast) => {
+            let to = cast.field.data_type();
+            (*to == UUID || is_text(to)) && function_for(cast, schema).is_some()
+        }
+        Expr::BinaryExpr(binary) if binary.op.supports_propagation() => differ([&*binary.left, &*binary.right], schema),
+        Expr::Between(between) => differ([&*between.expr, &*between.low, &*between.high], schema),
+        Expr::InList(list) => differ(std::iter::once(&*list.expr).chain(&list.list), schema),
+        Expr::Case(case) => {
+            let results = case.when_then_expr.iter().map(|(_, then)| &**then).chain(case.else_expr.as_deref());
+            let values = case
+                .expr
+                .as_deref()
+                .map(|subject| std::iter::once(subject).chain(case.when_then_expr.iter().map(|(when, _)| &**when)));
+            differ(results, schema) || values.is_some_and(|values| differ(values, schema))
+        }
+        Expr::ScalarFunction(call) if matches!(call.name(), "coalesce" | "greatest" | "least") => {
+            differ(&call.args, schema)
+        }
+        _ => false,
+    }
+}
+
+/// Whether [`meet`] changes one of these.
+fn differ<'a>(compared: impl IntoIterator<Item = &'a Expr>, schema: &DFSchema) -> bool {
+    let (mut float, mut decimal, mut uuid, mut text) = (false, false, false, false);
+    for ty in compared.into_iter().filter_map(|expr| expr.get_type(schema).ok()) {
+        float |= matches!(ty, DataType::Float32 | DataType::Float64);
+        decimal |= ty.is_decimal();
+        uuid |= ty == UUID;
+        text |= is_text(&ty);
+    }
+    (float && decimal) || (uuid && text)
+}
+
+/// What casts to or from a UUID instead of a cast; `None` for all others.
+fn function_for(cast: &Cast, schema: &DFSchema) -> Option<&'static ScalarUDF> {
+    let (from, to) = (cast.expr.get_type(schema).ok()?, cast.field.data_type());
+    match from {
+        from if is_text(&from) && *to == UUID => Some(&*UUID_OF_TEXT),
+        from if from == UUID && is_text(to) => Some(&*TEXT_OF_UUID),
+        _ => None,
+    }
+}
+
 fn coerced(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     let compared: Vec<&mut Expr> = match &mut expr {
         Expr::Cast(cast) => {
-            let (from, to) = (cast.expr.get_type(schema).ok(), cast.field.data_type());
-            let function = match from {
-                Some(from) if is_text(&from) && *to == UUID => &UUID_OF_TEXT,
-                Some(from) if from == UUID && is_text(to) => &TEXT_OF_UUID,
-                _ => return Transformed::no(expr),
-            };
+            let Some(function) = function_for(cast, schema) else { return Transformed::no(expr) };
             return Transformed::yes(function.call(vec![std::mem::take(cast.expr.as_mut())]));
         }
         Expr::BinaryExpr(binary) if binary.op.supports_propagation() => vec![&mut binary.left, &mut binary.right],
