@@ -9,6 +9,7 @@ use crate::not_in::NotIn;
 use crate::parse::{Statement, column_names, parse};
 use crate::progress::{Notes, Progress};
 use crate::provider::StatementCatalog;
+use crate::same_names::NamesOfTheirOwn;
 use crate::scalar_subquery::NoRowIsNull;
 use crate::set_operations::CopiesCount;
 use crate::transaction::{Reads, Transaction};
@@ -158,7 +159,13 @@ impl Session {
         let mut rules = Analyzer::default().rules;
         rules.splice(
             0..0,
-            [Arc::new(CopiesCount) as _, Arc::new(NotIn) as _, Arc::new(NoRowIsNull) as _, Arc::new(Coercion) as _],
+            [
+                Arc::new(CopiesCount) as _,
+                Arc::new(NotIn) as _,
+                Arc::new(NamesOfTheirOwn) as _,
+                Arc::new(NoRowIsNull) as _,
+                Arc::new(Coercion) as _,
+            ],
         );
         // It mistakes a condition on one side of an outer join for one on a column of that name of the other.
         let mut physical_rules = PhysicalOptimizer::default().rules;

@@ -201,6 +201,7 @@ scripts! {
     nulls
     order_by
     quantise
+    same_names
     schemas
     set_operations
     stale_traps
