@@ -22,6 +22,7 @@ mod keeper;
 mod lower;
 mod not_in;
 mod null_equality;
+mod optimize;
 mod parse;
 mod physical;
 mod progress;

@@ -14,6 +14,7 @@
 //! then all the same is refused ([`correlation`]).
 
 use crate::correlation;
+use crate::optimize::Contents;
 use crate::scalar_subquery::has_a_row;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -36,6 +37,9 @@ impl AnalyzerRule for NotIn {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        if !Contents::of(&plan)?.subqueries {
+            return Ok(plan);
+        }
         let plan = plan.transform_up_with_subqueries(|plan| {
             let plan = match plan {
                 LogicalPlan::Filter(filter) if has_subquery(&filter.predicate) => {

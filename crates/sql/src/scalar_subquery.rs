@@ -4,6 +4,7 @@
 //! would be false before any row is looked for. What may come out of no row goes through a function here that gives back
 //! what it gets, but of which nobody knows that it is not NULL.
 
+use crate::optimize::Contents;
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -30,6 +31,9 @@ impl AnalyzerRule for NoRowIsNull {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        if !Contents::of(&plan)?.subqueries {
+            return Ok(plan);
+        }
         let plan = plan.transform_up_with_subqueries(|plan| {
             let names = NamePreserver::new(&plan);
             plan.map_expressions(|expr| {

@@ -6,9 +6,10 @@ use crate::catalog::{Catalog, DEFAULT_SCHEMA};
 use crate::coercion::Coercion;
 use crate::lower::{Lowered, lower};
 use crate::not_in::NotIn;
+use crate::optimize::optimized;
 use crate::parse::{Statement, column_names, parse};
 use crate::progress::{Notes, Progress};
-use crate::provider::StatementCatalog;
+use crate::provider::{PipelineTable, StatementCatalog};
 use crate::same_names::NamesOfTheirOwn;
 use crate::scalar_subquery::NoRowIsNull;
 use crate::set_operations::CopiesCount;
@@ -510,7 +511,10 @@ impl Session {
         let settings = self.settings();
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner).clone();
         state.register_catalog_list(Arc::new(StatementCatalog::new(seen, registered, notes, on_damage, &state)));
-        state.config_mut().options_mut().execution.target_partitions = settings.threads;
+        // Options are copied where they are changed.
+        if state.config().target_partitions() != settings.threads {
+            state.config_mut().options_mut().execution.target_partitions = settings.threads;
+        }
         state.mark_start_execution();
         if settings.engine_forced_off {
             state = SessionStateBuilder::new_from_existing(state)
@@ -534,8 +538,9 @@ impl Session {
             {
                 return Err(Error::Sql(format!("this statement is not supported: {}", logical.display())));
             }
-            let physical = state.create_physical_plan(&logical).await?;
             let context = if may_list_functions(&logical)? { state.task_ctx() } else { context_of(state) };
+            let logical = optimized(state, logical)?;
+            let physical = state.query_planner().create_physical_plan(&logical, state).await?;
             Ok(Planned { physical, names, context })
         })
     }
@@ -641,24 +646,26 @@ impl QueryPlanner for Planner {
         logical: &LogicalPlan,
         session: &dyn DataFusionSession,
     ) -> datafusion::common::Result<Arc<dyn ExecutionPlan>> {
-        let logical = logical.clone();
         let group_bytes_max = match session.runtime_env().memory_pool.memory_limit() {
             MemoryLimit::Finite(bytes) => bytes / 2,
             MemoryLimit::Infinite | MemoryLimit::Unknown => usize::MAX,
         };
-        let Lowered { plan: logical, is_large } = match self.lowers {
-            true => lower(logical, group_bytes_max)?,
-            false => Lowered { plan: logical, is_large: false },
-        };
+        let lowered = if self.lowers { Some(lower(logical, group_bytes_max)?) } else { None };
+        let is_large = lowered.as_ref().is_some_and(|lowered| lowered.is_large);
+        let logical = lowered.as_ref().map_or(logical, |lowered| &lowered.plan);
+        if let Some(whole) = PipelineTable::of(logical) {
+            // There is nothing around it that could be planned.
+            return whole.scan(session, None, &[], None).await;
+        }
         let planner = DefaultPhysicalPlanner::default();
         let physical = match session.as_any().downcast_ref::<SessionState>() {
             // Its hash joins cannot spill, its joins of sorted rows can.
             Some(state) if is_large => {
                 let mut state = state.clone();
                 state.config_mut().options_mut().optimizer.prefer_hash_join = false;
-                planner.create_physical_plan(&logical, &state).await?
+                planner.create_physical_plan(logical, &state).await?
             }
-            _ => planner.create_physical_plan(&logical, session).await?,
+            _ => planner.create_physical_plan(logical, session).await?,
         };
         Ok(physical.transform_up(yields_to_cancellation)?.data)
     }

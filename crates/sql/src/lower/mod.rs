@@ -49,14 +49,14 @@ pub(crate) struct Lowered {
 ///
 /// # Errors
 /// None of its own; DataFusion's tree walk wants to be able to fail.
-pub(crate) fn lower(plan: LogicalPlan, bytes_max: usize) -> Result<Lowered> {
+pub(crate) fn lower(plan: &LogicalPlan, bytes_max: usize) -> Result<Lowered> {
     let (scans, is_large) = (Cell::new(0), Cell::new(false));
     let walk = Walk { bytes_max, joins: true, sorts: true, scans: &scans, is_large: &is_large };
-    let plan = match walk.through(&plan)? {
+    let plan = match walk.through(plan)? {
         Walked::Ours(ours) => match walk.part(&ours).cloned() {
             // Nothing stands above that could bring rows into an order, so they keep the order of the table.
             Some(part) => walk.scan_of(part, true, plan.schema()),
-            None => walk.without_joins(&plan),
+            None => walk.without_joins(plan),
         },
         Walked::Theirs(plan) => Ok(plan),
     };

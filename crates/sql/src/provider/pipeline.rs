@@ -6,7 +6,8 @@ use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Result, Statistics};
-use datafusion::logical_expr::{Expr, TableType};
+use datafusion::datasource::source_as_provider;
+use datafusion::logical_expr::{Expr, LogicalPlan, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use sinter_exec::{Output, Pipeline};
 use std::sync::Arc;
@@ -29,6 +30,13 @@ impl PipelineTable {
         noted: Vec<NotedScan>,
     ) -> PipelineTable {
         PipelineTable { pipeline, in_table_order, schema, noted }
+    }
+
+    /// The pipeline that a whole plan was lowered to; `None` where there is more in it.
+    pub(crate) fn of(plan: &LogicalPlan) -> Option<Arc<dyn TableProvider>> {
+        let LogicalPlan::TableScan(scan) = plan else { return None };
+        let table = source_as_provider(&scan.source).ok()?;
+        (table.as_ref() as &dyn std::any::Any).is::<PipelineTable>().then_some(table)
     }
 }
 

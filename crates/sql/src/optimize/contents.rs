@@ -1,0 +1,97 @@
+//! What kinds of nodes and expressions a plan has, so that rules about others are left out.
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{JoinType, Result};
+use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison};
+use datafusion::logical_expr::{Expr, ExpressionPlacement, LogicalPlan};
+
+/// What there is in a plan, its subqueries included.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Contents {
+    pub(super) aggregates: bool,
+    /// Inner joins without keys, or with conditions on top that may hold some.
+    pub(super) cross_joins: bool,
+    pub(super) distincts: bool,
+    pub(super) empties: bool,
+    pub(super) filters: bool,
+    pub(super) joins: bool,
+    /// Subqueries of FROM that see the rows of others.
+    pub(super) laterals: bool,
+    pub(super) limits: bool,
+    pub(super) outer_joins: bool,
+    pub(super) sorts: bool,
+    pub(super) unions: bool,
+    /// Subqueries in expressions, of all kinds.
+    pub(crate) subqueries: bool,
+    /// Comparisons with ANY or ALL.
+    pub(super) set_comparisons: bool,
+    /// Functions that take a value apart, such as a field out of a struct.
+    pub(super) parts_of_values: bool,
+}
+
+impl Contents {
+    /// # Errors
+    /// None of its own; DataFusion's tree walk wants to be able to fail.
+    pub(crate) fn of(plan: &LogicalPlan) -> Result<Contents> {
+        let mut contents = Contents::default();
+        contents.add(plan)?;
+        Ok(contents)
+    }
+
+    fn add(&mut self, plan: &LogicalPlan) -> Result<()> {
+        plan.apply(|node| {
+            self.add_node(node);
+            node.apply_expressions(|expr| {
+                expr.apply(|expr| {
+                    self.add_expr(expr)?;
+                    Ok(TreeNodeRecursion::Continue)
+                })
+            })
+        })?;
+        Ok(())
+    }
+
+    fn add_node(&mut self, node: &LogicalPlan) {
+        match node {
+            LogicalPlan::Aggregate(_) => self.aggregates = true,
+            LogicalPlan::Distinct(_) => self.distincts = true,
+            LogicalPlan::EmptyRelation(_) => self.empties = true,
+            LogicalPlan::Filter(filter) => {
+                self.filters = true;
+                self.cross_joins |= is_inner(&filter.input);
+            }
+            LogicalPlan::Join(join) => {
+                self.joins = true;
+                self.cross_joins |= is_inner(node) && join.on.is_empty();
+                self.outer_joins |= matches!(join.join_type, JoinType::Left | JoinType::Right | JoinType::Full);
+            }
+            LogicalPlan::Limit(_) => self.limits = true,
+            LogicalPlan::Sort(_) => self.sorts = true,
+            LogicalPlan::Subquery(_) => self.laterals = true,
+            LogicalPlan::Union(_) => self.unions = true,
+            _ => {}
+        }
+    }
+
+    fn add_expr(&mut self, expr: &Expr) -> Result<()> {
+        match expr {
+            Expr::Exists(Exists { subquery, .. })
+            | Expr::InSubquery(InSubquery { subquery, .. })
+            | Expr::SetComparison(SetComparison { subquery, .. })
+            | Expr::ScalarSubquery(subquery) => {
+                self.subqueries = true;
+                self.set_comparisons |= matches!(expr, Expr::SetComparison(_));
+                self.add(&subquery.subquery)
+            }
+            Expr::ScalarFunction(_) => {
+                self.parts_of_values |= expr.placement() == ExpressionPlacement::MoveTowardsLeafNodes;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_inner(node: &LogicalPlan) -> bool {
+    matches!(node, LogicalPlan::Join(join) if join.join_type == JoinType::Inner)
+}
