@@ -4,6 +4,7 @@
 //! columns `id` that are compared with the rows around, one would be taken for the other. So below each condition on the
 //! rows around, inner columns whose names are not theirs alone get others, which above it are gone again.
 
+use crate::optimize::Contents;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, Result};
@@ -24,6 +25,9 @@ impl AnalyzerRule for NamesOfTheirOwn {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        if !Contents::of(&plan)?.subqueries {
+            return Ok(plan);
+        }
         let count = Cell::new(0);
         let plan = plan.transform_up_with_subqueries(|plan| {
             plan.map_expressions(|expr| {

@@ -4,6 +4,7 @@
 //! `EXCEPT ALL` would leave none. So copies are numbered on both sides, and a copy meets the one of its number: of `m`
 //! copies and `n` others, the joins then leave the lesser of the two, and `m - n`.
 
+use crate::optimize::Contents;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, JoinType, NullEquality, Result};
@@ -26,6 +27,9 @@ impl AnalyzerRule for CopiesCount {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        if !Contents::of(&plan)?.joins {
+            return Ok(plan);
+        }
         let plan = plan.transform_up_with_subqueries(|plan| match plan {
             LogicalPlan::Join(join) if is_of_all(&join) => Ok(Transformed::yes(counted(join)?)),
             plan => Ok(Transformed::no(plan)),

@@ -14,7 +14,7 @@ pub(crate) struct Contents {
     pub(super) distincts: bool,
     pub(super) empties: bool,
     pub(super) filters: bool,
-    pub(super) joins: bool,
+    pub(crate) joins: bool,
     /// Subqueries of FROM that see the rows of others.
     pub(super) laterals: bool,
     pub(super) limits: bool,
