@@ -28,7 +28,6 @@ mod physical;
 mod progress;
 mod provider;
 mod query_memory;
-mod same_names;
 mod scalar_subquery;
 mod session;
 mod set_operations;

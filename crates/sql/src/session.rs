@@ -10,7 +10,6 @@ use crate::optimize::optimized;
 use crate::parse::{Statement, column_names, parse};
 use crate::progress::{Notes, Progress};
 use crate::provider::{PipelineTable, StatementCatalog};
-use crate::same_names::NamesOfTheirOwn;
 use crate::scalar_subquery::NoRowIsNull;
 use crate::set_operations::CopiesCount;
 use crate::transaction::{Reads, Transaction};
@@ -163,7 +162,6 @@ impl Session {
             [
                 Arc::new(CopiesCount) as _,
                 Arc::new(NotIn) as _,
-                Arc::new(NamesOfTheirOwn) as _,
                 Arc::new(NoRowIsNull) as _,
                 Arc::new(Coercion) as _,
             ],
