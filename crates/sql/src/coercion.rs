@@ -5,9 +5,14 @@
 //! PostgreSQL and DuckDB the decimal becomes a float instead, of the same width; so it does where the results of CASE,
 //! COALESCE, GREATEST and LEAST meet.
 //!
+//! A cast of a decimal to fewer digits rounds. DataFusion compares what is cast, not rounded, with the constant on the
+//! other side: of `CAST(d AS DECIMAL(9, 1)) = 6.5` it makes `d = 6.50`. So such a cast goes through a function that it does
+//! not look through.
+//!
 //! UUIDs are sixteen bytes to DataFusion, which compares and casts them with bytes only. Here text on the other side is
 //! read as a UUID. Runs before DataFusion's coercion.
 
+use crate::scalar_subquery::PERHAPS;
 use crate::uuid::{TEXT_OF_UUID, UUID, UUID_OF_TEXT};
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
@@ -35,9 +40,15 @@ impl AnalyzerRule for Coercion {
                 return Ok(Transformed::no(plan));
             }
             let names = NamePreserver::new(&plan);
+            let has_sets = has_grouping_sets(&plan);
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);
-                let expr = expr.transform_up(|expr| Ok(coerced(expr, &schema)))?;
+                let expr = expr.transform_up(|expr| match &expr {
+                    Expr::Cast(cast) if !has_sets && rounds(cast, &schema) => {
+                        Ok(Transformed::yes(PERHAPS.call(vec![expr])))
+                    }
+                    _ => Ok(coerced(expr, &schema)),
+                })?;
                 Ok(expr.update_data(|expr| name.restore(expr)))
             })
         });
@@ -63,12 +74,12 @@ fn has_such(plan: &LogicalPlan, schema: &DFSchema) -> Result<bool> {
     Ok(found)
 }
 
-/// Whether [`coerced`] changes an expression.
+/// Whether the rule changes an expression.
 fn is_such(expr: &Expr, schema: &DFSchema) -> bool {
     match expr {
         Expr::Cast(cast) => {
             let to = cast.field.data_type();
-            (*to == UUID || is_text(to)) && function_for(cast, schema).is_some()
+            rounds(cast, schema) || (*to == UUID || is_text(to)) && function_for(cast, schema).is_some()
         }
         Expr::BinaryExpr(binary) if binary.op.supports_propagation() => differ([&*binary.left, &*binary.right], schema),
         Expr::Between(between) => differ([&*between.expr, &*between.low, &*between.high], schema),
@@ -155,6 +166,36 @@ fn meet(mut compared: Vec<&mut Expr>, schema: &DFSchema) -> bool {
         changed = true;
     }
     changed
+}
+
+/// Whether a cast leaves out digits of a decimal that is no constant.
+fn rounds(cast: &Cast, schema: &DFSchema) -> bool {
+    let scale = |ty: &DataType| match ty {
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale)
+        | DataType::Decimal256(_, scale) => Some(*scale),
+        _ => None,
+    };
+    if matches!(cast.expr.as_ref(), Expr::Literal(..)) {
+        return false;
+    }
+    let (Ok(from), to) = (cast.expr.get_type(schema), cast.field.data_type()) else { return false };
+    match (scale(&from), scale(to)) {
+        (Some(from), Some(to)) => to < from,
+        (Some(from), None) => from > 0 && to.is_integer(),
+        _ => false,
+    }
+}
+
+/// Whether a node has GROUPING SETS, which `grouping(x)` looks for its keys in: those have to stay as they are.
+fn has_grouping_sets(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Aggregate(aggregate) => {
+            aggregate.group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_)))
+        }
+        _ => false,
+    }
 }
 
 /// True for Arrow's types of text.
