@@ -19,6 +19,7 @@ mod foreign_aggregate;
 mod functions;
 mod inspect;
 mod keeper;
+mod keyless_aggregate;
 mod lower;
 mod not_in;
 mod null_equality;
