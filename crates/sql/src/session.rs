@@ -7,6 +7,7 @@ use crate::coercion::Coercion;
 use crate::lower::{Lowered, lower};
 use crate::not_in::NotIn;
 use crate::optimize::optimized;
+use crate::own_names::OwnNames;
 use crate::parse::{Statement, column_names, parse};
 use crate::progress::{Notes, Progress};
 use crate::provider::{PipelineTable, StatementCatalog};
@@ -157,8 +158,8 @@ impl Session {
         config.options_mut().sql_parser.dialect = datafusion::config::Dialect::Generic;
         config.options_mut().execution.time_zone = Some("UTC".to_owned());
         let mut rules = Analyzer::default().rules;
-        let ours: [Arc<dyn AnalyzerRule + Send + Sync>; 4] =
-            [Arc::new(NotIn), Arc::new(NoRowIsNull), Arc::new(CopiesCount), Arc::new(Coercion)];
+        let ours: [Arc<dyn AnalyzerRule + Send + Sync>; 5] =
+            [Arc::new(NotIn), Arc::new(NoRowIsNull), Arc::new(OwnNames), Arc::new(CopiesCount), Arc::new(Coercion)];
         rules.splice(0..0, ours);
         let optimizer_rules = keyless_aggregate::guarded(&null_equality::guarded(&Optimizer::default().rules));
         // It mistakes a condition on one side of an outer join for one on a column of that name of the other.
