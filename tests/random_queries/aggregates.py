@@ -36,8 +36,8 @@ def aggregate(writer: Writer, columns: Sequence[Value], rows: int) -> Value:
         (20, lambda: plain_aggregate(writer, columns, rows, filtered)),
         (1.5, lambda: _count_distinct(writer, columns, rows, filtered)),
         (0.5, lambda: _sum(writer, columns, rows, filtered, "DISTINCT ")),
-        (1, lambda: _of_booleans(writer, columns, filtered)),
-        (0.6, lambda: _list_of_texts(writer, columns)),
+        (0.5, lambda: _of_booleans(writer, columns, filtered)),
+        (0.15, lambda: _list_of_texts(writer, columns)),
     )
     assert found is not None
     return found

@@ -78,7 +78,7 @@ def condition_on(writer: Writer, value: Value) -> Node:
 
 def conditions(writer: Writer, columns: Sequence[Value], most: int) -> tuple[Node, ...]:
     """Return up to so many conditions, mostly few."""
-    count = min(most, writer.pick((0, 0, 0, 1, 1, 1, 1, 2)))
+    count = min(most, writer.pick((0, 0, 0, 0, 1, 1, 1, 2)))
     return tuple(condition(writer, columns) for _ in range(count))
 
 
@@ -184,11 +184,11 @@ def _compared_columns(writer: Writer, columns: Sequence[Value]) -> Node | None:
 def _distinct_from(writer: Writer, columns: Sequence[Value]) -> Node | None:
     negation = writer.pick(("", "", "", "NOT "))
     if writer.chance(0.5) and (pair := _pair(writer, columns)):
-        return phrase("(", pair[0].node, " IS DISTINCT FROM ", pair[1].node, ")")
+        return phrase(pair[0].node, " IS DISTINCT FROM ", pair[1].node)
     value = _known(writer, columns)
     if value is None:
         return None
-    return phrase("(", value.node, f" IS {negation}DISTINCT FROM {constant(writer, value)})")
+    return phrase(value.node, f" IS {negation}DISTINCT FROM {constant(writer, value)}")
 
 
 def _boolean(writer: Writer, columns: Sequence[Value]) -> Node | None:

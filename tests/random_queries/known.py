@@ -31,6 +31,11 @@ REFUSALS: tuple[Refusal, ...] = (
         r"Physical plan does not support logical expression (Exists|InSubquery)",
         "EXISTS and IN of a subquery are conditions of WHERE, and no values of a SELECT",
     ),
+    Refusal(
+        "SinterDB",
+        "Projections require unique expression names",
+        "a column and a cast of it, both grouped by or both keys of a subquery, are taken for one",
+    ),
 )
 
 

@@ -74,7 +74,7 @@ def _order(writer: Writer, rows: Rows) -> tuple[tuple[int, str], ...]:
 
 def _limit(writer: Writer, count: int) -> str:
     most = writer.pick((1, 3, 10, 10, 50, 200))
-    return f" LIMIT {most}" + (f" OFFSET {writer.rng.randint(1, 3)}" if writer.chance(0.2) and count > 20 else "")
+    return f" LIMIT {most}" + (f" OFFSET {writer.rng.randint(1, 3)}" if writer.chance(0.2) and count > 100 else "")
 
 
 def _any(writer: Writer, depth: int) -> Written:
@@ -128,7 +128,7 @@ def _name(writer: Writer) -> tuple[str, Rows]:
 
 def _where(writer: Writer, relation: Relation, depth: int) -> Several:
     filters = conditions(writer, relation.columns, 2)
-    if depth and writer.chance(0.3):
+    if depth and writer.chance(0.27):
         found = subquery_condition(writer, relation)
         if found is not None:
             other = condition(writer, relation.columns, 0)

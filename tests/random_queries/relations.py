@@ -71,7 +71,7 @@ def _equal_join(writer: Writer, left: Relation, right: Relation) -> Relation | N
         return None
     operator = " = " if writer.chance(0.94) else " IS NOT DISTINCT FROM "
     sides = pair if writer.chance(0.7) else (pair[1], pair[0])
-    equal = phrase("(", sides[0].node, operator, sides[1].node, ")")
+    equal = phrase(sides[0].node, operator, sides[1].node)
     word = writer.rng.choices(("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ","), weights=(40, 24, 12, 10, 14))[0]
     if word == "," or left.has_comma:
         node = phrase(left.node, ", ", right.node, instead=(left.node, right.node), feature="inner join")

@@ -1,6 +1,7 @@
 """Window functions.
 
-What depends on the order of rows that tie is asked of rows that have a key only, which then ends the order.
+What depends on the order of rows that tie is asked of rows that have a key only, which then ends the order. Numbers and
+ranks are cast to BIGINT, since they are UBIGINT here, which subtraction leaves and `-` refuses.
 """
 
 from __future__ import annotations
@@ -71,9 +72,11 @@ def _numbering(writer: Writer, relation: Relation) -> Value | None:
     if order is None:
         return None
     call = writer.pick(("row_number()", "row_number()", f"ntile({writer.rng.randint(2, 5)})"))
-    return Value(
-        _over(call, _partition(writer, relation), order), BIGINT, samples=(1, 1, 2, 3), bound=float(relation.rows)
-    )
+    return _number(relation, _over(call, _partition(writer, relation), order))
+
+
+def _number(relation: Relation, node: Node) -> Value:
+    return Value(phrase("CAST(", node, " AS BIGINT)"), BIGINT, samples=(1, 1, 2, 3), bound=float(relation.rows))
 
 
 def _ranking(writer: Writer, relation: Relation) -> Value:
@@ -82,7 +85,7 @@ def _ranking(writer: Writer, relation: Relation) -> Value:
     node = _over(call, _partition(writer, relation), order)
     if call in ("percent_rank()", "cume_dist()"):
         return Value(node, DOUBLE, exact=False)
-    return Value(node, BIGINT, samples=(1, 1, 2, 3), bound=float(relation.rows))
+    return _number(relation, node)
 
 
 def _neighbour(writer: Writer, relation: Relation) -> Value | None:
