@@ -161,7 +161,9 @@ impl Session {
         let ours: [Arc<dyn AnalyzerRule + Send + Sync>; 5] =
             [Arc::new(NotIn), Arc::new(NoRowIsNull), Arc::new(OwnNames), Arc::new(CopiesCount), Arc::new(Coercion)];
         rules.splice(0..0, ours);
-        let optimizer_rules = keyless_aggregate::guarded(&null_equality::guarded(&Optimizer::default().rules));
+        let mut optimizer_rules = keyless_aggregate::guarded(&null_equality::guarded(&Optimizer::default().rules));
+        // It believes that a key of one side of a join tells which row of the other side it is, and drops keys of ORDER BY.
+        optimizer_rules.retain(|rule| rule.name() != "eliminate_duplicated_expr");
         // It mistakes a condition on one side of an outer join for one on a column of that name of the other.
         let mut physical_rules = PhysicalOptimizer::default().rules;
         physical_rules.retain(|rule| !rule.name().starts_with("FilterPushdown"));

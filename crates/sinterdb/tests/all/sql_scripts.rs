@@ -182,10 +182,12 @@ macro_rules! scripts {
 
 scripts! {
     aggregates
+    aggregates_of_no_row
     alter_table
     candidates
     checks
     create_drop
+    decimal_casts
     delete_update
     errors
     filters
@@ -194,18 +196,21 @@ scripts! {
     grouping_sets
     groups
     insert
+    is_distinct_from
     joins
     joins_groups
     marks
     names_and_types
     nulls
     order_by
+    other_aggregates
     quantise
     same_names
     schemas
     set_operations
     stale_traps
     subqueries
+    subqueries_over_joins
     transactions
     types
     views
