@@ -2,15 +2,23 @@
 
 use super::call::{AggregateCall, foreign};
 use super::each_group::EachGroup;
-use arrow::array::{ArrayRef, BooleanArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::compute::concat;
+use datafusion::common::Result;
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
-use sinter_exec::{Error, ForeignStates, Result};
+use sinter_exec::{Error, ForeignStates};
 use std::any::Any;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Rows after which bytes are counted again, at least. Counting may look at each group.
 const ROWS_BETWEEN_COUNTS: usize = 1 << 13;
+
+/// There may be so many groups for each row that waits.
+const GROUPS_PER_ROW: usize = 16;
+
+/// No more rows wait than these.
+const ROWS_WAITING_MAX: usize = 1 << 16;
 
 /// The states of a call.
 pub(super) struct States {
@@ -22,8 +30,45 @@ pub(super) struct States {
     rows: usize,
     /// How many rows there will be when bytes are counted again.
     rows_next: usize,
-    /// Groups as DataFusion numbers them.
+    waiting: Waiting,
+}
+
+/// Rows that were not given to DataFusion yet. Some of its functions look at each group each time that they are given
+/// rows, so where groups are many, they are given many.
+#[derive(Default)]
+struct Waiting {
+    /// By vector, what the function wants.
+    values: Vec<Vec<ArrayRef>>,
+    filters: Vec<BooleanArray>,
+    /// Of each row.
     groups: Vec<usize>,
+}
+
+impl Waiting {
+    /// Whether these are so many that they need not wait for more.
+    fn are_enough(&self, group_count: usize) -> bool {
+        self.groups.len() >= (group_count / GROUPS_PER_ROW).min(ROWS_WAITING_MAX)
+    }
+
+    /// Gives all of them to where they belong.
+    fn give(&mut self, to: &mut dyn GroupsAccumulator, group_count: usize) -> Result<()> {
+        if self.groups.is_empty() {
+            return Ok(());
+        }
+        let columns = (0..self.values[0].len()).map(|column| {
+            let parts: Vec<&dyn Array> = self.values.iter().map(|values| &*values[column]).collect();
+            if let [values] = &self.values[..] { Ok(Arc::clone(&values[column])) } else { concat(&parts) }
+        });
+        let columns = columns.collect::<std::result::Result<Vec<_>, _>>()?;
+        let filters: Vec<&dyn Array> = self.filters.iter().map(|filter| filter as &dyn Array).collect();
+        let filter = if filters.is_empty() { None } else { Some(concat(&filters)?) };
+        let filter = filter.as_ref().map(|filter| filter.as_boolean());
+        to.update_batch(&columns, &self.groups, filter, group_count)?;
+        self.values.clear();
+        self.filters.clear();
+        self.groups.clear();
+        Ok(())
+    }
 }
 
 /// By whom.
@@ -55,7 +100,23 @@ fn unlocked(accumulator: &mut Mutex<Box<dyn GroupsAccumulator>>) -> &mut dyn Gro
 impl States {
     pub(super) fn new(call: AggregateCall, kept: Kept) -> States {
         let group_count = if let Kept::Each(each) = &kept { each.len() } else { 0 };
-        States { call, kept, group_count, bytes: 0, rows: 0, rows_next: ROWS_BETWEEN_COUNTS, groups: Vec::new() }
+        States {
+            call,
+            kept,
+            group_count,
+            bytes: 0,
+            rows: 0,
+            rows_next: ROWS_BETWEEN_COUNTS,
+            waiting: Waiting::default(),
+        }
+    }
+
+    /// Lets no row wait any more.
+    fn give_all(&mut self) -> Result<()> {
+        match &mut self.kept {
+            Kept::Groups(accumulator) => self.waiting.give(unlocked(accumulator), self.group_count),
+            Kept::Each(_) => Ok(()),
+        }
     }
 
     /// Notes what there is more. Bytes are counted each time that rows have become an eighth more, so that counting takes
@@ -77,13 +138,17 @@ impl ForeignStates for States {
         filter: Option<&BooleanArray>,
         groups: &[u32],
         group_count: usize,
-    ) -> Result<()> {
+    ) -> sinter_exec::Result<()> {
         let values = self.call.values(arguments, groups.len())?;
         let updated = match &mut self.kept {
             Kept::Groups(accumulator) => {
-                self.groups.clear();
-                self.groups.extend(groups.iter().map(|&group| group as usize));
-                unlocked(accumulator).update_batch(&values, &self.groups, filter, group_count)
+                self.waiting.values.push(values);
+                self.waiting.filters.extend(filter.cloned());
+                self.waiting.groups.extend(groups.iter().map(|&group| group as usize));
+                match self.waiting.are_enough(group_count) {
+                    true => self.waiting.give(unlocked(accumulator), group_count),
+                    false => Ok(()),
+                }
             }
             Kept::Each(each) => each.update(&values, filter, groups, group_count),
         };
@@ -92,9 +157,10 @@ impl ForeignStates for States {
         Ok(())
     }
 
-    fn merge(&mut self, other: Box<dyn ForeignStates>, map: &[u32], group_count: usize) -> Result<()> {
+    fn merge(&mut self, other: Box<dyn ForeignStates>, map: &[u32], group_count: usize) -> sinter_exec::Result<()> {
         let other: Box<dyn Any> = other;
-        let other = other.downcast::<States>().map_err(|_| others())?;
+        let mut other = other.downcast::<States>().map_err(|_| others())?;
+        self.give_all().and_then(|()| other.give_all()).map_err(foreign)?;
         let rows = other.rows;
         let merged = match (&mut self.kept, other.kept) {
             (Kept::Groups(accumulator), Kept::Groups(mut other)) => {
@@ -110,7 +176,8 @@ impl ForeignStates for States {
         Ok(())
     }
 
-    fn results(&mut self) -> Result<ArrayRef> {
+    fn results(&mut self) -> sinter_exec::Result<ArrayRef> {
+        self.give_all().map_err(foreign)?;
         let results = match &mut self.kept {
             _ if self.group_count == 0 => return Ok(self.call.no_results()),
             Kept::Groups(accumulator) => unlocked(accumulator).evaluate(EmitTo::All),
