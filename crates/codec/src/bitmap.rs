@@ -1,5 +1,7 @@
 //! One bit per row: validity, selections, delete marks.
 
+use crate::isa::each_isa;
+
 /// Packed bits, 64 to a word, lowest first. Bits past `len` are always zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bitmap {
@@ -231,7 +233,7 @@ impl Bitmap {
 
     /// How many bits are set.
     pub fn count_ones(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
+        count_ones(&self.words)
     }
 
     /// True when some bit is set.
@@ -298,6 +300,15 @@ impl Bitmap {
         out.clear();
         out.extend(self.ones().map(|position| position as u16));
     }
+}
+
+each_isa! {
+    fn count_ones(words: &[u64]) -> usize = count_ones_body;
+}
+
+#[inline(always)]
+fn count_ones_body(words: &[u64]) -> usize {
+    words.iter().map(|word| word.count_ones() as usize).sum()
 }
 
 #[cfg(test)]

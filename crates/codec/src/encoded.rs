@@ -1,6 +1,6 @@
 //! The form nearest to the bytes: what [`crate::Block::load`] gives.
 
-use crate::{BytesBuf, Physical, ValuesBuf};
+use crate::{BytesBuf, Physical, VECTOR_LEN, Values, ValuesBuf};
 
 /// Small unsigned numbers, in the narrowest of three widths.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +50,15 @@ impl Narrow {
         self.len() == 0
     }
 
+    /// The numbers as values of their width.
+    pub fn as_values(&self) -> Values<'_> {
+        match self {
+            Narrow::U8(numbers) => Values::U8(numbers),
+            Narrow::U16(numbers) => Values::U16(numbers),
+            Narrow::U32(numbers) => Values::U32(numbers),
+        }
+    }
+
     /// The number at `index`.
     #[inline]
     pub fn get(&self, index: usize) -> u32 {
@@ -62,7 +71,7 @@ impl Narrow {
 }
 
 macro_rules! emptied {
-    ($($method:ident => $variant:ident, $native:ty);*) => {
+    ($($method:ident, $vector:ident => $variant:ident, $native:ty);*) => {
         impl Narrow {
             $(
                 /// An empty vector of this width, with the memory there was if it had this width before.
@@ -78,14 +87,35 @@ macro_rules! emptied {
                         _ => unreachable!("it was just made so"),
                     }
                 }
+
+                /// Room for a vector of this width, of any content.
+                pub(crate) fn $vector(&mut self) -> &mut [$native; VECTOR_LEN] {
+                    if !matches!(self, Narrow::$variant(numbers) if numbers.len() == VECTOR_LEN) {
+                        *self = Narrow::$variant(vec![0; VECTOR_LEN]);
+                    }
+                    match self {
+                        Narrow::$variant(numbers) => (&mut numbers[..]).try_into().expect("it has this length"),
+                        _ => unreachable!("it was just made so"),
+                    }
+                }
             )*
         }
     };
 }
 
-emptied! { as_u8 => U8, u8; as_u16 => U16, u16; as_u32 => U32, u32 }
+emptied! { as_u8, u8_vector => U8, u8; as_u16, u16_vector => U16, u16; as_u32, u32_vector => U32, u32 }
 
 impl Encoded {
+    /// Where distances from `base` go, which it becomes.
+    pub(crate) fn deltas_above(&mut self, base: i128) -> &mut Narrow {
+        if !matches!(self, Encoded::BaseDelta { .. }) {
+            *self = Encoded::BaseDelta { base: 0, deltas: Narrow::U8(Vec::new()) };
+        }
+        let Encoded::BaseDelta { base: base_out, deltas } = self else { unreachable!("it was just made so") };
+        *base_out = base;
+        deltas
+    }
+
     /// The buffer of the flat form, to be overwritten; the form becomes flat.
     pub(crate) fn flat(&mut self, physical: Physical) -> &mut ValuesBuf {
         if !matches!(self, Encoded::Flat(_)) {

@@ -69,6 +69,9 @@ pub use isa::{Isa, isa};
 pub use kernel::{
     Answer, Histogram, KERNELS, KernelEntry, KernelRow, Moments, Selection, Span, Sum, WideSum, kernel_table,
 };
+pub use kernels::{
+    GROUPS_FEW, NO_GROUP, add_by_group, bounds_of, count_by_group, map_rows, replace_unmarked, update_rows, zip_rows,
+};
 pub use keys::{
     KEY_CODECS, KEYS_MAX, Key, KeyBlock, KeyBlockMut, KeyChange, KeyCodec, KeyDescriptor, key_codec_by_name,
     key_codec_by_tag,

@@ -1,5 +1,6 @@
 //! Values that count, among others that do not.
 
+use crate::Bitmap;
 use crate::fixed::Fixed;
 use crate::isa::{Proof, each_isa};
 
@@ -13,13 +14,18 @@ pub(crate) fn keep_marked<T: Fixed>(values: &mut Vec<T>, words: &[u64]) {
     values.truncate(kept);
 }
 
+/// Puts `filler` in the place of each value whose bit in `marks` is not set; there are as many bits as values.
+pub fn replace_unmarked<T: Copy>(values: &mut [T], marks: &Bitmap, filler: T) {
+    fill_unmarked(values, marks.words(), filler);
+}
+
 each_isa! {
     /// Puts `filler` in the place of each value whose bit is not set.
-    pub(crate) fn fill_unmarked<T: Fixed>(values: &mut [T], words: &[u64], filler: T) = fill_unmarked_body, proof;
+    pub(crate) fn fill_unmarked<T: Copy>(values: &mut [T], words: &[u64], filler: T) = fill_unmarked_body, proof;
 }
 
 #[inline(always)]
-fn fill_unmarked_body<P: Proof, T: Fixed>(proof: P, values: &mut [T], words: &[u64], filler: T) {
+fn fill_unmarked_body<P: Proof, T: Copy>(proof: P, values: &mut [T], words: &[u64], filler: T) {
     let (groups, rest) = values.as_chunks_mut::<64>();
     for (group, &word) in groups.iter_mut().zip(words) {
         let flags = proof.flags(word);

@@ -1,8 +1,9 @@
 //! Bounds, sum and order of integers.
 
-use crate::VECTOR_LEN;
-use crate::fixed::Integer;
+use crate::fixed::{Integer, for_integers};
+
 use crate::isa::each_isa;
+use crate::{VECTOR_LEN, Values};
 
 /// What [`summarize`] finds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,6 +14,14 @@ pub(crate) struct Summary<T> {
     pub(crate) sum: Option<i128>,
     /// No value is below the one before.
     pub(crate) is_sorted: bool,
+}
+
+/// Least and greatest of integers; `None` where there are none, or values of another type.
+pub fn bounds_of(values: Values<'_>) -> Option<(i128, i128)> {
+    for_integers!(Values, values, values => {
+        let (least, greatest) = if values.is_empty() { return None } else { bounds(values) };
+        Some((least.wide(), greatest.wide()))
+    }, _ => None)
 }
 
 each_isa! {

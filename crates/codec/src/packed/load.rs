@@ -41,7 +41,7 @@ pub(crate) fn load<T: Integer>(
     if vector.bit_width > 32 || reach > i128::from(u32::MAX) {
         return false;
     }
-    let deltas = deltas_above(least, out);
+    let deltas = out.deltas_above(least);
     let numbers = unpack::unpack(vector, room);
     if !patched {
         copy(numbers, range, deltas);
@@ -65,13 +65,26 @@ pub(super) fn load_bare<T: Integer>(
 ) -> bool {
     match vector.bit_width {
         0 => load_constant(vector.base, physical, out),
+        1..=32 if range.len() == VECTOR_LEN => {
+            let deltas = out.deltas_above(vector.base.wide());
+            match vector.bit_width {
+                1..=8 => unpack_all(vector, deltas.u8_vector()),
+                9..=16 => unpack_all(vector, deltas.u16_vector()),
+                _ => unpack_all(vector, deltas.u32_vector()),
+            }
+        }
         1..=32 => {
-            let deltas = deltas_above(vector.base.wide(), out);
+            let deltas = out.deltas_above(vector.base.wide());
             copy(unpack::unpack_numbers(vector.packed, vector.bit_width, VECTOR_LEN, room), range, deltas);
         }
         _ => return false,
     }
     true
+}
+
+/// Unpacks all numbers to where they are wanted.
+fn unpack_all<T: Integer, L: Lane>(vector: &BareVector<'_, T>, out: &mut [L; VECTOR_LEN]) {
+    L::unpack(vector.packed, vector.bit_width, L::default(), out);
 }
 
 /// Makes `out` one value that stands for all.
@@ -82,16 +95,6 @@ fn load_constant<T: Integer>(constant: T, physical: Physical, out: &mut Encoded)
     if let Encoded::Constant(value) = out {
         T::slice_mut(ValuesMut::over(value, physical, 1))[0] = constant;
     }
-}
-
-/// Makes `out` distances from `base`, and returns where they go.
-fn deltas_above(base: i128, out: &mut Encoded) -> &mut Narrow {
-    if !matches!(out, Encoded::BaseDelta { .. }) {
-        *out = Encoded::BaseDelta { base: 0, deltas: Narrow::U8(Vec::new()) };
-    }
-    let Encoded::BaseDelta { base: base_out, deltas } = out else { unreachable!("it was just made so") };
-    *base_out = base;
-    deltas
 }
 
 /// Makes `deltas` the numbers of `range`.

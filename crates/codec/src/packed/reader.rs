@@ -152,6 +152,9 @@ impl<'a, T: Integer> PackedReader<'a, T> {
         let positions = rows.iter().map(|row| *row as usize % VECTOR_LEN);
         let is_few = rows.len() <= UNPACK_ALL_FROM;
         if is_few && let Some(vector) = self.bare_vector(index) {
+            if rows.len() >= PREFETCH_FROM {
+                self.prefetch_after(vector.packed);
+            }
             out.iter_mut().zip(positions).for_each(|(slot, position)| *slot = vector.value_at(position));
             return Ok(());
         }
@@ -177,6 +180,9 @@ impl<'a, T: Integer> PackedReader<'a, T> {
         Ok(())
     }
 }
+
+/// Rows of one vector from which it is likely that the next vectors are read, too, and in many of their lines.
+const PREFETCH_FROM: usize = 8;
 
 /// Rows of one vector from which it is cheaper to unpack all of it than to pick them out one by one.
 const UNPACK_ALL_FROM: usize = 64;

@@ -9,12 +9,12 @@
 use crate::condition::{Condition, IntegerCondition, Prepared};
 use crate::encoder::{Encoder, Role};
 use crate::fixed::{Integer, for_integers};
-use crate::kernels::{ExactDivisor, bounds, divide, multiply};
+use crate::kernels::{ExactDivisor, bounds, bounds_of, divide, map_rows, multiply};
 use crate::node::{Node, Opened};
 use crate::scheme::{Reader, Scheme, unsuitable};
 use crate::scratch::Scratch;
 use crate::values_mut::{Native, ValuesMut};
-use crate::{Bitmap, Physical, Result, VECTOR_LEN, Values};
+use crate::{Bitmap, Encoded, Narrow, Physical, Result, VECTOR_LEN, Values};
 use std::ops::Range;
 
 /// The scheme.
@@ -125,12 +125,12 @@ impl MultipleReader<'_> {
         });
     }
 
-    /// What the numbers of values that pass must be.
-    fn on_numbers(&self, condition: &IntegerCondition, physical: Physical) -> Condition {
+    /// The least value, and the greatest of the type.
+    fn ends(&self, physical: Physical) -> (i128, i128) {
         fn wide<T: Integer + Native>(bits: u128) -> (i128, i128) {
             (T::from_bits(bits).wide(), T::MAX.wide())
         }
-        let (base, value_max) = match physical {
+        match physical {
             Physical::I8 => wide::<i8>(self.base_bits),
             Physical::I16 => wide::<i16>(self.base_bits),
             Physical::I32 => wide::<i32>(self.base_bits),
@@ -139,7 +139,50 @@ impl MultipleReader<'_> {
             Physical::U16 => wide::<u16>(self.base_bits),
             Physical::U32 => wide::<u32>(self.base_bits),
             _ => wide::<u64>(self.base_bits),
+        }
+    }
+
+    /// Makes `out` a base and deltas that are multiples of those of `numbers`; false, and nothing happens, where 32 bits do
+    /// not hold them.
+    fn multiply_deltas(&self, numbers: &Encoded, physical: Physical, out: &mut Encoded) -> bool {
+        let (Encoded::BaseDelta { base: first, deltas: numbers }, Ok(divisor)) = (numbers, u32::try_from(self.divisor))
+        else {
+            return false;
         };
+        let Some((_, last)) = bounds_of(numbers.as_values()) else { return false };
+        let (base, value_max) = self.ends(physical);
+        let reach = last * i128::from(divisor);
+        let Some(base) = first.checked_mul(divisor.into()).and_then(|distance| base.checked_add(distance)) else {
+            return false;
+        };
+        if *first < 0 || reach > u32::MAX.into() || base > value_max - reach {
+            return false;
+        }
+        let deltas = out.deltas_above(base);
+        match (numbers, reach) {
+            (Narrow::U8(numbers), 0..=0xff) => {
+                map_rows(numbers, deltas.as_u8(), move |number| number.wrapping_mul(divisor as u8));
+            }
+            (Narrow::U8(numbers), 0x100..=0xffff) => {
+                map_rows(numbers, deltas.as_u16(), move |number| u16::from(number).wrapping_mul(divisor as u16));
+            }
+            (Narrow::U16(numbers), 0..=0xffff) => {
+                map_rows(numbers, deltas.as_u16(), move |number| number.wrapping_mul(divisor as u16));
+            }
+            (Narrow::U8(numbers), _) => {
+                map_rows(numbers, deltas.as_u32(), move |number| u32::from(number).wrapping_mul(divisor));
+            }
+            (Narrow::U16(numbers), _) => {
+                map_rows(numbers, deltas.as_u32(), move |number| u32::from(number).wrapping_mul(divisor));
+            }
+            (Narrow::U32(numbers), _) => map_rows(numbers, deltas.as_u32(), move |number| number.wrapping_mul(divisor)),
+        }
+        true
+    }
+
+    /// What the numbers of values that pass must be.
+    fn on_numbers(&self, condition: &IntegerCondition, physical: Physical) -> Condition {
+        let (base, value_max) = self.ends(physical);
         let divisor = i128::from(self.divisor);
         let number_max = (value_max - base) / divisor;
         // Values lie between the base and the greatest of their type, so this has room.
@@ -186,6 +229,19 @@ impl Reader for MultipleReader<'_> {
         self.numbers.reader.decode(range, out.part(0, len), scratch)?;
         self.multiply(out);
         Ok(())
+    }
+
+    fn load(&self, range: Range<usize>, physical: Physical, out: &mut Encoded, scratch: &mut Scratch) -> Result<()> {
+        let mut numbers = std::mem::take(&mut scratch.codes);
+        let loaded = self.numbers.reader.load(range.clone(), physical, &mut numbers, scratch);
+        let is_narrow = loaded.is_ok() && self.multiply_deltas(&numbers, physical, out);
+        scratch.codes = numbers;
+        loaded?;
+        if is_narrow {
+            return Ok(());
+        }
+        let len = range.len();
+        self.decode(range, ValuesMut::over(out.flat(physical), physical, len), scratch)
     }
 
     fn gather(&self, rows: &[u32], mut out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
