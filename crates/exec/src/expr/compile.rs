@@ -233,7 +233,10 @@ impl Compiler<'_> {
             && !self.program.flat_registers.contains_key(&column)
         {
             let ty = self.column_types[column].clone();
-            let Operand::Register(register) = self.push(Operation::Flatten(column), ty, false) else { return operand };
+            let Operand::Register(register) = self.push(Operation::Flatten { column, may_narrow: false }, ty, false)
+            else {
+                return operand;
+            };
             self.program.flat_registers.insert(column, register);
         }
         operand

@@ -11,6 +11,7 @@
 
 use super::ArithmeticOp;
 use super::arithmetic::fill;
+use super::decimal_bounds::{Width, compute_within};
 use super::machine::reset;
 use super::slot::{Each, Input, Lane, Same, Slot};
 use crate::{Error, LogicalType, Result};
@@ -19,21 +20,21 @@ use sinter_codec::{Physical, Values, ValuesBuf};
 /// A decimal operation with all its factors.
 #[derive(Clone, Debug)]
 pub(crate) struct DecimalPlan {
-    op: ArithmeticOp,
+    pub(super) op: ArithmeticOp,
     /// Powers of ten that bring the sides to the scale of the operation.
-    left_factor: i128,
-    right_factor: i128,
+    pub(super) left_factor: i128,
+    pub(super) right_factor: i128,
     /// Then divide (rounding) or multiply by a power of ten.
-    shrink: i128,
-    grow: i128,
+    pub(super) shrink: i128,
+    pub(super) grow: i128,
     /// Everything fits 64 bits on the way.
     narrow: bool,
     /// Something may not fit 128 bits on the way.
     checked: bool,
     /// The result may have more digits than its type.
-    limit: Option<i128>,
-    /// Whoever reads the result takes 64 bits, too, where its type has 128.
-    pub(super) may_narrow: bool,
+    pub(super) limit: Option<i128>,
+    /// How few bits whoever reads the result takes.
+    pub(super) width: Width,
 }
 
 /// Precision and scale of decimals, and of integers seen as decimals.
@@ -91,7 +92,7 @@ impl DecimalPlan {
             checked: way > 38,
             // Rounding may carry into one digit more.
             limit: (grown + i32::from(grow < 0) > precision).then(|| power_of_ten(precision)).transpose()?,
-            may_narrow: false,
+            width: Width::Typed,
         })
     }
 }
@@ -106,12 +107,19 @@ pub(super) fn decimals(
     out: &mut Slot,
 ) -> Result<()> {
     out.set_strict(&[left, right], rows);
-    reset(&mut out.values, ty);
+    out.bounds = None;
     if out.all_null() {
+        reset(&mut out.values, ty);
         out.values.push_default(rows);
         return Ok(());
     }
-    if plan.may_narrow
+    if compute_within(plan, left, right, ty, out) {
+        return Ok(());
+    }
+    reset(&mut out.values, ty);
+    let (mut left_room, mut right_room) = (Vec::new(), Vec::new());
+    let (left, right) = (widened(left, &mut left_room), widened(right, &mut right_room));
+    if plan.width > Width::Typed
         && matches!(out.values, ValuesBuf::I128(_))
         && let (Values::I64(l), Values::I64(r)) = (left.values, right.values)
         && plan.fits(narrow_bits(l), narrow_bits(r), i64::BITS - 1)
@@ -161,6 +169,17 @@ pub(super) fn decimals(
     Ok(())
 }
 
+/// An operand in 64 bits where it has less.
+fn widened<'a>(input: Input<'a>, room: &'a mut Vec<i64>) -> Input<'a> {
+    match input.values {
+        Values::I32(values) => {
+            room.extend(values.iter().map(|&value| i64::from(value)));
+            Input { values: Values::I64(room), ..input }
+        }
+        _ => input,
+    }
+}
+
 fn integer_at(input: Input<'_>, row: usize) -> i128 {
     let row = if input.constant { 0 } else { row };
     match input.values {
@@ -178,7 +197,8 @@ fn run<L: Lane<i64> + Lane<i128>, R: Lane<i64> + Lane<i128>>(
     rows: usize,
     out: &mut ValuesBuf,
 ) -> bool {
-    let is_narrow = plan.narrow && plan.limit.is_none() || plan.may_narrow && matches!(out, ValuesBuf::I64(_));
+    let is_narrow =
+        plan.narrow && plan.limit.is_none() || plan.width > Width::Typed && matches!(out, ValuesBuf::I64(_));
     if !is_narrow || plan.grow != 1 || plan.shrink != 1 {
         return run_wide(plan, left, right, rows, out);
     }

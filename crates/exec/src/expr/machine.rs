@@ -2,7 +2,7 @@
 
 use super::program::{Operand, Operation, Program};
 use super::slot::{Input, Slot};
-use super::{arithmetic, case, cast, compare, decimal, entries, foreign, logic, membership};
+use super::{arithmetic, case, cast, compare, decimal, decimal_bounds, entries, foreign, logic, membership};
 use crate::vector::flatten;
 use crate::{LogicalType, Result, Vector};
 use sinter_codec::{Bitmap, Encoded, Values, ValuesBuf};
@@ -133,22 +133,31 @@ impl<'a> Frame<'a> {
             Operand::Register(register) => {
                 let slot = &self.registers[register];
                 let validity = slot.validity();
-                Input { values: slot.values.as_values(), constant: false, null_constant: false, validity }
+                Input {
+                    values: slot.values.as_values(),
+                    constant: false,
+                    null_constant: false,
+                    validity,
+                    bounds: slot.bounds,
+                }
             }
             Operand::Constant(constant) => {
                 let constant = &self.program.constants[constant];
                 let values = constant.values.as_values();
-                Input { values, constant: true, null_constant: constant.is_null, validity: None }
+                Input { values, constant: true, null_constant: constant.is_null, validity: None, bounds: None }
             }
             Operand::Column(column) => {
                 let vector = &self.columns[column];
-                let (values, constant) = match (&vector.values, self.program.flat_registers.get(&column)) {
-                    (Encoded::Flat(values), _) => (values.as_values(), false),
-                    (Encoded::Constant(one), _) => (one.as_values(), true),
-                    (_, Some(&register)) => (self.registers[register].values.as_values(), false),
-                    (_, None) => (Values::U8(&[]), false),
+                let (values, constant, bounds) = match (&vector.values, self.program.flat_registers.get(&column)) {
+                    (Encoded::Flat(values), _) => (values.as_values(), false, None),
+                    (Encoded::Constant(one), _) => (one.as_values(), true, None),
+                    (_, Some(&register)) => {
+                        let slot = &self.registers[register];
+                        (slot.values.as_values(), false, slot.bounds)
+                    }
+                    (_, None) => (Values::U8(&[]), false, None),
                 };
-                Input { values, constant, null_constant: false, validity: vector.validity.as_ref() }
+                Input { values, constant, null_constant: false, validity: vector.validity.as_ref(), bounds }
             }
         }
     }
@@ -207,8 +216,12 @@ impl Presence<'_> {
 fn execute(operation: &Operation, ty: &LogicalType, frame: Frame<'_>, out: &mut Slot) -> Result<()> {
     let rows = frame.rows;
     match operation {
-        Operation::Flatten(column) => {
+        Operation::Flatten { column, may_narrow } => {
             let vector = &frame.columns[*column];
+            out.bounds = None;
+            if *may_narrow && decimal_bounds::flatten_narrow(vector, out) {
+                return Ok(());
+            }
             if matches!(vector.values, Encoded::BaseDelta { .. } | Encoded::Codes(_)) {
                 reset(&mut out.values, ty);
                 flatten(&vector.values, vector.dictionary.as_deref(), rows, &mut out.values);

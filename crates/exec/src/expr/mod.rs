@@ -9,6 +9,7 @@ mod cast;
 mod compare;
 mod compile;
 mod decimal;
+mod decimal_bounds;
 mod entries;
 mod foreign;
 mod like;

@@ -8,10 +8,11 @@ use super::Foreign;
 use super::arithmetic::NumberPlan;
 use super::cast::CastPlan;
 use super::decimal::DecimalPlan;
+use super::decimal_bounds::Width;
 use super::like::LikePattern;
 use super::membership::Membership;
 use crate::LogicalType;
-use sinter_codec::{CompareOp, Scalar, ValuesBuf};
+use sinter_codec::{CompareOp, Physical, Scalar, ValuesBuf};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -38,7 +39,11 @@ pub(crate) struct Constant {
 #[derive(Clone, Debug)]
 pub(crate) enum Operation {
     /// Plain values of a column, where it has another form.
-    Flatten(usize),
+    Flatten {
+        column: usize,
+        /// In fewer bits than its type has.
+        may_narrow: bool,
+    },
     /// A boolean's values (0 and 1) as bits.
     Truth(Operand),
     /// Bits as a boolean's values.
@@ -86,7 +91,8 @@ impl Operation {
     /// Shows the operands that must be as wide as their types.
     fn for_each_wide_operand(&self, visit: &mut dyn FnMut(Operand)) {
         match self {
-            Operation::Flatten(_) | Operation::Decimal(..) | Operation::Case { .. } | Operation::Entries { .. } => {}
+            Operation::Flatten { .. } | Operation::Decimal(..) | Operation::Case { .. } | Operation::Entries { .. } => {
+            }
             Operation::Truth(operand)
             | Operation::FromTruth(operand)
             | Operation::Not(operand)
@@ -147,27 +153,43 @@ impl Program {
         }
     }
 
-    /// Lets decimals of 128 bits be computed in 64 where the values of a vector allow it. Outputs may come in either width
-    /// then.
+    /// Lets decimals be computed in fewer bits than their types have where the values of a vector allow it. Outputs may come
+    /// in any width then.
     pub(crate) fn narrow_decimals(&mut self) {
-        let mut wide = HashSet::new();
+        // Operands that must be as wide as their types, and those that must have 64 bits.
+        let (mut wide, mut double) = (HashSet::new(), HashSet::new());
         for instruction in &self.instructions {
             instruction.operation.for_each_wide_operand(&mut |operand| {
                 wide.insert(operand);
             });
+            if let Operation::Decimal(plan, left, right) = &instruction.operation
+                && !plan.is_plain()
+            {
+                double.extend([*left, *right]);
+            }
         }
+        let width = |operand: Operand| match (wide.contains(&operand), double.contains(&operand)) {
+            (true, _) => Width::Typed,
+            (false, true) => Width::Bits64,
+            (false, false) => Width::Bits32,
+        };
         for (number, constant) in self.constants.iter_mut().enumerate() {
             if let ValuesBuf::I128(values) = &constant.values
                 && let [value] = values[..]
                 && let Ok(value) = i64::try_from(value)
-                && !wide.contains(&Operand::Constant(number))
+                && width(Operand::Constant(number)) > Width::Typed
             {
                 constant.values = ValuesBuf::I64(vec![value]);
             }
         }
         for (register, instruction) in self.instructions.iter_mut().enumerate() {
-            if let Operation::Decimal(plan, _, _) = &mut instruction.operation {
-                plan.may_narrow = !wide.contains(&Operand::Register(register));
+            match &mut instruction.operation {
+                Operation::Decimal(plan, _, _) => plan.width = width(Operand::Register(register)),
+                Operation::Flatten { column, may_narrow } => {
+                    let is_decimal = matches!(instruction.ty.physical(), Some(Physical::I64 | Physical::I128));
+                    *may_narrow = is_decimal && width(Operand::Column(*column)) == Width::Bits32;
+                }
+                _ => {}
             }
         }
     }

@@ -16,6 +16,8 @@ pub(crate) struct Slot {
     pub(crate) validity: Bitmap,
     /// Some row may be NULL.
     pub(crate) has_nulls: bool,
+    /// Least and greatest of the values, those at NULLs too, where they are integers and whoever made them knows.
+    pub(crate) bounds: Option<(i64, i64)>,
     /// Lists and structs.
     pub(crate) nested: Option<ArrayRef>,
     /// What only some instructions need beside their result.
@@ -38,6 +40,7 @@ impl Default for Slot {
             truth: Bitmap::default(),
             validity: Bitmap::default(),
             has_nulls: false,
+            bounds: None,
             nested: None,
             scratch: Scratch::None,
         }
@@ -88,6 +91,8 @@ pub(crate) struct Input<'a> {
     /// The constant is NULL.
     pub(crate) null_constant: bool,
     pub(crate) validity: Option<&'a Bitmap>,
+    /// As [`Slot::bounds`].
+    pub(crate) bounds: Option<(i64, i64)>,
 }
 
 /// Values of `T`, one per row: from a slice, or the same for all.

@@ -7,6 +7,7 @@ mod gather;
 
 pub(crate) use compact::{compact, compact_bits, truncate};
 pub use dictionary::Dictionary;
+pub(crate) use dictionary::Progression;
 pub(crate) use flatten::{append, flatten, push_scalar, scalar_at};
 pub(crate) use gather::{gather_values, gather_vector};
 
