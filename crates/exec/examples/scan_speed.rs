@@ -1,18 +1,18 @@
-//! How fast a filter and a sum run over pressed columns in memory: TPC-H's sixth query and its first one's sums, on
-//! columns like lineitem's. `cargo run --release -p sinter-exec --example scan_speed [million rows] [threads]
-//! [runs]`.
+//! How fast a filter and sums run over pressed columns in memory: TPC-H's first and sixth query on columns like
+//! lineitem's. `cargo run --release -p sinter-exec --example scan_speed [million rows] [threads]
+//! [runs] [query]`.
 
-use arrow::array::{ArrayRef, Date32Array, Decimal128Array};
+use arrow::array::{ArrayRef, Date32Array, Decimal128Array, StringArray};
 use sinter_codec::{BlockStats, Choice, CompareOp, Scalar};
 use sinter_exec::{
-    Aggregate, AggregateFunction, ArithmeticOp, Expr, LogicalType, Output, Pinned, Pipeline, Result, RowIds,
-    ScanColumn, TableSource, edge,
+    Aggregate, AggregateFunction, ArithmeticOp, Batch, Expr, LogicalType, Memory, Output, Pinned, Pipeline, Result,
+    RowIds, ScanColumn, TableSource, Unlimited, edge,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-const NAMES: [&str; 5] = ["shipdate", "discount", "quantity", "extendedprice", "tax"];
+const NAMES: [&str; 7] = ["shipdate", "discount", "quantity", "extendedprice", "tax", "returnflag", "linestatus"];
 const MONEY: LogicalType = LogicalType::Decimal { precision: 15, scale: 2 };
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Lineitem {
     const GROUP: usize = sinter_codec::ROW_GROUP_LEN;
 
     fn new(rows: usize) -> Result<Lineitem> {
-        let types = vec![LogicalType::Date, MONEY, MONEY, MONEY, MONEY];
+        let types = vec![LogicalType::Date, MONEY, MONEY, MONEY, MONEY, LogicalType::Utf8, LogicalType::Utf8];
         let mut random = 1u64;
         let mut below = |end: u64| {
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -35,12 +35,22 @@ impl Lineitem {
         let mut groups = Vec::new();
         for start in (0..rows).step_by(Lineitem::GROUP) {
             let len = Lineitem::GROUP.min(rows - start);
-            let dates: ArrayRef = Arc::new(Date32Array::from_iter_values((0..len).map(|_| 8036 + below(2526) as i32)));
+            let dates: Vec<i32> = (0..len).map(|_| 8036 + below(2526) as i32).collect();
+            let returned = dates.iter().map(|&date| match (date < 9280, below(2)) {
+                (true, 0) => "A",
+                (true, _) => "R",
+                (false, _) => "N",
+            });
+            let returned: ArrayRef = Arc::new(StringArray::from_iter_values(returned));
+            let status = dates.iter().map(|&date| if date < 9298 { "F" } else { "O" });
+            let status: ArrayRef = Arc::new(StringArray::from_iter_values(status));
             let mut money = |least: i128, count: u64, step: i128| -> ArrayRef {
                 let values: Decimal128Array = (0..len).map(|_| Some((least + below(count)) * step)).collect();
                 Arc::new(values.with_precision_and_scale(15, 2).expect("a legal type"))
             };
-            let columns = [dates, money(0, 11, 1), money(1, 50, 100), money(90_000, 10_400_000, 1), money(0, 9, 1)];
+            let dates: ArrayRef = Arc::new(Date32Array::from(dates));
+            let (discount, quantity) = (money(0, 11, 1), money(1, 50, 100));
+            let columns = [dates, discount, quantity, money(90_000, 10_400_000, 1), money(0, 9, 1), returned, status];
             let press = |(array, ty): (&ArrayRef, &LogicalType)| {
                 let mut bytes = Vec::new();
                 let stats = edge::encode_segment(array, ty, &Choice::Auto, &mut bytes)?;
@@ -96,6 +106,11 @@ fn sum(argument: Expr, scale: i8) -> Aggregate {
     Aggregate { function: AggregateFunction::Sum, argument: Some(argument), filter: None, ty }
 }
 
+fn average(argument: Expr) -> Aggregate {
+    let ty = LogicalType::Decimal { precision: 19, scale: 6 };
+    Aggregate { function: AggregateFunction::Average, argument: Some(argument), filter: None, ty }
+}
+
 /// Time that this thread has had a core, in milliseconds: on a busy machine, the better clock. Linux only; else 0.
 fn busy_ms() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
@@ -137,18 +152,41 @@ fn main() -> Result<()> {
                 compare(LessOrEqual, 1, 7, MONEY),
                 compare(Less, 2, 2400, MONEY),
             ],
-            vec![sum(revenue, 4)],
+            Output::Aggregate(vec![sum(revenue, 4)]),
         ),
-        ("sum(price)", vec![compare(LessOrEqual, 0, 10_471, LogicalType::Date)], vec![sum(Expr::Column(3), 2)]),
         (
-            "Q1's sums",
+            "sum(price)",
             vec![compare(LessOrEqual, 0, 10_471, LogicalType::Date)],
-            vec![sum(Expr::Column(2), 2), sum(Expr::Column(3), 2), sum(discounted(), 4), sum(taxed, 6)],
+            Output::Aggregate(vec![sum(Expr::Column(3), 2)]),
+        ),
+        (
+            "Q1",
+            vec![compare(LessOrEqual, 0, 10_471, LogicalType::Date)],
+            Output::Groups {
+                keys: vec![Expr::Column(5), Expr::Column(6)],
+                aggregates: vec![
+                    sum(Expr::Column(2), 2),
+                    sum(Expr::Column(3), 2),
+                    sum(discounted(), 4),
+                    sum(taxed, 6),
+                    average(Expr::Column(2)),
+                    average(Expr::Column(3)),
+                    average(Expr::Column(1)),
+                    Aggregate {
+                        function: AggregateFunction::CountStar,
+                        argument: None,
+                        filter: None,
+                        ty: LogicalType::Int64,
+                    },
+                ],
+            },
         ),
     ];
-    for (name, filter, aggregates) in queries {
-        let columns = (0..5).map(ScanColumn::Table).collect();
-        let output = Output::Aggregate(aggregates);
+    let wanted = std::env::args().nth(4);
+    for (name, filter, output) in
+        queries.into_iter().filter(|query| wanted.as_deref().is_none_or(|name| name == query.0))
+    {
+        let columns = (0..NAMES.len()).map(ScanColumn::Table).collect();
         let pipeline = Pipeline {
             source: sinter_exec::Source::Table(table.clone()),
             columns,
@@ -159,11 +197,19 @@ fn main() -> Result<()> {
             on_damage: Default::default(),
         };
         let (mut times, mut busy) = (Vec::new(), Vec::new());
-        let mut result = Vec::new();
+        let mut result = String::new();
+        let memory: Arc<dyn Memory> = Arc::new(Unlimited);
         for _ in 0..runs {
             let (start, busy_before) = (Instant::now(), busy_ms());
             let run = pipeline.clone().start()?;
-            result = run.aggregate(threads)?;
+            result = match &run.pipeline.output {
+                Output::Groups { .. } => {
+                    let mut batch = Batch::default();
+                    run.groups(threads, &memory)?.read(0, &mut batch)?;
+                    format!("{:?}", batch.columns)
+                }
+                _ => format!("{:?}", run.aggregate(threads)?),
+            };
             times.push(start.elapsed().as_secs_f64() * 1e3);
             busy.push(busy_ms() - busy_before);
             if times.len() == runs {
@@ -182,7 +228,7 @@ fn main() -> Result<()> {
         busy.sort_by(f64::total_cmp);
         let (least, median, busy) = (times[0], times[runs / 2], busy[runs / 2]);
         println!(
-            "{name}: least {least:.1} ms, median {median:.1} ms on {threads} threads ({busy:.1} ms busy): {result:?}"
+            "{name}: least {least:.1} ms, median {median:.1} ms on {threads} threads ({busy:.1} ms busy): {result}"
         );
     }
     Ok(())

@@ -18,6 +18,7 @@ pub(crate) use survivors::{FilterScratch, LoadColumn, Survivors};
 use crate::expr::Program;
 use crate::join::JoinTable;
 use crate::{LogicalType, Result, Vector};
+use sinter_codec::Bitmap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -92,6 +93,31 @@ impl<'a> Flow<'a> {
             let scan = self.scan.as_mut().map(|scan| &mut **scan as &mut dyn LoadColumn);
             self.survivors.load(column, self.layout, scan)
         })
+    }
+
+    /// Makes these columns be there with rows that are dead, if those are few and that is to be had; [`Flow::spread`] tells
+    /// which. False, and nothing happens, otherwise. Whoever asks is the last one to read the columns, or gathers them.
+    ///
+    /// # Errors
+    /// As [`Flow::load`].
+    pub(crate) fn load_spread(&mut self, columns: &[usize]) -> Result<bool> {
+        match &mut self.scan {
+            Some(scan) => self.survivors.load_spread(columns, self.layout, &mut **scan),
+            None => Ok(false),
+        }
+    }
+
+    /// The columns after [`Flow::load_spread`], and which of their rows are alive.
+    pub(crate) fn spread(&self) -> Option<(&[Vector], &Bitmap)> {
+        self.survivors.spread().map(|alive| (self.survivors.columns(), alive))
+    }
+
+    /// Drops the dead rows of the columns that [`Flow::load_spread`] loaded.
+    ///
+    /// # Errors
+    /// Where a nested column cannot be gathered.
+    pub(crate) fn gather(&mut self) -> Result<()> {
+        self.survivors.gather()
     }
 
     /// Keeps the rows at these positions, which ascend.

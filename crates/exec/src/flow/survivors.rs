@@ -23,6 +23,8 @@ pub(crate) struct Survivors {
     /// Which rows of a scan's vector these are, if they are.
     selection: Selection,
     is_scanned: bool,
+    /// Whether the columns that are there have the scan's dead rows, too.
+    is_spread: bool,
     /// Whether these are rows of a join that no row of the scan stands before.
     is_rest: bool,
     /// For each join so far, which of its table's rows each row met.
@@ -58,7 +60,7 @@ impl Survivors {
         self.loaded.clear();
         self.loaded.resize(column_count, false);
         self.matches.iter_mut().for_each(Vec::clear);
-        (self.is_scanned, self.is_rest) = (false, false);
+        (self.is_scanned, self.is_rest, self.is_spread) = (false, false, false);
     }
 
     /// Starts with rows of a join's table alone: all that comes before that join is NULL.
@@ -122,9 +124,50 @@ impl Survivors {
                 *vector = Vector::of_nulls(&layout.scan_types[column], self.rows)?;
                 Ok(())
             }
-            (None, Some(scan)) => scan.load(column, &self.selection, vector),
+            (None, Some(scan)) => {
+                self.selection.write();
+                scan.load(column, &self.selection, vector)
+            }
             (None, None) => Err(Error::Unsupported("a column of rows that are no longer at hand".into())),
         }
+    }
+
+    /// Loads columns with the dead rows of the scan's vector, if they are few: to leave them out of what is computed can cost
+    /// less than to drop them. False, and nothing happens, where some column is there, or all rows are alive.
+    pub(super) fn load_spread(
+        &mut self,
+        columns: &[usize],
+        layout: Layout<'_>,
+        scan: &mut (dyn LoadColumn + '_),
+    ) -> Result<bool> {
+        let Some(alive) = self.selection.most().filter(|_| self.is_scanned) else { return Ok(false) };
+        if self.loaded.contains(&true) || columns.iter().any(|&column| column >= layout.scan_columns) {
+            return Ok(false);
+        }
+        let whole = Selection::whole(alive.len());
+        for &column in columns {
+            scan.load(column, &whole, &mut self.columns[column])?;
+            self.loaded[column] = true;
+        }
+        self.is_spread = true;
+        Ok(true)
+    }
+
+    /// Which rows are alive of those that the columns have, where these are not the same.
+    pub(super) fn spread(&self) -> Option<&Bitmap> {
+        self.selection.most().filter(|_| self.is_spread)
+    }
+
+    /// Drops the dead rows.
+    pub(super) fn gather(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.is_spread) {
+            self.selection.write();
+            let positions = self.selection.positions().unwrap_or_default();
+            for (vector, _) in self.columns.iter_mut().zip(&self.loaded).filter(|(_, loaded)| **loaded) {
+                compact(vector, positions)?;
+            }
+        }
+        Ok(())
     }
 
     /// Keeps the rows for which the program's one result is true; false when there are none. Its columns are loaded.

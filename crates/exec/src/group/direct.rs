@@ -7,13 +7,18 @@
 use crate::aggregate::{Argument, Form};
 use crate::dispatch::each_narrow;
 use crate::vector::scalar_at;
-use sinter_codec::{Bitmap, Scalar, Values};
+use sinter_codec::{
+    Bitmap, GROUPS_FEW, NO_GROUP, Scalar, Values, bounds_of, count_by_group, replace_unmarked, update_rows,
+};
 
 /// Places, at most. They are cleared when a dictionary changes, and should stay in the cache.
 const PLACES_MAX: usize = 1 << 14;
 
 /// A place that was not met yet; no group has this number.
 const UNKNOWN: u32 = u32::MAX;
+
+/// Places that rows are compared with one after the other, at most.
+const KNOWN_MAX: usize = 2 * GROUPS_FEW;
 
 /// After so many vectors it is looked at whether places help.
 const TRIAL_VECTORS: u32 = 32;
@@ -51,8 +56,12 @@ impl Domain {
 pub(super) struct Direct {
     domains: Vec<Domain>,
     groups: Vec<u32>,
+    /// Places that were met, with their groups; no more than [`KNOWN_MAX`].
+    known: Vec<(u32, u32)>,
     /// By row of the vector.
     places: Vec<u32>,
+    /// The same where there are few.
+    small_places: Vec<u8>,
     vectors: u32,
     /// Vectors that had a place not met before.
     missed: u32,
@@ -64,7 +73,9 @@ impl Direct {
         Direct {
             domains: vec![Domain::Nothing; key_count],
             groups: Vec::new(),
+            known: Vec::new(),
             places: Vec::new(),
+            small_places: Vec::new(),
             vectors: 0,
             missed: 0,
             is_worth_it: true,
@@ -76,63 +87,101 @@ impl Direct {
         if !self.is_worth_it {
             return false;
         }
+        let Some(places) = self.widen(keys) else {
+            self.count(true);
+            return false;
+        };
+        if self.groups.is_empty() {
+            // With a power of two no place needs a check.
+            self.groups.resize(places.next_power_of_two(), UNKNOWN);
+        }
+        add_all_places(&self.domains, keys, rows, &mut self.places);
+        true
+    }
+
+    /// Makes the domains hold the keys of a vector, and returns how many places there are then; `None` where they are too
+    /// many.
+    fn widen(&mut self, keys: &[Argument<'_>]) -> Option<usize> {
         for (domain, key) in self.domains.iter_mut().zip(keys) {
-            match widened(domain, key) {
-                Some(Some(wider)) => {
-                    *domain = wider;
-                    // Places mean something else now.
-                    self.groups.clear();
-                }
-                Some(None) => {}
-                None => {
-                    self.count(true);
-                    return false;
-                }
+            if let Some(wider) = widened(domain, key)? {
+                *domain = wider;
+                // Places mean something else now.
+                self.groups.clear();
+                self.known.clear();
             }
         }
         let places = self.domains.iter().try_fold(1usize, |places, domain| {
             let places = places.saturating_mul(domain.len());
             (places <= PLACES_MAX).then_some(places)
         });
-        let Some(places) = places else {
+        if places.is_none() {
             // Perhaps it was only that one vector lies far from the others.
             self.domains.fill(Domain::Nothing);
             self.groups.clear();
-            self.count(true);
-            return false;
-        };
-        if self.groups.is_empty() {
-            self.groups.resize(places, UNKNOWN);
+            self.known.clear();
         }
-        self.places.clear();
-        self.places.resize(rows, 0);
-        let mut stride = 1;
-        for (domain, key) in self.domains.iter().zip(keys) {
-            add_places(domain, key, stride, &mut self.places);
-            stride *= domain.len() as u32;
-        }
-        true
+        places
     }
 
     /// Writes the groups of the placed rows over `out`; false where one is not known.
     pub(super) fn find(&mut self, out: &mut Vec<u32>) -> bool {
         out.clear();
         let groups = &self.groups[..];
-        let mut any = 0;
-        out.extend(self.places.iter().map(|&place| {
-            let group = groups[place as usize];
-            any = any.max(group);
-            group
-        }));
-        self.count(any == UNKNOWN);
-        any != UNKNOWN
+        let mask = groups.len() - 1;
+        out.extend(self.places.iter().map(|&place| groups[place as usize & mask]));
+        let is_known = bounds_of(Values::U32(out)).is_none_or(|(_, greatest)| greatest != UNKNOWN.into());
+        self.count(!is_known);
+        is_known
+    }
+
+    /// Places and finds the rows that are alive, where there are so few groups that places can be compared instead of looked
+    /// up. Writes groups over `out`, [`NO_GROUP`] for dead rows, and how many rows each has over `counts`; false, and nothing
+    /// of use in either, where one is not known.
+    pub(super) fn find_few(
+        &mut self,
+        keys: &[Argument<'_>],
+        rows: usize,
+        alive: Option<&Bitmap>,
+        out: &mut Vec<u8>,
+        counts: &mut [u64],
+    ) -> bool {
+        let is_small = self.is_worth_it && self.widen(keys).is_some_and(|places| places <= 1 << u8::BITS);
+        if !is_small || self.known.is_empty() || self.known.len() == KNOWN_MAX {
+            return false;
+        }
+        add_all_places(&self.domains, keys, rows, &mut self.small_places);
+        out.clear();
+        out.resize(rows, NO_GROUP);
+        for &(place, group) in &self.known {
+            let (place, group) = (place as u8, group as u8);
+            update_rows(out, &self.small_places, move |known, of: u8| if of == place { group } else { known });
+        }
+        if let Some(alive) = alive {
+            replace_unmarked(out, alive, NO_GROUP);
+        }
+        counts.fill(0);
+        count_by_group(out, counts);
+        let is_known = counts.iter().sum::<u64>() == alive.map_or(rows, Bitmap::count_ones) as u64;
+        if is_known {
+            self.count(false);
+        }
+        is_known
     }
 
     /// Takes over the groups of the placed rows.
     pub(super) fn learn(&mut self, groups: &[u32]) {
         for (&place, &group) in self.places.iter().zip(groups) {
-            self.groups[place as usize] = group;
+            let known = &mut self.groups[place as usize];
+            if *known == UNKNOWN && self.known.len() < KNOWN_MAX {
+                self.known.push((place, group));
+            }
+            *known = group;
         }
+    }
+
+    /// Whether it is worth a try.
+    pub(super) fn is_worth_it(&self) -> bool {
+        self.is_worth_it
     }
 
     fn count(&mut self, missed: bool) {
@@ -165,7 +214,7 @@ fn widened(domain: &Domain, key: &Argument<'_>) -> Option<Option<Domain>> {
         Form::Codes(codes, dictionary) => {
             let (id, len) = (dictionary.id, dictionary.values.len());
             // A NULL may have any code, and damage too: their rows have no place here.
-            let greatest = each_narrow!(codes, codes => codes.iter().copied().max().map_or(0, |code| code as usize));
+            let greatest = bounds_of(codes.as_values()).map_or(0, |(_, greatest)| greatest as usize);
             match domain {
                 _ if greatest >= len || len >= PLACES_MAX => None,
                 Domain::Dictionary { id: known, .. } if *known == id => Some(None),
@@ -173,7 +222,7 @@ fn widened(domain: &Domain, key: &Argument<'_>) -> Option<Option<Domain>> {
             }
         }
         Form::BaseDelta(base, deltas) => {
-            let greatest = each_narrow!(deltas, deltas => deltas.iter().copied().max().map_or(0, i128::from));
+            let greatest = bounds_of(deltas.as_values()).map_or(0, |(_, greatest)| greatest);
             span(base, base + greatest)
         }
         Form::Constant(one) => match scalar_at(one, 0) {
@@ -191,18 +240,14 @@ fn widened(domain: &Domain, key: &Argument<'_>) -> Option<Option<Domain>> {
     }
 }
 
-/// The least and the greatest of plain integers, those at NULLs too; `None` for other types.
+/// The least and the greatest of plain integers that are present; `None` for other types.
 fn bounds(values: Values<'_>, validity: Option<&Bitmap>) -> Option<(i128, i128)> {
+    let Some(validity) = validity else { return bounds_of(values) };
     macro_rules! integers {
-        ($values:expr) => {
-            match validity {
-                None => ($values.iter().copied().min()?.into(), $values.iter().copied().max()?.into()),
-                Some(validity) => {
-                    let present = || validity.ones().map(|row| $values[row]);
-                    (present().min()?.into(), present().max()?.into())
-                }
-            }
-        };
+        ($values:expr) => {{
+            let present = || validity.ones().map(|row| $values[row]);
+            (present().min()?.into(), present().max()?.into())
+        }};
     }
     Some(match values {
         Values::I8(values) => integers!(values),
@@ -218,13 +263,54 @@ fn bounds(values: Values<'_>, validity: Option<&Bitmap>) -> Option<(i128, i128)>
     })
 }
 
+/// A place in as many bits as all places need. What is added may wrap: what comes out in the end fits.
+trait Place: Copy + Default {
+    fn add(self, stride: u32, number: u32) -> Self;
+}
+
+impl Place for u8 {
+    #[inline(always)]
+    fn add(self, stride: u32, number: u32) -> u8 {
+        self.wrapping_add((stride as u8).wrapping_mul(number as u8))
+    }
+}
+
+impl Place for u32 {
+    #[inline(always)]
+    fn add(self, stride: u32, number: u32) -> u32 {
+        self.wrapping_add(stride.wrapping_mul(number))
+    }
+}
+
+/// Writes the places of a vector's rows over `places`.
+fn add_all_places<P: Place>(domains: &[Domain], keys: &[Argument<'_>], rows: usize, places: &mut Vec<P>) {
+    places.clear();
+    places.resize(rows, P::default());
+    let mut stride = 1;
+    for (domain, key) in domains.iter().zip(keys) {
+        add_places(domain, key, stride, places);
+        stride *= domain.len() as u32;
+    }
+}
+
 /// Adds to each row's place what one key contributes. NULL's is 0, whatever value stands beside it.
-fn add_places(domain: &Domain, key: &Argument<'_>, stride: u32, places: &mut [u32]) {
+fn add_places<P: Place>(domain: &Domain, key: &Argument<'_>, stride: u32, places: &mut [P]) {
     macro_rules! add {
         ($row:ident => $step:expr) => {
             match key.validity {
-                None => places.iter_mut().enumerate().for_each(|($row, place)| *place += stride * $step),
-                Some(validity) => validity.ones().for_each(|$row| places[$row] += stride * $step),
+                None => places.iter_mut().enumerate().for_each(|($row, place)| *place = place.add(stride, $step)),
+                Some(validity) => validity.ones().for_each(|$row| places[$row] = places[$row].add(stride, $step)),
+            }
+        };
+    }
+    macro_rules! add_numbers {
+        ($numbers:expr, $number:ident => $step:expr) => {
+            match key.validity {
+                None => update_rows(places, $numbers, move |place, $number| place.add(stride, $step)),
+                Some(validity) => validity.ones().for_each(|row| {
+                    let $number = $numbers[row];
+                    places[row] = places[row].add(stride, $step);
+                }),
             }
         };
     }
@@ -235,8 +321,9 @@ fn add_places(domain: &Domain, key: &Argument<'_>, stride: u32, places: &mut [u3
     };
     macro_rules! integers {
         ($values:expr) => {{
-            let first = first as u64;
-            add!(row => ($values[row] as u64).wrapping_sub(first) as u32)
+            // Only the lower bits of the distance are needed: it is small.
+            let first = first as u32;
+            add_numbers!($values, value => (value as u32).wrapping_sub(first))
         }};
     }
     match key.form {
@@ -249,10 +336,10 @@ fn add_places(domain: &Domain, key: &Argument<'_>, stride: u32, places: &mut [u3
             add!(_row => step);
         }
         Form::Truth(bits) => add!(row => (i128::from(bits.get(row)) - first) as u32),
-        Form::Codes(codes, _) => each_narrow!(codes, codes => add!(row => into_u32(codes[row]) + 1)),
+        Form::Codes(codes, _) => each_narrow!(codes, codes => add_numbers!(codes, code => into_u32(code) + 1)),
         Form::BaseDelta(base, deltas) => {
             let step = (base - first) as u32;
-            each_narrow!(deltas, deltas => add!(row => into_u32(deltas[row]) + step));
+            each_narrow!(deltas, deltas => add_numbers!(deltas, delta => into_u32(delta).wrapping_add(step)));
         }
         Form::Flat(values) => match values {
             Values::I8(values) => integers!(values),

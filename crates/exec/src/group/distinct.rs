@@ -2,6 +2,7 @@
 //! is kept is aggregated at the end.
 
 use super::index::{GroupIndex, IndexPlan};
+use super::rows::Grouped;
 use super::states::{Counts, State};
 use crate::aggregate::{Argument, Form, Part};
 use crate::{Error, LogicalType, Result, Vector};
@@ -69,8 +70,9 @@ impl Distinct {
         let mut counts = Counts::default();
         let mut state = State::plain(part)?;
         self.for_each(|groups, values| {
-            counts.add(groups, group_count);
-            state.add(Some(values), groups, group_count)
+            let rows = Grouped::all(groups, group_count);
+            counts.add(rows);
+            state.add(Some(values), rows)
         })?;
         self.results = Some(Box::new((counts, state)));
         let plan = self.pairs.plan.clone();

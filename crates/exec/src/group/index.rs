@@ -10,6 +10,7 @@ use super::key::{Coding, KeyColumn, NUMBER_BITS};
 use super::numbers::{Numbers, Word, Words};
 use crate::aggregate::Argument;
 use crate::{Error, LogicalType, Result, Vector};
+use sinter_codec::{Bitmap, GROUPS_FEW};
 use std::ops::Range;
 
 /// Keys that are numbered together.
@@ -157,6 +158,25 @@ impl GroupIndex {
             self.direct.learn(groups);
         }
         Ok(())
+    }
+
+    /// The same where there are few groups and only some rows may be `alive`: writes [`sinter_codec::NO_GROUP`] for others,
+    /// and how many rows each group has over `counts`. False, and nothing of use in either, where some row has a group that
+    /// is not known by position.
+    pub(super) fn number_few(
+        &mut self,
+        keys: &[Argument<'_>],
+        rows: usize,
+        alive: Option<&Bitmap>,
+        groups: &mut Vec<u8>,
+        counts: &mut [u64],
+    ) -> bool {
+        self.are_few() && self.direct.find_few(keys, rows, alive, groups, counts)
+    }
+
+    /// Whether few groups have been met, and are known by position.
+    pub(super) fn are_few(&self) -> bool {
+        self.direct.is_worth_it() && self.len() <= GROUPS_FEW
     }
 
     /// Numbers the rows by the keys of a level, and by the numbers of the level before, which are in `numbers`.

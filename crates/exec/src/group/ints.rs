@@ -2,7 +2,7 @@
 
 use crate::aggregate::{Argument, Form};
 use crate::dispatch::each_narrow;
-use sinter_codec::{Narrow, Values};
+use sinter_codec::{Narrow, Values, map_rows};
 
 /// The integers of a vector, one per row; those at NULLs are any.
 pub(crate) enum Ints<'a> {
@@ -54,7 +54,7 @@ impl IntScratch {
         let greatest = base.saturating_add(u32::MAX.into());
         match (i64::try_from(base), i64::try_from(greatest)) {
             (Ok(base), Ok(_)) => {
-                each_narrow!(deltas, deltas => self.narrow.extend(deltas.iter().map(|&delta| base + i64::from(delta))));
+                each_narrow!(deltas, deltas => map_rows(deltas, &mut self.narrow, move |delta| base + i64::from(delta)));
             }
             _ => each_narrow!(deltas, deltas => self.wide.extend(deltas.iter().map(|&delta| base + i128::from(delta)))),
         }

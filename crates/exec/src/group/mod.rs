@@ -16,6 +16,7 @@ mod key;
 mod moments;
 mod numbers;
 mod plan;
+mod rows;
 mod sink;
 mod states;
 mod sums;

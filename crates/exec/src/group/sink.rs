@@ -2,13 +2,14 @@
 
 use super::index::GroupIndex;
 use super::plan::GroupPlan;
+use super::rows::RowGroups;
 use super::states::{Counts, State};
 use crate::aggregate::Argument;
 use crate::expr::Machine;
 use crate::flow::{Flow, Sink};
 use crate::memory::Held;
 use crate::{Batch, Memory, Result, Vector};
-use sinter_codec::VECTOR_LEN;
+use sinter_codec::{Bitmap, VECTOR_LEN};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -109,14 +110,18 @@ impl Groups {
 pub(crate) struct GroupSink {
     groups: Groups,
     machine: Machine,
-    numbers: Vec<u32>,
+    rows: RowGroups,
+    /// Rows that the scan left out may stay among those that are grouped.
+    takes_spread: bool,
 }
 
 impl GroupSink {
     /// # Errors
     /// As [`Groups::new`].
     pub(crate) fn new(plan: &Arc<GroupPlan>, memory: &Arc<dyn Memory>) -> Result<GroupSink> {
-        Ok(GroupSink { groups: Groups::new(plan, memory)?, machine: Machine::default(), numbers: Vec::new() })
+        let groups = Groups::new(plan, memory)?;
+        let takes_spread = groups.states.iter().all(State::takes_dead_rows);
+        Ok(GroupSink { groups, machine: Machine::default(), rows: RowGroups::default(), takes_spread })
     }
 
     pub(crate) fn into_groups(self) -> Groups {
@@ -130,19 +135,42 @@ impl Sink for GroupSink {
     }
 
     fn take(&mut self, flow: &mut Flow<'_>) -> Result<ControlFlow<()>> {
+        let columns = self.groups.plan.columns();
+        if self.takes_spread && self.groups.index.are_few() && flow.load_spread(columns)? {
+            if let Some((columns, alive)) = flow.spread()
+                && self.take_rows(columns, alive.len(), Some(alive))?
+            {
+                return Ok(ControlFlow::Continue(()));
+            }
+            flow.gather()?;
+        }
         flow.load(self.groups.plan.columns())?;
-        let (columns, rows) = (flow.columns(), flow.rows());
+        self.take_rows(flow.columns(), flow.rows(), None)?;
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+impl GroupSink {
+    /// Takes rows of which all, or those that are `alive`, count. False, and nothing happens, where dead ones cannot be left
+    /// out.
+    fn take_rows(&mut self, columns: &[Vector], rows: usize, alive: Option<&Bitmap>) -> Result<bool> {
         let Groups { plan, index, rows: counts, states, .. } = &mut self.groups;
-        self.machine.run(&plan.program, columns, rows)?;
+        match self.machine.run(&plan.program, columns, rows) {
+            Err(_) if alive.is_some() => {
+                // Perhaps only for a row that is dead; but it may happen again.
+                self.takes_spread = false;
+                return Ok(false);
+            }
+            done => done?,
+        }
         let frame = self.machine.frame(&plan.program, columns, rows);
         let keys: Vec<_> = (0..plan.key_count).map(|key| Argument::new(frame, plan.key_operand(key))).collect();
-        index.number(&keys, rows, &mut self.numbers)?;
-        let (numbers, group_count) = (&self.numbers[..], index.len());
-        counts.add(numbers, group_count);
+        let Some(grouped) = self.rows.find(index, &keys, rows, alive)? else { return Ok(false) };
+        counts.add(grouped);
         for (state, &part) in states.iter_mut().zip(&plan.states) {
-            state.take(plan, &plan.parts[part], frame, numbers, group_count)?;
+            state.take(plan, &plan.parts[part], frame, grouped)?;
         }
         self.groups.memory.need(self.groups.bytes())?;
-        Ok(ControlFlow::Continue(()))
+        Ok(true)
     }
 }

@@ -6,6 +6,7 @@ use super::foreign::ForeignState;
 use super::index::IndexPlan;
 use super::moments::Moments;
 use super::plan::GroupPlan;
+use super::rows::Grouped;
 use super::sums::Sums;
 use crate::aggregate::{Argument, ForeignPart, Form, Part, average, sum, variance};
 use crate::expr::Frame;
@@ -30,30 +31,23 @@ impl Counts {
         8 * self.counts.capacity()
     }
 
-    /// Counts one for each of these groups, of `group_count` in all.
-    pub(super) fn add(&mut self, groups: &[u32], group_count: usize) {
-        self.counts.resize(group_count, 0);
-        if group_count > FEW {
-            groups.iter().for_each(|&group| self.counts[group as usize] += 1);
-            return;
-        }
-        // The next row often is of the same group, and would wait for the last addition.
-        let mut lanes = [[0u32; FEW]; 4];
-        let (fours, rest) = groups.as_chunks::<4>();
-        for four in fours {
-            for lane in 0..4 {
-                lanes[lane][four[lane] as usize % FEW] += 1;
-            }
-        }
-        rest.iter().for_each(|&group| lanes[0][group as usize % FEW] += 1);
-        for (group, count) in self.counts.iter_mut().enumerate() {
-            *count += lanes.iter().map(|lane| u64::from(lane[group])).sum::<u64>();
+    /// Counts one for the group of each row that is alive.
+    pub(super) fn add(&mut self, rows: Grouped<'_>) {
+        self.counts.resize(rows.group_count, 0);
+        match (rows.few, rows.alive) {
+            (Some(few), _) => self.counts.iter_mut().zip(few.counts).for_each(|(count, more)| *count += more),
+            (None, Some(alive)) => alive.ones().for_each(|row| self.counts[rows.numbers[row] as usize] += 1),
+            (None, None) => rows.numbers.iter().for_each(|&group| self.counts[group as usize] += 1),
         }
     }
 
-    fn add_where(&mut self, bits: impl Fn(usize) -> bool, groups: &[u32], group_count: usize) {
-        self.counts.resize(group_count, 0);
-        groups.iter().enumerate().for_each(|(row, &group)| self.counts[group as usize] += u64::from(bits(row)));
+    /// Counts one for the group of each row that is alive and has its bit.
+    fn add_where(&mut self, bits: impl Fn(usize) -> bool, rows: Grouped<'_>) {
+        self.counts.resize(rows.group_count, 0);
+        let is_alive = |row: usize| rows.alive.is_none_or(|alive| alive.get(row));
+        for (row, &group) in rows.numbers.iter().enumerate() {
+            self.counts[group as usize] += u64::from(bits(row) && is_alive(row));
+        }
     }
 
     /// Adds what another worker counted; its groups are `map`ped to ours.
@@ -64,8 +58,6 @@ impl Counts {
         }
     }
 }
-
-const FEW: usize = 16;
 
 /// One aggregate of all groups.
 #[derive(Debug)]
@@ -149,51 +141,64 @@ impl State {
         own + self.nulls.bytes()
     }
 
-    /// Takes a vector whose rows are of `groups`, of `group_count` in all, by what the plan's program made of them.
-    pub(super) fn take(
-        &mut self,
-        plan: &GroupPlan,
-        part: &Part,
-        frame: Frame<'_>,
-        groups: &[u32],
-        group_count: usize,
-    ) -> Result<()> {
+    /// Whether rows that are dead may be among those that it takes.
+    pub(super) fn takes_dead_rows(&self) -> bool {
+        !matches!(self.kind, Kind::Distinct(_) | Kind::Foreign(_))
+    }
+
+    /// Takes a vector by what the plan's program made of it.
+    pub(super) fn take(&mut self, plan: &GroupPlan, part: &Part, frame: Frame<'_>, rows: Grouped<'_>) -> Result<()> {
         match &mut self.kind {
-            Kind::Foreign(state) => state.add(foreign(part)?, frame, groups, group_count),
-            _ => {
-                let argument = plan.operand(part).map(|operand| Argument::new(frame, operand));
-                self.add(argument, groups, group_count)
-            }
+            Kind::Foreign(state) => state.add(foreign(part)?, frame, rows.numbers, rows.group_count),
+            _ => self.add(plan.operand(part).map(|operand| Argument::new(frame, operand)), rows),
         }
     }
 
-    /// Takes values of `groups`, of `group_count` in all.
-    pub(super) fn add(&mut self, argument: Option<Argument<'_>>, groups: &[u32], group_count: usize) -> Result<()> {
+    /// Takes a vector.
+    pub(super) fn add(&mut self, argument: Option<Argument<'_>>, rows: Grouped<'_>) -> Result<()> {
         let Some(argument) = argument else { return Ok(()) };
         if let Kind::Distinct(distinct) = &mut self.kind {
-            return distinct.add(argument, groups);
+            return distinct.add(argument, rows.numbers);
         }
         if let Kind::CountTrue(counts) = &mut self.kind {
             let Form::Truth(bits) = argument.form else {
                 return Err(Error::Unsupported("a condition of values".into()));
             };
-            counts.add_where(|row| bits.get(row), groups, group_count);
+            counts.add_where(|row| bits.get(row), rows);
             return Ok(());
         }
         match (argument.form, argument.validity) {
-            (Form::Null, _) => self.nulls.add_where(|_| true, groups, group_count),
-            (Form::Nested(array), _) => self.nulls.add_where(|row| array.is_null(row), groups, group_count),
-            (_, Some(validity)) if !validity.all() => {
-                self.nulls.add_where(|row| !validity.get(row), groups, group_count);
-            }
+            (Form::Null, _) => self.nulls.add_where(|_| true, rows),
+            (Form::Nested(array), _) => self.nulls.add_where(|row| array.is_null(row), rows),
+            (_, Some(validity)) if !validity.all() => self.nulls.add_where(|row| !validity.get(row), rows),
             _ => {}
         }
         match &mut self.kind {
-            _ if matches!(argument.form, Form::Null) => Ok(()),
+            _ if matches!(argument.form, Form::Null) => return Ok(()),
+            Kind::Count | Kind::CountTrue(_) | Kind::Distinct(_) | Kind::Foreign(_) => return Ok(()),
+            Kind::Sum(sums) => {
+                if sums.add_few(argument, rows) {
+                    return Ok(());
+                }
+            }
+            Kind::Extreme(_) | Kind::Moments(_) => {}
+        }
+        // A dead row is left out as one that is NULL.
+        let mut counted = Bitmap::default();
+        let validity = match (rows.alive, argument.validity) {
+            (Some(alive), Some(validity)) => {
+                counted.clone_from(alive);
+                counted.and(validity);
+                Some(&counted)
+            }
+            (alive, validity) => alive.or(validity),
+        };
+        let argument = Argument { validity, ..argument };
+        match &mut self.kind {
+            Kind::Sum(sums) => sums.add(argument, rows.numbers, rows.group_count),
+            Kind::Extreme(extremes) => extremes.add(argument, rows.numbers, rows.group_count),
+            Kind::Moments(moments) => moments.add(argument, rows.numbers, rows.group_count),
             Kind::Count | Kind::CountTrue(_) | Kind::Distinct(_) | Kind::Foreign(_) => Ok(()),
-            Kind::Moments(moments) => moments.add(argument, groups, group_count),
-            Kind::Sum(sums) => sums.add(argument, groups, group_count),
-            Kind::Extreme(extremes) => extremes.add(argument, groups, group_count),
         }
     }
 

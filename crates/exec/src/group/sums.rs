@@ -1,10 +1,12 @@
 //! Sums by group.
 
 use super::ints::{IntScratch, Ints};
+use super::rows::Grouped;
 use crate::aggregate::{Argument, Form, Sum, overflow};
 use crate::dispatch::each_narrow;
+use crate::vector::Progression;
 use crate::{Error, Result};
-use sinter_codec::Values;
+use sinter_codec::{GROUPS_FEW, Values, add_by_group, bounds_of};
 
 /// Running sums. Integers are summed in 64 bits as long as no sum can have passed them, and then in 128.
 #[derive(Debug, Default)]
@@ -53,6 +55,44 @@ impl Sums {
         }
     }
 
+    /// Adds a vector of integers without NULLs, none of them wider than 64 bits, to the sums of few groups. False, and nothing
+    /// happens, for any other.
+    pub(super) fn add_few(&mut self, argument: Argument<'_>, rows: Grouped<'_>) -> bool {
+        let Some(few) = rows.few.filter(|_| argument.validity.is_none()) else { return false };
+        // Every value is `base`, and its number times `step`.
+        let (base, step, numbers) = match argument.form {
+            Form::BaseDelta(base, deltas) => (base, 1, deltas.as_values()),
+            Form::Flat(values) => (0, 1, values),
+            Form::Codes(codes, dictionary) => match dictionary.progression() {
+                Some(Progression { first, step }) => (first.into(), step, codes.as_values()),
+                None => return false,
+            },
+            _ => return false,
+        };
+        let bounds = match numbers {
+            Values::F32(_) | Values::F64(_) | Values::I128(_) | Values::U64(_) | Values::Bytes(_) => None,
+            integers => bounds_of(integers),
+        };
+        let Some((least, greatest)) = bounds else { return false };
+        let value = |number: i128| base.checked_add(number.checked_mul(step.into())?);
+        let (Some(first), Some(last)) = (value(least), value(greatest)) else { return false };
+        self.resize(rows.group_count, false);
+        let reach = first.unsigned_abs().max(last.unsigned_abs());
+        if !reach.checked_mul(argument.rows as u128).is_some_and(|more| self.reserve(more)) {
+            return false;
+        }
+        let mut numbers_sums = [0; GROUPS_FEW];
+        if !add_by_group(numbers, few.groups, &mut numbers_sums[..rows.group_count]) {
+            return false;
+        }
+        // Sums of the numbers alone may be further away and wrap, but what comes out is right.
+        for ((sum, of_numbers), &count) in self.narrow.iter_mut().zip(numbers_sums).zip(few.counts) {
+            let bases = (base as i64).wrapping_mul(count as i64);
+            *sum = sum.wrapping_add(bases).wrapping_add(of_numbers.wrapping_mul(step));
+        }
+        true
+    }
+
     fn add_floats(&mut self, argument: Argument<'_>, groups: &[u32]) -> Result<()> {
         let sums = &mut self.floats[..];
         macro_rules! add {
@@ -95,7 +135,7 @@ impl Sums {
         }
         let sums = &mut self.narrow[..];
         match argument.validity {
-            None if sums.len() <= FEW => add_few(sums, values, groups),
+            None if sums.len() <= FEW => add_by_turns(sums, values, groups),
             None => {
                 for (&value, &group) in values.iter().zip(groups) {
                     sums[group as usize] += value;
@@ -167,7 +207,7 @@ impl Sums {
 const FEW: usize = 16;
 
 /// Adds rows by turns to four sums of each group.
-fn add_few(sums: &mut [i64], values: &[i64], groups: &[u32]) {
+fn add_by_turns(sums: &mut [i64], values: &[i64], groups: &[u32]) {
     let mut lanes = [[0i64; FEW]; 4];
     let (values, values_rest) = values.as_chunks::<4>();
     let (groups, groups_rest) = groups.as_chunks::<4>();
