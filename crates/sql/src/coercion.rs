@@ -20,7 +20,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, ScalarUDF, cast};
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, ScalarUDF, cast};
 use datafusion::optimizer::AnalyzerRule;
 use std::sync::Arc;
 
@@ -81,7 +81,9 @@ fn is_such(expr: &Expr, schema: &DFSchema) -> bool {
             let to = cast.field.data_type();
             rounds(cast, schema) || (*to == UUID || is_text(to)) && function_for(cast, schema).is_some()
         }
-        Expr::BinaryExpr(binary) if binary.op.supports_propagation() => differ([&*binary.left, &*binary.right], schema),
+        Expr::BinaryExpr(binary) if binary.op.supports_propagation() => {
+            is_backwards(binary) || differ([&*binary.left, &*binary.right], schema)
+        }
         Expr::Between(between) => differ([&*between.expr, &*between.low, &*between.high], schema),
         Expr::InList(list) => differ(std::iter::once(&*list.expr).chain(&list.list), schema),
         Expr::Case(case) => {
@@ -97,6 +99,16 @@ fn is_such(expr: &Expr, schema: &DFSchema) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a constant stands on the left of a comparison. DataFusion's filters take `d >= c AND c < d` for `d >= c`.
+fn is_backwards(binary: &BinaryExpr) -> bool {
+    let is_constant = |expr: &Expr| match expr {
+        Expr::Literal(..) => true,
+        Expr::Cast(cast) => matches!(*cast.expr, Expr::Literal(..)),
+        _ => false,
+    };
+    binary.op.swap().is_some() && is_constant(&binary.left) && !is_constant(&binary.right)
 }
 
 /// Whether [`meet`] changes one of these.
@@ -126,6 +138,12 @@ fn coerced(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         Expr::Cast(cast) => {
             let Some(function) = function_for(cast, schema) else { return Transformed::no(expr) };
             return Transformed::yes(function.call(vec![std::mem::take(cast.expr.as_mut())]));
+        }
+        Expr::BinaryExpr(binary) if is_backwards(binary) => {
+            std::mem::swap(&mut binary.left, &mut binary.right);
+            binary.op = binary.op.swap().unwrap_or(binary.op);
+            meet(vec![&mut binary.left, &mut binary.right], schema);
+            return Transformed::yes(expr);
         }
         Expr::BinaryExpr(binary) if binary.op.supports_propagation() => vec![&mut binary.left, &mut binary.right],
         Expr::Between(between) => vec![&mut between.expr, &mut between.low, &mut between.high],

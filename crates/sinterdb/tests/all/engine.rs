@@ -173,3 +173,32 @@ fn a_count_without_conditions_decodes_nothing() {
     let all = counted(&conn, "SELECT count(*) FROM t");
     assert_eq!(all.bytes_decoded, 0, "{all:?}");
 }
+
+#[test]
+fn explain_analyze_says_what_each_operator_did() {
+    let conn = Database::memory().unwrap().connect();
+    for (table, rows) in [("a", 10_000), ("b", 10)] {
+        conn.execute(&format!("CREATE TABLE {table} (id INT, k INT)"), &[]).unwrap();
+        let insert = format!("INSERT INTO {table} SELECT value, value % 20 FROM generate_series(1, {rows}) g(value)");
+        conn.execute(&insert, &[]).unwrap();
+    }
+    let sql = "EXPLAIN ANALYZE SELECT b.k, count(*), count(*) OVER () FROM a JOIN b ON a.k = b.k WHERE a.id <= 5000 \
+               GROUP BY b.k ORDER BY b.k";
+    let lines = lines(&conn, sql);
+    let noted = |start: &str| -> Vec<&str> {
+        let line = lines.iter().find(|line| line.trim_start().trim_start_matches("sinter: ").starts_with(start));
+        let line = line.unwrap_or_else(|| panic!("no line '{start}' in\n{}", lines.join("\n")));
+        let (_, note) = line.split_once(" -- ").unwrap_or_else(|| panic!("nothing is said in '{line}'"));
+        note.split(", ").collect()
+    };
+    assert_eq!(noted("Scan a")[0], "5000 rows");
+    assert_eq!(noted("Scan b")[0], "10 rows");
+    assert_eq!(noted("inner join")[0], "2500 rows");
+    for operator in ["group by", "window", "order by"] {
+        let note = noted(operator);
+        assert_eq!(note[0], if operator == "group by" { "of 2500 rows" } else { "of 10 rows" }, "{}", lines.join("\n"));
+        assert!(note[1].ends_with(" ms") && note[2].ends_with(" bytes held"), "{}", lines.join("\n"));
+    }
+    assert!(lines.iter().any(|line| line.trim_start().starts_with("scanned: 0 of 1 row groups pruned")));
+    assert!(!lines.iter().any(|line| line.contains("datafusion:")), "{}", lines.join("\n"));
+}
