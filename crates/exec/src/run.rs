@@ -135,7 +135,7 @@ impl OutputPlan {
             OutputPlan::Rows(program) => &program.columns,
             OutputPlan::Aggregate(plan) => plan.columns(),
             OutputPlan::Groups(plan) => plan.columns(),
-            OutputPlan::Sorted(plan) => plan.columns(),
+            OutputPlan::Sorted(plan) => plan.all_columns(),
             OutputPlan::Windows(plan) => plan.columns(),
             OutputPlan::Build(plan) => plan.columns(),
         }

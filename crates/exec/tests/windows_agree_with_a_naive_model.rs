@@ -229,7 +229,7 @@ fn expected(
         WindowKind::Nth(number) => frame.get(*number as usize - 1).map_or(Scalar::Null, |&row| value(row)),
         WindowKind::Aggregate(aggregate) => {
             let (argument, ty) = (function.argument.clone(), function.ty.clone());
-            let aggregate = Aggregate { function: *aggregate, argument, filter: None, ty };
+            let aggregate = Aggregate { function: aggregate.clone(), argument, filter: None, ty };
             let rows: Vec<&Vec<Scalar>> = frame.iter().map(|&row| &rows[row]).collect();
             aggregates::results(&[aggregate], &rows).expect("the engine found that it fits").remove(0)
         }

@@ -156,7 +156,7 @@ fn in_subquery(found: InSubquery, place: Place, schema: &DFSchema) -> Result<Exp
     if place != Place::Value {
         return Ok(not(is_in).and(not(is_unknown)));
     }
-    Ok(when(is_in, lit(!negated)).when(is_unknown, lit(ScalarValue::Boolean(None))).otherwise(lit(negated))?)
+    when(is_in, lit(!negated)).when(is_unknown, lit(ScalarValue::Boolean(None))).otherwise(lit(negated))
 }
 
 /// The rows of a subquery for which a condition on its value and x holds; x is of the rows around it.

@@ -98,7 +98,7 @@ impl SortPlan {
     }
 
     /// The columns of the pipeline that it reads.
-    pub(crate) fn columns(&self) -> &[usize] {
+    pub(crate) fn all_columns(&self) -> &[usize] {
         &self.all_columns
     }
 

@@ -183,7 +183,7 @@ impl SortSink {
 
 impl Sink for SortSink {
     fn columns(&self) -> &[usize] {
-        self.plan.columns()
+        self.plan.all_columns()
     }
 
     fn take(&mut self, flow: &mut Flow<'_>) -> Result<ControlFlow<()>> {

@@ -177,7 +177,7 @@ impl WindowPlan {
 
     /// The columns of the pipeline that it reads.
     pub(crate) fn columns(&self) -> &[usize] {
-        self.sort.columns()
+        self.sort.all_columns()
     }
 
     /// How rows are sorted before.

@@ -33,6 +33,7 @@ impl VisitorMut for Misread {
 }
 
 /// What an expression is made of, as it was written.
+#[expect(clippy::large_enum_variant, reason = "there are few of them, for a moment")]
 enum Word {
     Operand(Expr),
     Not,
