@@ -24,6 +24,7 @@ mod lower;
 mod not_in;
 mod null_equality;
 mod optimize;
+mod order_keys;
 mod own_names;
 mod parse;
 mod physical;

@@ -14,7 +14,9 @@ use crate::provider::{PipelineTable, StatementCatalog};
 use crate::scalar_subquery::NoRowIsNull;
 use crate::set_operations::CopiesCount;
 use crate::transaction::{Reads, Transaction};
-use crate::{Database, Error, OnCorruption, Result, Value, functions, keyless_aggregate, null_equality, statement};
+use crate::{
+    Database, Error, OnCorruption, Result, Value, functions, keyless_aggregate, null_equality, order_keys, statement,
+};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
@@ -161,9 +163,8 @@ impl Session {
         let ours: [Arc<dyn AnalyzerRule + Send + Sync>; 5] =
             [Arc::new(NotIn), Arc::new(NoRowIsNull), Arc::new(OwnNames), Arc::new(CopiesCount), Arc::new(Coercion)];
         rules.splice(0..0, ours);
-        let mut optimizer_rules = keyless_aggregate::guarded(&null_equality::guarded(&Optimizer::default().rules));
-        // It believes that a key of one side of a join tells which row of the other side it is, and drops keys of ORDER BY.
-        optimizer_rules.retain(|rule| rule.name() != "eliminate_duplicated_expr");
+        let optimizer_rules = keyless_aggregate::guarded(&null_equality::guarded(&Optimizer::default().rules));
+        let optimizer_rules = order_keys::guarded(&optimizer_rules);
         // It mistakes a condition on one side of an outer join for one on a column of that name of the other.
         let mut physical_rules = PhysicalOptimizer::default().rules;
         physical_rules.retain(|rule| !rule.name().starts_with("FilterPushdown"));

@@ -19,7 +19,6 @@ pub(crate) struct Contents {
     pub(super) laterals: bool,
     pub(super) limits: bool,
     pub(super) outer_joins: bool,
-    pub(super) sorts: bool,
     pub(super) unions: bool,
     /// Subqueries in expressions, of all kinds.
     pub(crate) subqueries: bool,
@@ -66,7 +65,6 @@ impl Contents {
                 self.outer_joins |= matches!(join.join_type, JoinType::Left | JoinType::Right | JoinType::Full);
             }
             LogicalPlan::Limit(_) => self.limits = true,
-            LogicalPlan::Sort(_) => self.sorts = true,
             LogicalPlan::Subquery(_) => self.laterals = true,
             LogicalPlan::Union(_) => self.unions = true,
             _ => {}

@@ -85,7 +85,7 @@ impl Rounds<'_> {
             "eliminate_join" | "extract_equijoin_predicate" | "filter_null_join_keys" => contents.joins,
             "eliminate_cross_join" => contents.cross_joins,
             "eliminate_outer_join" => contents.outer_joins && contents.filters,
-            "eliminate_duplicated_expr" => contents.aggregates || contents.sorts,
+            "eliminate_duplicated_expr" => contents.aggregates,
             "eliminate_filter" => contents.filters,
             "eliminate_limit" | "push_down_limit" => contents.limits,
             "propagate_empty_relation" => contents.empties,
