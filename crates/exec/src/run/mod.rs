@@ -1,59 +1,30 @@
 //! A pipeline at work.
 
-use crate::aggregate::{AggregatePlan, AggregateSink};
+mod counters;
+mod feed;
+mod worker;
+
+pub use counters::Counters;
+pub use worker::Worker;
+
+use crate::aggregate::AggregatePlan;
 use crate::expr::{Program, compile, compile_condition};
-use crate::flow::{Chain, Layout, Rest, Sink, StepPlan, StepsPlan, StepsState};
-use crate::group::{GroupPlan, GroupSink};
-use crate::join::{BuildPlan, BuildSink, JoinTable, ProbePlan};
-use crate::measure::{Clock, Measured, MeasuredSink, NotedMemory};
-use crate::rows::RowSink;
-use crate::scan::{
-    Claims, Forward, Forwarder, GatheredScanner, ScanPlan, Scanner, Shared, SharedGathered, vector_count,
-};
-use crate::sort::{SortPlan, SortSink, SortedRun};
+use crate::flow::{Layout, StepPlan, StepsPlan};
+use crate::group::GroupPlan;
+use crate::join::{BuildPlan, JoinTable, ProbePlan};
+use crate::measure::{Measured, NotedMemory};
+use crate::scan::{Claims, ScanPlan, Shared, vector_count};
+use crate::sort::SortPlan;
 use crate::window::WindowPlan;
 use crate::{
-    AggregateState, Batch, Error, Gathered, Groups, LogicalType, Memory, Output, Pipeline, Result, Sorted, Source,
-    Step, TableSource, Windowed,
+    AggregateState, Error, Gathered, Groups, LogicalType, Memory, Output, Pipeline, Result, Sorted, Source, Step,
+    TableSource, Windowed,
 };
 use sinter_codec::{Scalar, VECTOR_LEN};
-use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::task::Poll;
 use std::time::Instant;
-
-/// What a run has touched so far; for EXPLAIN ANALYZE and SHOW. Counted per vector, so reading them is cheap and exact
-/// once all workers are done.
-#[derive(Debug, Default)]
-#[allow(missing_docs, reason = "the names are the documentation")]
-pub struct Counters {
-    pub groups_total: AtomicU64,
-    /// Row groups never opened: their zone maps or delete marks rule them out.
-    pub groups_pruned: AtomicU64,
-    /// Row groups never opened: their statistics answer the aggregates.
-    pub groups_answered: AtomicU64,
-    /// Row groups left out because a column of them cannot be read, as [`crate::OnDamage::LeaveOut`] says.
-    pub groups_left_out: AtomicU64,
-    /// The rows of these, without deleted ones.
-    pub rows_left_out: AtomicU64,
-    pub vectors_total: AtomicU64,
-    /// Vectors of opened groups in which the filter left no row; none of their output columns was decoded.
-    pub vectors_rejected: AtomicU64,
-    /// Filter tests on a vector answered on the encoded form.
-    pub filters_encoded: AtomicU64,
-    /// Filter tests on a vector for which values had to be decoded.
-    pub filters_decoded: AtomicU64,
-    /// Vectors of which values were decoded, per column.
-    pub vectors_decoded: AtomicU64,
-    pub rows_scanned: AtomicU64,
-    pub rows_selected: AtomicU64,
-    /// Bytes of the segments that were opened.
-    pub bytes_compressed: AtomicU64,
-    /// Bytes of the values that were decoded, as they lie in memory then.
-    pub bytes_decoded: AtomicU64,
-}
 
 /// A started pipeline, shared by its workers.
 #[derive(Debug)]
@@ -140,14 +111,6 @@ impl OutputPlan {
             OutputPlan::Build(plan) => plan.columns(),
         }
     }
-}
-
-/// One thread's part in a run.
-#[derive(Debug)]
-pub struct Worker {
-    run: Arc<Run>,
-    feed: Feed,
-    rows: RowSink,
 }
 
 impl Pipeline {
@@ -246,7 +209,7 @@ impl Run {
         if let Some(measured) = &self.measured {
             measured.workers.fetch_add(1, Ordering::Relaxed);
         }
-        Worker { run: Arc::clone(self), feed: Feed::default(), rows: RowSink::default() }
+        Worker { run: Arc::clone(self), feed: Default::default(), rows: Default::default() }
     }
 
     /// Makes every worker stop with [`Error::Cancelled`] at its next vector.
@@ -477,262 +440,4 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     Error::Foreign(format!("a worker panicked: {}", text.unwrap_or_default()))
-}
-
-impl Worker {
-    /// Fills `batch` with the next rows (at least one); false when nothing is left. For [`Output::Rows`].
-    ///
-    /// # Errors
-    /// What the data brings about, [`Error::Source`], [`Error::Damaged`], and [`Error::Cancelled`].
-    pub fn next(&mut self, batch: &mut Batch) -> Result<bool> {
-        loop {
-            if let Poll::Ready(more) = self.poll(batch)? {
-                return Ok(more);
-            }
-        }
-    }
-
-    /// The same, but comes back from time to time though there is nothing yet: whoever runs other work on this thread, or
-    /// may lose interest, asks again.
-    ///
-    /// # Errors
-    /// As [`Worker::next`].
-    pub fn poll(&mut self, batch: &mut Batch) -> Result<Poll<bool>> {
-        let run = Arc::clone(&self.run);
-        let OutputPlan::Rows(program) = &run.output else {
-            return Err(Error::Unsupported("aggregates as rows".into()));
-        };
-        if self.rows.is_empty() {
-            if run.is_full() {
-                return Ok(Poll::Ready(false));
-            }
-            let mut sink = self.rows.sink(program, run.pipeline.limit);
-            let more = self.feed.run(&run, &mut sink)?;
-            if self.rows.is_empty() {
-                return Ok(if more { Poll::Pending } else { Poll::Ready(false) });
-            }
-        }
-        self.rows.pop(batch);
-        match run.admit(batch.rows) {
-            0 => return Ok(Poll::Ready(false)),
-            rows if rows < batch.rows => batch.truncate(rows),
-            _ => {}
-        }
-        Ok(Poll::Ready(true))
-    }
-
-    /// Hands every batch of this worker's share to `take`, until nothing is left or `take` breaks off.
-    ///
-    /// # Errors
-    /// As [`Worker::next`], and those of `take`.
-    pub fn for_each(&mut self, mut take: impl FnMut(&mut Batch) -> Result<ControlFlow<()>>) -> Result<()> {
-        let mut batch = Batch::default();
-        while self.next(&mut batch)? {
-            if take(&mut batch)?.is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Aggregates until no row group is left. For [`Output::Aggregate`].
-    ///
-    /// # Errors
-    /// As [`Worker::next`].
-    pub fn aggregate(mut self) -> Result<AggregateState> {
-        let OutputPlan::Aggregate(plan) = &self.run.output else {
-            return Err(Error::Unsupported("rows as aggregates".into()));
-        };
-        let mut sink = AggregateSink::new(plan, self.run.pipeline.source.table().map(|table| &**table));
-        while self.feed.run(&self.run, &mut sink)? {}
-        Ok(sink.into_state())
-    }
-
-    /// Groups until no row group is left. For [`Output::Groups`].
-    fn groups(mut self, memory: &Arc<dyn Memory>) -> Result<Groups> {
-        let OutputPlan::Groups(plan) = &self.run.output else {
-            return Err(Error::Unsupported("rows as groups".into()));
-        };
-        let mut sink = GroupSink::new(plan, memory)?;
-        while self.feed.run(&self.run, &mut sink)? {}
-        Ok(sink.into_groups())
-    }
-
-    /// Keeps and sorts rows until no row group is left. For [`Output::Sorted`].
-    fn sort(mut self, plan: &Arc<SortPlan>, memory: &Arc<dyn Memory>) -> Result<Vec<SortedRun>> {
-        let mut sink = SortSink::new(plan, memory)?;
-        while self.feed.run(&self.run, &mut sink)? {}
-        sink.into_runs()
-    }
-
-    /// Keeps rows until no row group is left. For build sides.
-    fn build(mut self, memory: &Arc<dyn Memory>) -> Result<BuildSink> {
-        let OutputPlan::Build(plan) = &self.run.output else {
-            return Err(Error::Unsupported("rows as a join's table".into()));
-        };
-        let mut sink = BuildSink::new(plan, memory)?;
-        while self.feed.run(&self.run, &mut sink)? {}
-        Ok(sink)
-    }
-}
-
-/// What a worker keeps between two pauses, apart from its sink.
-#[derive(Debug, Default)]
-struct Feed {
-    scanner: Scanner,
-    gathered: GatheredScanner,
-    union: UnionFeed,
-    steps: StepsState,
-    /// Once all others are done, if it is us who do that.
-    rest: Option<Rest>,
-}
-
-impl Feed {
-    /// Feeds `sink` through the steps until it pauses or a while has passed (true) or no rows are left (false).
-    fn run(&mut self, run: &Run, sink: &mut dyn Sink) -> Result<bool> {
-        let layout = run.layout()?;
-        let Some(measured) = run.measured.as_deref() else { return self.run_through(run, layout, sink) };
-        let begun = Instant::now();
-        let more = self.run_through(run, layout, &mut MeasuredSink { sink, measured, is_output: true });
-        measured.worked(begun);
-        more
-    }
-
-    fn run_through(&mut self, run: &Run, layout: Layout<'_>, sink: &mut dyn Sink) -> Result<bool> {
-        if run.steps.is_empty() {
-            return self.source().run(run, layout, sink);
-        }
-        let mut state = std::mem::take(&mut self.steps);
-        let clock = Clock(run.measured.as_deref());
-        let mut chain = Chain { plan: &run.steps, layout, state: &mut state, cancelled: &run.cancelled, clock, sink };
-        let more = self.run_steps(run, layout, &mut chain);
-        self.steps = state;
-        more
-    }
-
-    fn run_steps(&mut self, run: &Run, layout: Layout<'_>, chain: &mut Chain<'_>) -> Result<bool> {
-        if self.rest.is_none() {
-            let mut source = self.source();
-            if source.run(run, layout, chain)? {
-                return Ok(true);
-            }
-            if run.steps.has_rest() && source.is_last(run) {
-                self.rest = Some(Rest::default());
-            }
-        }
-        match &mut self.rest {
-            Some(rest) => chain.run_rest(rest),
-            None => Ok(false),
-        }
-    }
-
-    fn source(&mut self) -> SourceFeed<'_> {
-        SourceFeed { scanner: &mut self.scanner, gathered: &mut self.gathered, union: &mut self.union }
-    }
-}
-
-/// The part of it that has to do with where rows come from.
-struct SourceFeed<'f> {
-    scanner: &'f mut Scanner,
-    gathered: &'f mut GatheredScanner,
-    union: &'f mut UnionFeed,
-}
-
-/// What a worker keeps of several pipelines.
-#[derive(Debug, Default)]
-struct UnionFeed {
-    /// Of each.
-    feeds: Vec<Feed>,
-    forwarder: Forwarder,
-    /// The first that is not done.
-    at: usize,
-    /// Whether the others know that it is done with all.
-    has_left: bool,
-}
-
-impl SourceFeed<'_> {
-    /// As [`Feed::run`], from the source alone.
-    fn run(&mut self, run: &Run, layout: Layout<'_>, sink: &mut dyn Sink) -> Result<bool> {
-        match run.measured.as_deref() {
-            Some(measured) => self.feed(run, layout, &mut MeasuredSink { sink, measured, is_output: false }),
-            None => self.feed(run, layout, sink),
-        }
-    }
-
-    fn feed(&mut self, run: &Run, layout: Layout<'_>, sink: &mut dyn Sink) -> Result<bool> {
-        match (&run.pipeline.source, run.gathered.get()) {
-            (Source::Table(table), _) => {
-                let more = self.scanner.run(&run.shared(&**table, layout), sink);
-                self.scanner.tally.flush([&*run.counters, &run.own_counters]);
-                more
-            }
-            (Source::Gathered(_), Some(gathered)) => {
-                let (plan, next_vector, cancelled) = (&run.scan, &run.next_vector, &*run.cancelled);
-                self.gathered.run(&SharedGathered { plan, layout, gathered, next_vector, cancelled }, sink)
-            }
-            (Source::Gathered(_), None) => Err(Error::Unsupported("gathered rows that are not there yet".into())),
-            (Source::Union(_), _) => self.union.run(run, layout, sink),
-        }
-    }
-
-    /// Whether no other worker feeds rows of the source any more.
-    fn is_last(&mut self, run: &Run) -> bool {
-        match &run.pipeline.source {
-            Source::Union(_) => !std::mem::replace(&mut self.union.has_left, true) && run.leave(),
-            Source::Table(_) | Source::Gathered(_) => run.is_last(self.scanner.take_done() + self.gathered.take_done()),
-        }
-    }
-}
-
-impl UnionFeed {
-    fn run(&mut self, run: &Run, layout: Layout<'_>, sink: &mut dyn Sink) -> Result<bool> {
-        if self.feeds.is_empty() {
-            self.feeds.resize_with(run.inputs.len(), Feed::default);
-            run.feeders.fetch_add(1, Ordering::AcqRel);
-        }
-        while let Some((input, feed)) = run.inputs.get(self.at).zip(self.feeds.get_mut(self.at)) {
-            let OutputPlan::Rows(program) = &input.output else {
-                return Err(Error::Unsupported("a union of anything else than rows".into()));
-            };
-            if input.is_full() {
-                self.at += 1;
-                continue;
-            }
-            let admit = |rows: usize| input.admit(rows);
-            let own = &mut self.forwarder;
-            let mut forward = Forward { own, program, admit: &admit, plan: &run.scan, layout, sink: &mut *sink };
-            if feed.run(input, &mut forward)? {
-                return Ok(true);
-            }
-            self.at += 1;
-        }
-        Ok(false)
-    }
-}
-
-impl Run {
-    /// Notes that a worker is done with so many vectors of the source, and will take no more. True for the one after whom
-    /// nobody is left.
-    fn is_last(&self, vectors: usize) -> bool {
-        let done = self.vectors_done.fetch_add(vectors, Ordering::AcqRel) + vectors;
-        done >= self.vector_count() && !self.rest_is_taken.swap(true, Ordering::AcqRel)
-    }
-
-    /// Notes that a worker has fed all that was left of a union. True for the one after whom nobody does: whoever comes later
-    /// finds nothing left.
-    fn leave(&self) -> bool {
-        self.feeders.fetch_sub(1, Ordering::AcqRel) == 1 && !self.rest_is_taken.swap(true, Ordering::AcqRel)
-    }
-
-    /// Whether the limit lets no more rows out.
-    fn is_full(&self) -> bool {
-        self.pipeline.limit.is_some_and(|limit| self.rows_out.load(Ordering::Relaxed) >= limit)
-    }
-
-    /// How many of `rows` more rows the limit lets out.
-    fn admit(&self, rows: usize) -> usize {
-        let Some(limit) = self.pipeline.limit else { return rows };
-        let before = self.rows_out.fetch_add(rows, Ordering::Relaxed);
-        rows.min(limit.saturating_sub(before))
-    }
 }

@@ -1,0 +1,170 @@
+//! Where the rows of a run come from, and how they reach the sink through its steps.
+
+use super::{OutputPlan, Run};
+use crate::flow::{Chain, Layout, Rest, Sink, StepsState};
+use crate::measure::{Clock, MeasuredSink};
+use crate::scan::{Forward, Forwarder, GatheredScanner, Scanner, SharedGathered};
+use crate::{Error, Result, Source};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// What a worker keeps between two pauses, apart from its sink.
+#[derive(Debug, Default)]
+pub(super) struct Feed {
+    scanner: Scanner,
+    gathered: GatheredScanner,
+    union: UnionFeed,
+    steps: StepsState,
+    /// Once all others are done, if it is us who do that.
+    rest: Option<Rest>,
+}
+
+impl Feed {
+    /// Feeds `sink` through the steps until it pauses or a while has passed (true) or no rows are left (false).
+    pub(super) fn run(&mut self, run: &Run, sink: &mut dyn Sink) -> Result<bool> {
+        let layout = run.layout()?;
+        let Some(measured) = run.measured.as_deref() else { return self.run_through(run, layout, sink) };
+        let begun = Instant::now();
+        let more = self.run_through(run, layout, &mut MeasuredSink { sink, measured, is_output: true });
+        measured.worked(begun);
+        more
+    }
+
+    fn run_through(&mut self, run: &Run, layout: Layout<'_>, sink: &mut dyn Sink) -> Result<bool> {
+        if run.steps.is_empty() {
+            return self.source().run(run, layout, sink);
+        }
+        let mut state = std::mem::take(&mut self.steps);
+        let clock = Clock(run.measured.as_deref());
+        let mut chain = Chain { plan: &run.steps, layout, state: &mut state, cancelled: &run.cancelled, clock, sink };
+        let more = self.run_steps(run, layout, &mut chain);
+        self.steps = state;
+        more
+    }
+
+    fn run_steps(&mut self, run: &Run, layout: Layout<'_>, chain: &mut Chain<'_>) -> Result<bool> {
+        if self.rest.is_none() {
+            let mut source = self.source();
+            if source.run(run, layout, chain)? {
+                return Ok(true);
+            }
+            if run.steps.has_rest() && source.is_last(run) {
+                self.rest = Some(Rest::default());
+            }
+        }
+        match &mut self.rest {
+            Some(rest) => chain.run_rest(rest),
+            None => Ok(false),
+        }
+    }
+
+    fn source(&mut self) -> SourceFeed<'_> {
+        SourceFeed { scanner: &mut self.scanner, gathered: &mut self.gathered, union: &mut self.union }
+    }
+}
+
+/// The part of it that has to do with where rows come from.
+struct SourceFeed<'f> {
+    scanner: &'f mut Scanner,
+    gathered: &'f mut GatheredScanner,
+    union: &'f mut UnionFeed,
+}
+
+/// What a worker keeps of several pipelines.
+#[derive(Debug, Default)]
+struct UnionFeed {
+    /// Of each.
+    feeds: Vec<Feed>,
+    forwarder: Forwarder,
+    /// The first that is not done.
+    at: usize,
+    /// Whether the others know that it is done with all.
+    has_left: bool,
+}
+
+impl SourceFeed<'_> {
+    /// As [`Feed::run`], from the source alone.
+    fn run(&mut self, run: &Run, layout: Layout<'_>, sink: &mut dyn Sink) -> Result<bool> {
+        match run.measured.as_deref() {
+            Some(measured) => self.feed(run, layout, &mut MeasuredSink { sink, measured, is_output: false }),
+            None => self.feed(run, layout, sink),
+        }
+    }
+
+    fn feed(&mut self, run: &Run, layout: Layout<'_>, sink: &mut dyn Sink) -> Result<bool> {
+        match (&run.pipeline.source, run.gathered.get()) {
+            (Source::Table(table), _) => {
+                let more = self.scanner.run(&run.shared(&**table, layout), sink);
+                self.scanner.tally.flush([&*run.counters, &run.own_counters]);
+                more
+            }
+            (Source::Gathered(_), Some(gathered)) => {
+                let (plan, next_vector, cancelled) = (&run.scan, &run.next_vector, &*run.cancelled);
+                self.gathered.run(&SharedGathered { plan, layout, gathered, next_vector, cancelled }, sink)
+            }
+            (Source::Gathered(_), None) => Err(Error::Unsupported("gathered rows that are not there yet".into())),
+            (Source::Union(_), _) => self.union.run(run, layout, sink),
+        }
+    }
+
+    /// Whether no other worker feeds rows of the source any more.
+    fn is_last(&mut self, run: &Run) -> bool {
+        match &run.pipeline.source {
+            Source::Union(_) => !std::mem::replace(&mut self.union.has_left, true) && run.leave(),
+            Source::Table(_) | Source::Gathered(_) => run.is_last(self.scanner.take_done() + self.gathered.take_done()),
+        }
+    }
+}
+
+impl UnionFeed {
+    fn run(&mut self, run: &Run, layout: Layout<'_>, sink: &mut dyn Sink) -> Result<bool> {
+        if self.feeds.is_empty() {
+            self.feeds.resize_with(run.inputs.len(), Feed::default);
+            run.feeders.fetch_add(1, Ordering::AcqRel);
+        }
+        while let Some((input, feed)) = run.inputs.get(self.at).zip(self.feeds.get_mut(self.at)) {
+            let OutputPlan::Rows(program) = &input.output else {
+                return Err(Error::Unsupported("a union of anything else than rows".into()));
+            };
+            if input.is_full() {
+                self.at += 1;
+                continue;
+            }
+            let admit = |rows: usize| input.admit(rows);
+            let own = &mut self.forwarder;
+            let mut forward = Forward { own, program, admit: &admit, plan: &run.scan, layout, sink: &mut *sink };
+            if feed.run(input, &mut forward)? {
+                return Ok(true);
+            }
+            self.at += 1;
+        }
+        Ok(false)
+    }
+}
+
+impl Run {
+    /// Notes that a worker is done with so many vectors of the source, and will take no more. True for the one after whom
+    /// nobody is left.
+    fn is_last(&self, vectors: usize) -> bool {
+        let done = self.vectors_done.fetch_add(vectors, Ordering::AcqRel) + vectors;
+        done >= self.vector_count() && !self.rest_is_taken.swap(true, Ordering::AcqRel)
+    }
+
+    /// Notes that a worker has fed all that was left of a union. True for the one after whom nobody does: whoever comes later
+    /// finds nothing left.
+    fn leave(&self) -> bool {
+        self.feeders.fetch_sub(1, Ordering::AcqRel) == 1 && !self.rest_is_taken.swap(true, Ordering::AcqRel)
+    }
+
+    /// Whether the limit lets no more rows out.
+    pub(super) fn is_full(&self) -> bool {
+        self.pipeline.limit.is_some_and(|limit| self.rows_out.load(Ordering::Relaxed) >= limit)
+    }
+
+    /// How many of `rows` more rows the limit lets out.
+    pub(super) fn admit(&self, rows: usize) -> usize {
+        let Some(limit) = self.pipeline.limit else { return rows };
+        let before = self.rows_out.fetch_add(rows, Ordering::Relaxed);
+        rows.min(limit.saturating_sub(before))
+    }
+}
