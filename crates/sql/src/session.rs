@@ -14,9 +14,7 @@ use crate::provider::{PipelineTable, StatementCatalog};
 use crate::scalar_subquery::NoRowIsNull;
 use crate::set_operations::CopiesCount;
 use crate::transaction::{Reads, Transaction};
-use crate::{
-    Database, Error, OnCorruption, Result, Value, functions, keyless_aggregate, null_equality, order_keys, statement,
-};
+use crate::{Database, Error, OnCorruption, Result, Value, functions, guards, statement};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
@@ -163,8 +161,6 @@ impl Session {
         let ours: [Arc<dyn AnalyzerRule + Send + Sync>; 5] =
             [Arc::new(NotIn), Arc::new(NoRowIsNull), Arc::new(OwnNames), Arc::new(CopiesCount), Arc::new(Coercion)];
         rules.splice(0..0, ours);
-        let optimizer_rules = keyless_aggregate::guarded(&null_equality::guarded(&Optimizer::default().rules));
-        let optimizer_rules = order_keys::guarded(&optimizer_rules);
         // It mistakes a condition on one side of an outer join for one on a column of that name of the other.
         let mut physical_rules = PhysicalOptimizer::default().rules;
         physical_rules.retain(|rule| !rule.name().starts_with("FilterPushdown"));
@@ -173,7 +169,7 @@ impl Session {
             .with_runtime_env(database.runtime_environment())
             .with_query_planner(Arc::new(Planner { lowers: true }))
             .with_analyzer_rules(rules)
-            .with_optimizer_rules(optimizer_rules)
+            .with_optimizer_rules(guards::guarded(&Optimizer::default().rules))
             .with_physical_optimizer_rules(physical_rules)
             .with_type_planner(Arc::new(statement::TypesOfTables))
             .build();

@@ -92,14 +92,10 @@ impl Part {
         })
     }
 
-    /// What is made of all rows of another part: groups of them, or an order.
-    pub(super) fn of_gathered(part: Part, output: Output) -> Part {
-        let kept_bytes = part.kept_bytes;
-        let (pipeline, others) = part.pipeline_with(output);
-        let types = pipeline.output_types();
+    /// All rows of a source that is no table, with columns of these types.
+    fn of_source(source: Source, types: Vec<LogicalType>, others: Vec<NotedScan>) -> Part {
         Part {
-            kept_bytes: kept_bytes.saturating_add(pipeline.gathered_bytes_estimate()),
-            source: Source::Gathered(Box::new(pipeline)),
+            source,
             noted: None,
             others,
             columns: (0..types.len()).map(ScanColumn::Table).collect(),
@@ -111,7 +107,17 @@ impl Part {
             on_damage: OnDamage::Fail,
             types,
             rows: OnceCell::new(),
+            kept_bytes: 0,
         }
+    }
+
+    /// What is made of all rows of another part: groups of them, an order, windows.
+    pub(super) fn of_gathered(part: Part, output: Output) -> Part {
+        let kept_bytes = part.kept_bytes;
+        let (pipeline, others) = part.pipeline_with(output);
+        let types = pipeline.output_types();
+        let kept_bytes = kept_bytes.saturating_add(pipeline.gathered_bytes_estimate());
+        Part { kept_bytes, ..Part::of_source(Source::Gathered(Box::new(pipeline)), types, others) }
     }
 
     /// The rows of several parts, one after the other; `None` where their columns are of different types.
@@ -130,21 +136,7 @@ impl Part {
             all.push(pipeline);
             others.extend(noted);
         }
-        Some(Part {
-            source: Source::Union(all),
-            noted: None,
-            others,
-            columns: (0..types.len()).map(ScanColumn::Table).collect(),
-            filter: Vec::new(),
-            steps: Vec::new(),
-            build_rows: Vec::new(),
-            output: (0..types.len()).map(Expr::Column).collect(),
-            limit: None,
-            on_damage: OnDamage::Fail,
-            types,
-            rows: OnceCell::from(rows),
-            kept_bytes,
-        })
+        Some(Part { rows: OnceCell::from(rows), kept_bytes, ..Part::of_source(Source::Union(all), types, others) })
     }
 
     /// How many columns expressions can refer to.

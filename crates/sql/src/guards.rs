@@ -1,0 +1,95 @@
+//! Keeps rules of DataFusion's from plans that they get wrong.
+
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{JoinType, NullEquality, Result, tree_node::Transformed};
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use std::sync::Arc;
+
+type Rule = Arc<dyn OptimizerRule + Send + Sync>;
+
+/// Whether a rule may have a plan, or the node that it is shown.
+type Suits = fn(&LogicalPlan) -> Result<bool>;
+
+/// The rules that are kept from something.
+const GUARDS: [(&str, Suits); 3] = [
+    ("eliminate_cross_join", joins_agree_about_null),
+    ("push_down_filter", does_not_ask_the_row_of_no_rows),
+    ("eliminate_duplicated_expr", is_no_order),
+];
+
+/// The rules, with those guarded.
+pub(crate) fn guarded(rules: &[Rule]) -> Vec<Rule> {
+    let guard = |rule: &Rule| match GUARDS.iter().find(|(name, _)| *name == rule.name()) {
+        Some(&(_, suits)) => Arc::new(Guarded { rule: Arc::clone(rule), suits }) as Rule,
+        None => Arc::clone(rule),
+    };
+    rules.iter().map(guard).collect()
+}
+
+/// A rule for what suits it.
+#[derive(Debug)]
+struct Guarded {
+    rule: Rule,
+    suits: Suits,
+}
+
+impl OptimizerRule for Guarded {
+    fn name(&self) -> &str {
+        self.rule.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.rule.apply_order()
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        if (self.suits)(&plan)? { self.rule.rewrite(plan, config) } else { Ok(Transformed::no(plan)) }
+    }
+}
+
+/// `EliminateCrossJoin` takes trees of inner joins apart and makes all joins of them as their topmost one was: beside
+/// `a = b`, `c IS NOT DISTINCT FROM d` would become `c = d`, or the other way round. Plans in which inner joins differ in
+/// this go by without it.
+fn joins_agree_about_null(plan: &LogicalPlan) -> Result<bool> {
+    let (mut equal, mut unequal) = (false, false);
+    plan.apply_with_subqueries(|plan| {
+        if let LogicalPlan::Join(join) = plan
+            && join.join_type == JoinType::Inner
+        {
+            match join.null_equality {
+                NullEquality::NullEqualsNull => equal = true,
+                NullEquality::NullEqualsNothing => unequal = true,
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(!(equal && unequal))
+}
+
+/// `PushDownFilter` asks what names nothing but keys of a GROUP BY of the rows that are grouped, and what names no column at
+/// all, such as `(SELECT min(a) FROM t) = 3`, names nothing but keys. Without keys the aggregate would then have its row
+/// although the condition is not true. There the rule is left out, since it could move nothing else.
+fn does_not_ask_the_row_of_no_rows(plan: &LogicalPlan) -> Result<bool> {
+    Ok(!matches!(plan, LogicalPlan::Filter(filter) if makes_one_row(&filter.input)))
+}
+
+/// Whether a plan is an aggregate that may make a row of none; the rule makes one filter of several before it goes on.
+fn makes_one_row(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Filter(filter) => makes_one_row(&filter.input),
+        // One of the sets may be the empty one; what names their keys is not moved anyway.
+        LogicalPlan::Aggregate(aggregate) => {
+            aggregate.group_expr.iter().all(|expr| matches!(expr, Expr::GroupingSet(_)))
+        }
+        _ => false,
+    }
+}
+
+/// `EliminateDuplicatedExpr` drops sort keys that others determine, and believes that a key of one side of a join tells
+/// which row of the other side it is: of `ORDER BY a.k, b.d` above a join only `a.k` would be left. Keys of GROUP BY that
+/// are there twice it finds as it should, and later rules want them gone.
+fn is_no_order(plan: &LogicalPlan) -> Result<bool> {
+    Ok(!matches!(plan, LogicalPlan::Sort(_)))
+}
