@@ -10,9 +10,9 @@ use sinter_exec::{
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use support::aggregates::{close, holds, random_aggregates_of_groups, results};
 use support::exprs::{self, boxed, int};
+use support::memory::Limited;
 use support::random::Random;
 use support::table::MemoryTable;
 use support::{choice_lists, model, random_table};
@@ -205,25 +205,10 @@ fn workers_agree_about_many_groups() {
     }
 }
 
-/// Grants so many bytes in all.
-#[derive(Debug)]
-struct Limited(AtomicUsize);
-
-impl Memory for Limited {
-    fn grow(&self, bytes: usize) -> Result<()> {
-        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
-        taken.map(drop).map_err(|_| Error::OutOfMemory("enough".into()))
-    }
-
-    fn shrink(&self, bytes: usize) {
-        self.0.fetch_add(bytes, Ordering::Relaxed);
-    }
-}
-
 #[test]
 fn memory_that_is_not_granted_ends_the_query_and_is_given_back() {
     const BYTES: usize = 1 << 20;
-    let limited = Arc::new(Limited(AtomicUsize::new(BYTES)));
+    let limited = Arc::new(Limited::new(BYTES));
     let memory = Arc::clone(&limited) as Arc<dyn Memory>;
     let texts = |filter: Vec<Expr>| Pipeline { filter, ..pipeline(&numbers(60_000), 2, &[Expr::Column(1)], &[]) };
     let refused = texts(Vec::new()).start().expect("ours").groups(2, &memory);
@@ -231,9 +216,9 @@ fn memory_that_is_not_granted_ends_the_query_and_is_given_back() {
     let few = Expr::Compare(CompareOp::Less, boxed(Expr::Column(0)), boxed(int(1000, LogicalType::Int64)));
     let groups = texts(vec![few]).start().expect("ours").groups(2, &memory).expect("room for a thousand");
     assert_eq!(groups.len(), 1000);
-    assert!(limited.0.load(Ordering::Relaxed) < BYTES, "groups that are there are held");
+    assert!(limited.left() < BYTES, "groups that are there are held");
     drop(groups);
-    assert_eq!(limited.0.load(Ordering::Relaxed), BYTES);
+    assert_eq!(limited.left(), BYTES);
 }
 
 #[test]

@@ -10,9 +10,10 @@ use sinter_exec::{
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use support::aggregates::holds;
 use support::exprs;
+use support::memory::Limited;
 use support::random::{self, Random};
 use support::table::MemoryTable;
 use support::{choice_lists, model, random_table, rows_of};
@@ -341,29 +342,11 @@ fn limits_hold_across_joins_and_counts_are_exact() -> Result<()> {
     Ok(())
 }
 
-/// Grants so many bytes.
-#[derive(Debug)]
-struct Few(usize, AtomicUsize);
-
-impl Memory for Few {
-    fn grow(&self, bytes: usize) -> Result<()> {
-        if self.1.fetch_add(bytes, Ordering::Relaxed) + bytes > self.0 {
-            self.1.fetch_sub(bytes, Ordering::Relaxed);
-            return Err(Error::OutOfMemory("no more".into()));
-        }
-        Ok(())
-    }
-
-    fn shrink(&self, bytes: usize) {
-        self.1.fetch_sub(bytes, Ordering::Relaxed);
-    }
-}
-
 #[test]
 fn memory_that_is_not_granted_ends_the_query_and_is_given_back() -> Result<()> {
     let table = numbers(50_000, 50_000);
     for limit in [1000, 200_000, 1_000_000] {
-        let memory = Arc::new(Few(limit, AtomicUsize::new(0)));
+        let memory = Arc::new(Limited::new(limit));
         let shared: Arc<dyn Memory> = Arc::clone(&memory) as _;
         let run = self_join(&table, Output::Rows(vec![Expr::Column(1)])).start()?;
         let error = run.prepare(2, &shared).expect_err("50,000 keys take more");
@@ -371,7 +354,7 @@ fn memory_that_is_not_granted_ends_the_query_and_is_given_back() -> Result<()> {
         let again = run.prepare(2, &shared).expect_err("it failed before");
         assert!(matches!(&again, Error::OutOfMemory(_)) && again.to_string() == error.to_string(), "{again}");
         drop(run);
-        assert_eq!(memory.1.load(Ordering::Relaxed), 0, "of {limit} bytes");
+        assert_eq!(memory.left(), limit, "of {limit} bytes");
     }
     Ok(())
 }

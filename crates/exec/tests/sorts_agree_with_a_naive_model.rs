@@ -9,9 +9,10 @@ use sinter_exec::{
 };
 use std::cmp::Ordering;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering as AtomicOrdering};
+use std::sync::atomic::Ordering as AtomicOrdering;
 use support::aggregates::holds;
 use support::exprs::{self, boxed, int};
+use support::memory::Limited;
 use support::random::Random;
 use support::table::MemoryTable;
 use support::{choice_lists, model, random_table};
@@ -216,26 +217,10 @@ fn of_the_first_few_rows_only_keys_are_decoded() {
     assert!(decoded < vectors + vectors / 2, "{decoded} columns of {vectors} vectors");
 }
 
-/// Grants so many bytes in all.
-#[derive(Debug)]
-struct Limited(AtomicUsize);
-
-impl Memory for Limited {
-    fn grow(&self, bytes: usize) -> Result<()> {
-        let taken =
-            self.0.fetch_update(AtomicOrdering::Relaxed, AtomicOrdering::Relaxed, |left| left.checked_sub(bytes));
-        taken.map(drop).map_err(|_| Error::OutOfMemory("enough".into()))
-    }
-
-    fn shrink(&self, bytes: usize) {
-        self.0.fetch_add(bytes, AtomicOrdering::Relaxed);
-    }
-}
-
 #[test]
 fn memory_that_is_not_granted_ends_the_query_and_is_given_back() {
     const BYTES: usize = 1 << 20;
-    let limited = Arc::new(Limited(AtomicUsize::new(BYTES)));
+    let limited = Arc::new(Limited::new(BYTES));
     let memory = Arc::clone(&limited) as Arc<dyn Memory>;
     let numbers: ArrayRef = Arc::new((0..100_000).collect::<Int64Array>());
     let table = table(&[(numbers, LogicalType::Int64)]);
@@ -245,15 +230,15 @@ fn memory_that_is_not_granted_ends_the_query_and_is_given_back() {
     };
     let refused = by_number(None, Vec::new()).start().expect("ours").sorted(2, &memory);
     assert!(matches!(refused, Err(Error::OutOfMemory(_))), "{refused:?}");
-    assert_eq!(limited.0.load(AtomicOrdering::Relaxed), BYTES);
+    assert_eq!(limited.left(), BYTES);
     let few = by_number(Some(10), Vec::new()).start().expect("ours").sorted(2, &memory).expect("ten are kept");
     assert_eq!(few.len(), 10);
     drop(few);
     let less = Expr::Compare(CompareOp::Less, boxed(Expr::Column(0)), boxed(int(100, LogicalType::Int64)));
     let few = by_number(None, vec![less]).start().expect("ours").sorted(2, &memory).expect("a hundred are kept");
-    assert!(limited.0.load(AtomicOrdering::Relaxed) < BYTES, "rows that are there are held");
+    assert!(limited.left() < BYTES, "rows that are there are held");
     drop(few);
-    assert_eq!(limited.0.load(AtomicOrdering::Relaxed), BYTES);
+    assert_eq!(limited.left(), BYTES);
     let empty = by_number(Some(0), Vec::new());
     assert!(sorted(empty, 2).expect("ours").is_empty());
 }

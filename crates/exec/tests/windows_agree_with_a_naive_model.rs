@@ -14,9 +14,9 @@ use sinter_exec::{
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering as AtomicOrdering};
 use support::aggregates::{self, close, holds};
 use support::exprs;
+use support::memory::Limited;
 use support::random::{self, Random};
 use support::table::MemoryTable;
 use support::{choice_lists, model, random_table};
@@ -319,22 +319,6 @@ fn all_functions_all_frames_all_schemes() {
     assert!(rows_seen > 100_000, "{rows_seen} rows, {refused} sums did not fit");
 }
 
-/// Grants so many bytes in all.
-#[derive(Debug)]
-struct Limited(AtomicUsize);
-
-impl Memory for Limited {
-    fn grow(&self, bytes: usize) -> Result<()> {
-        let taken =
-            self.0.fetch_update(AtomicOrdering::Relaxed, AtomicOrdering::Relaxed, |left| left.checked_sub(bytes));
-        taken.map(drop).map_err(|_| Error::OutOfMemory("enough".into()))
-    }
-
-    fn shrink(&self, bytes: usize) {
-        self.0.fetch_add(bytes, AtomicOrdering::Relaxed);
-    }
-}
-
 #[test]
 fn memory_that_is_not_granted_ends_the_query_and_is_given_back() {
     let numbers: ArrayRef = Arc::new((0..100_000).collect::<Int64Array>());
@@ -349,7 +333,7 @@ fn memory_that_is_not_granted_ends_the_query_and_is_given_back() {
     let window = Window { partition: Vec::new(), order, functions: vec![running] };
     let all = pipeline(&table, 1, Vec::new(), window);
     for bytes in (0..14_000_000).step_by(500_000) {
-        let limited = Arc::new(Limited(AtomicUsize::new(bytes)));
+        let limited = Arc::new(Limited::new(bytes));
         let memory = Arc::clone(&limited) as Arc<dyn Memory>;
         match found(all.clone(), 2, &memory) {
             Ok(rows) => {
@@ -360,7 +344,7 @@ fn memory_that_is_not_granted_ends_the_query_and_is_given_back() {
             Err(error) => panic!("{error}"),
         }
         drop(memory);
-        assert_eq!(limited.0.load(AtomicOrdering::Relaxed), bytes);
+        assert_eq!(limited.left(), bytes);
     }
     assert!(found(all, 2, &unlimited()).is_ok());
 }

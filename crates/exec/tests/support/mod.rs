@@ -3,6 +3,7 @@
 
 pub mod aggregates;
 pub mod exprs;
+pub mod memory;
 pub mod model;
 pub mod random;
 pub mod table;
