@@ -1,7 +1,8 @@
 //! What each operator of a run did, for EXPLAIN ANALYZE: rows, time, memory.
 //!
 //! Only a run that is [measured](crate::Pipeline::start_measured) has these; others do not look at a clock. Times are of all
-//! threads together, and of an operator without those that its rows reach next.
+//! threads together, and of an operator without those that its rows reach next; columns are decoded in the time of whoever asks
+//! for them first.
 
 use crate::flow::{Flow, Sink};
 use crate::{Memory, Result};

@@ -2,7 +2,7 @@
 
 use super::plan::ScanPlan;
 use crate::flow::{FilterScratch, Flow, Layout, Sink, Survivors};
-use crate::{Batch, Error, Groups, LogicalType, Result, ScanColumn, Sorted, Vector, Windowed};
+use crate::{Batch, Error, Groups, LogicalType, Result, Sorted, Vector, Windowed};
 use sinter_codec::{Scalar, VECTOR_LEN};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -93,11 +93,6 @@ impl GatheredScanner {
             return Ok(true);
         }
         self.filters.resize_with(shared.plan.programs.len(), FilterScratch::default);
-        let column = |column: &ScanColumn| match column {
-            ScanColumn::Table(column) => Ok(*column),
-            ScanColumn::RowId => Err(Error::Unsupported("row ids of groups".into())),
-        };
-        let columns = shared.plan.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
         for _ in 0..VECTORS_BETWEEN_PAUSES {
             if shared.cancelled.load(Ordering::Relaxed) {
                 return Err(Error::Cancelled);
@@ -107,7 +102,7 @@ impl GatheredScanner {
                 return Ok(false);
             }
             self.done += 1;
-            self.survivors.start_loaded(&mut self.batch, &columns, shared.layout.columns());
+            self.survivors.start_loaded(&mut self.batch, &shared.plan.source_columns, shared.layout.columns());
             let mut flow = Flow::new(&mut self.survivors, shared.layout, None);
             let mut passed = true;
             for (program, scratch) in shared.plan.programs.iter().zip(&mut self.filters) {

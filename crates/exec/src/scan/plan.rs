@@ -14,6 +14,8 @@ pub(crate) struct ScanPlan {
     /// Leaves of the tests before each of them, so that every leaf has a number.
     pub(super) first_leaf: Vec<usize>,
     pub(super) leaf_count: usize,
+    /// Which column of its source each column is, where that is no table.
+    pub(super) source_columns: Vec<usize>,
     /// Evaluated on decoded survivors, in this order.
     pub(super) programs: Vec<Program>,
     decoded: Vec<Expr>,
@@ -26,11 +28,16 @@ impl ScanPlan {
     /// [`Error::Unsupported`] for columns that do not exist and expressions that are none of ours.
     pub(crate) fn new(pipeline: &Pipeline) -> Result<ScanPlan> {
         let table = pipeline.source.column_types();
+        let is_table = pipeline.source.table().is_some();
+        let mut source_columns = Vec::new();
         for column in &pipeline.columns {
-            if let ScanColumn::Table(column) = column
-                && *column >= table.len()
-            {
-                return Err(Error::Unsupported(format!("column {column} of a source that has {}", table.len())));
+            match *column {
+                ScanColumn::Table(column) if column >= table.len() => {
+                    return Err(Error::Unsupported(format!("column {column} of a source that has {}", table.len())));
+                }
+                ScanColumn::Table(_) | ScanColumn::RowId if is_table => {}
+                ScanColumn::Table(column) => source_columns.push(column),
+                ScanColumn::RowId => return Err(Error::Unsupported("row ids of what is no table".into())),
             }
         }
         let types = pipeline.scan_types();
@@ -56,7 +63,8 @@ impl ScanPlan {
             test.leaves(&mut leaves);
             leaf_count += leaves.len();
         }
-        Ok(ScanPlan { columns: pipeline.columns.clone(), types, tests, first_leaf, leaf_count, programs, decoded })
+        let columns = pipeline.columns.clone();
+        Ok(ScanPlan { columns, types, tests, first_leaf, leaf_count, source_columns, programs, decoded })
     }
 
     /// The types of the columns.

@@ -3,7 +3,7 @@
 use super::plan::ScanPlan;
 use crate::expr::{Machine, Program};
 use crate::flow::{FilterScratch, Flow, Layout, Sink, Survivors};
-use crate::{Batch, Error, Result, ScanColumn, Vector};
+use crate::{Batch, Result, Vector};
 use std::ops::ControlFlow;
 
 /// What a worker keeps between two vectors.
@@ -51,12 +51,7 @@ impl Sink for Forward<'_> {
             admitted if admitted < rows => batch.truncate(admitted),
             _ => {}
         }
-        let column = |column: &ScanColumn| match column {
-            ScanColumn::Table(column) => Ok(*column),
-            ScanColumn::RowId => Err(Error::Unsupported("row ids of several pipelines".into())),
-        };
-        let columns = self.plan.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
-        survivors.start_loaded(batch, &columns, self.layout.columns());
+        survivors.start_loaded(batch, &self.plan.source_columns, self.layout.columns());
         filters.resize_with(self.plan.programs.len(), FilterScratch::default);
         let mut flow = Flow::new(survivors, self.layout, None);
         for (program, scratch) in self.plan.programs.iter().zip(filters) {
