@@ -205,7 +205,6 @@ scripts! {
     order_by
     other_aggregates
     quantise
-    same_names
     schemas
     set_operations
     stale_traps
