@@ -1,5 +1,7 @@
 //! What can go wrong while a plan runs.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 /// Sorted by what the caller can do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -90,6 +92,12 @@ impl From<sinter_codec::Error> for Error {
     fn from(source: sinter_codec::Error) -> Error {
         Error::Damaged { place: "block".into(), source }
     }
+}
+
+/// # Errors
+/// [`Error::Cancelled`] once somebody said so.
+pub(crate) fn check_cancelled(cancelled: &AtomicBool) -> Result<()> {
+    if cancelled.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
 }
 
 /// Shorthand.

@@ -248,6 +248,26 @@ impl Pipeline {
         of_source || self.joins().next().is_some()
     }
 
+    /// Whether it has the same rows each time that it runs over the same tables: not where it leaves off at some row, nor
+    /// where something depends on which of equal rows comes first. Sums of floats may still differ in their last digits.
+    pub fn is_repeatable(&self) -> bool {
+        let of_output = match &self.output {
+            Output::Rows(_) | Output::Aggregate(_) => true,
+            Output::Groups { aggregates, .. } => {
+                aggregates.iter().all(|aggregate| !matches!(aggregate.function, AggregateFunction::Foreign(_)))
+            }
+            Output::Sorted { order, .. } => order.skip == 0 && order.fetch.is_none(),
+            Output::Windows { .. } => false,
+        };
+        let of_source = match &self.source {
+            Source::Table(_) => true,
+            Source::Gathered(inner) => inner.is_repeatable(),
+            Source::Union(all) => all.iter().all(Pipeline::is_repeatable),
+        };
+        let of_builds = self.joins().all(|join| join.build.is_repeatable());
+        of_output && self.limit.is_none() && of_source && of_builds
+    }
+
     /// Its joins, in order.
     pub(crate) fn joins(&self) -> impl Iterator<Item = &Join> {
         self.steps.iter().filter_map(|step| match step {

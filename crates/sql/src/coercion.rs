@@ -17,10 +17,12 @@ use crate::uuid::{TEXT_OF_UUID, UUID, UUID_OF_TEXT};
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, ScalarUDF, cast};
+use datafusion::logical_expr::{
+    Aggregate, BinaryExpr, Cast, Expr, ExprSchemable, GroupingSet, LogicalPlan, Projection, ScalarUDF, cast,
+};
 use datafusion::optimizer::AnalyzerRule;
 use std::sync::Arc;
 
@@ -39,21 +41,58 @@ impl AnalyzerRule for Coercion {
             if !has_such(&plan, &schema)? {
                 return Ok(Transformed::no(plan));
             }
+            let plan = match plan {
+                LogicalPlan::Aggregate(aggregate) => LogicalPlan::Aggregate(with_keys_below(aggregate, &schema)?),
+                plan => plan,
+            };
             let names = NamePreserver::new(&plan);
-            let has_sets = has_grouping_sets(&plan);
-            plan.map_expressions(|expr| {
+            let changed = plan.map_expressions(|expr| {
                 let name = names.save(&expr);
-                let expr = expr.transform_up(|expr| match &expr {
-                    Expr::Cast(cast) if !has_sets && rounds(cast, &schema) => {
-                        Ok(Transformed::yes(PERHAPS.call(vec![expr])))
-                    }
-                    _ => Ok(coerced(expr, &schema)),
-                })?;
-                Ok(expr.update_data(|expr| name.restore(expr)))
-            })
+                Ok(rewritten(expr, &schema)?.update_data(|expr| name.restore(expr)))
+            })?;
+            Ok(Transformed::yes(changed.data))
         });
         Ok(plan?.data)
     }
+}
+
+fn rewritten(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    expr.transform_up(|expr| match &expr {
+        Expr::Cast(cast) if rounds(cast, schema) => Ok(Transformed::yes(PERHAPS.call(vec![expr]))),
+        _ => Ok(coerced(expr, schema)),
+    })
+}
+
+/// Computes those keys of GROUPING SETS below them that the rule changes. In the sets they become columns of the same
+/// names: `grouping(x)` looks for `x` there, and a set cannot have another name than its own.
+fn with_keys_below(aggregate: Aggregate, schema: &DFSchema) -> Result<Aggregate> {
+    let sets = aggregate.group_expr.iter().filter_map(|expr| match expr {
+        Expr::GroupingSet(sets) => Some(sets),
+        _ => None,
+    });
+    let mut keys: Vec<Expr> = Vec::new();
+    for key in sets.flat_map(GroupingSet::distinct_expr) {
+        if key.exists(|expr| Ok(is_such(expr, schema)))? && !keys.contains(key) {
+            keys.push(key.clone());
+        }
+    }
+    if keys.is_empty() {
+        return Ok(aggregate);
+    }
+    let mut below: Vec<Expr> = aggregate.input.schema().columns().into_iter().map(Expr::Column).collect();
+    for key in &keys {
+        below.push(rewritten(key.clone(), schema)?.data.alias(key.schema_name().to_string()));
+    }
+    let column = |expr: Expr| {
+        let is_key = keys.contains(&expr);
+        let name = is_key.then(|| Expr::Column(Column::new_unqualified(expr.schema_name().to_string())));
+        Ok(name.map_or(Transformed::no(expr), Transformed::yes))
+    };
+    let columns = |exprs: Vec<Expr>| -> Result<Vec<Expr>> {
+        exprs.into_iter().map(|expr| Ok(expr.transform_down(column)?.data)).collect()
+    };
+    let input = LogicalPlan::Projection(Projection::try_new(below, aggregate.input)?);
+    Aggregate::try_new(Arc::new(input), columns(aggregate.group_expr)?, columns(aggregate.aggr_expr)?)
 }
 
 /// The columns that a node's expressions are about.
@@ -202,16 +241,6 @@ fn rounds(cast: &Cast, schema: &DFSchema) -> bool {
     match (scale(&from), scale(to)) {
         (Some(from), Some(to)) => to < from,
         (Some(from), None) => from > 0 && to.is_integer(),
-        _ => false,
-    }
-}
-
-/// Whether a node has GROUPING SETS, which `grouping(x)` looks for its keys in: those have to stay as they are.
-fn has_grouping_sets(plan: &LogicalPlan) -> bool {
-    match plan {
-        LogicalPlan::Aggregate(aggregate) => {
-            aggregate.group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_)))
-        }
         _ => false,
     }
 }

@@ -3,6 +3,7 @@
 //! What such an aggregate keeps of its groups is its own. The engine says of which group a row is, when states of two
 //! workers become one, and how many bytes there may be.
 
+use super::plan::filtered;
 use crate::expr::{Frame, Operand, operand_to_arrow};
 use crate::{Error, Expr, LogicalType, Result};
 use arrow::array::{ArrayRef, AsArray, BooleanArray};
@@ -81,9 +82,19 @@ pub(crate) struct ForeignPart {
 
 impl ForeignPart {
     /// The call, whose arguments are appended to `exprs`.
-    pub(super) fn new(call: &ForeignCall, filter: Option<&Expr>, exprs: &mut Vec<Expr>) -> ForeignPart {
+    pub(super) fn new(
+        call: &ForeignCall,
+        filter: Option<&Expr>,
+        types: &[LogicalType],
+        exprs: &mut Vec<Expr>,
+    ) -> ForeignPart {
         let first = exprs.len();
-        exprs.extend(call.arguments.iter().cloned());
+        exprs.extend(call.arguments.iter().map(|argument| match (argument, filter) {
+            // Nothing can go wrong with a column, and nested values have no CASE.
+            (Expr::Column(_), _) | (_, None) => argument.clone(),
+            (_, Some(_)) if argument.type_over(types).physical().is_none() => argument.clone(),
+            (_, Some(filter)) => filtered(argument, filter, types),
+        }));
         let outputs = (first..exprs.len()).collect();
         let filter = filter.map(|filter| {
             exprs.push(filter.clone());

@@ -65,7 +65,7 @@ pub(crate) fn parts(aggregates: &[Aggregate], types: &[LogicalType], exprs: &mut
     let part = |aggregate: &Aggregate| {
         let (function, ty) = (aggregate.function.clone(), aggregate.ty.clone());
         if let AggregateFunction::Foreign(call) = &function {
-            let foreign = Some(ForeignPart::new(call, aggregate.filter.as_ref(), exprs));
+            let foreign = Some(ForeignPart::new(call, aggregate.filter.as_ref(), types, exprs));
             let argument_type = LogicalType::Int64;
             return Ok(Part { function, output: None, foreign, counts_true: false, argument_type, ty });
         }
@@ -96,13 +96,15 @@ fn argument(aggregate: &Aggregate, types: &[LogicalType]) -> Result<(Option<Expr
             let present = Expr::IsNotNull(Box::new(argument.clone()));
             (Some(Expr::And(vec![filter.clone(), present])), true)
         }
-        (Some(argument), Some(filter)) => {
-            let ty = argument.type_over(types);
-            let branches = vec![(filter.clone(), argument.clone())];
-            (Some(Expr::Case { branches, otherwise: None, ty }), false)
-        }
+        (Some(argument), Some(filter)) => (Some(filtered(argument, filter, types)), false),
         (None, _) => return Err(Error::Unsupported(format!("{:?} without an argument", aggregate.function))),
     })
+}
+
+/// What is NULL, and not even computed, for rows that a FILTER leaves out.
+pub(super) fn filtered(argument: &Expr, filter: &Expr, types: &[LogicalType]) -> Expr {
+    let branches = vec![(filter.clone(), argument.clone())];
+    Expr::Case { branches, otherwise: None, ty: argument.type_over(types) }
 }
 
 fn check(function: &AggregateFunction, argument: &LogicalType) -> Result<()> {

@@ -119,19 +119,19 @@ pub(super) fn decimals(
     reset(&mut out.values, ty);
     let (mut left_room, mut right_room) = (Vec::new(), Vec::new());
     let (left, right) = (widened(left, &mut left_room), widened(right, &mut right_room));
-    if plan.width > Width::Typed
-        && matches!(out.values, ValuesBuf::I128(_))
-        && let (Values::I64(l), Values::I64(r)) = (left.values, right.values)
-        && plan.fits(narrow_bits(l), narrow_bits(r), i64::BITS - 1)
-    {
+    let is_narrow = match (left.values, right.values) {
+        (Values::I64(l), Values::I64(r)) => plan.is_narrow(l, r),
+        _ => false,
+    };
+    if is_narrow && plan.width > Width::Typed && matches!(out.values, ValuesBuf::I128(_)) {
         out.values.reset(Physical::I64);
     }
     let failed = match (left.values, right.values) {
         (Values::I64(l), Values::I64(r)) => match (left.constant, right.constant) {
-            (false, false) => run(plan, &Each(l), &Each(r), rows, &mut out.values),
-            (false, true) => run(plan, &Each(l), &Same(r[0]), rows, &mut out.values),
-            (true, false) => run(plan, &Same(l[0]), &Each(r), rows, &mut out.values),
-            (true, true) => run(plan, &Same(l[0]), &Same(r[0]), rows, &mut out.values),
+            (false, false) => run(plan, is_narrow, &Each(l), &Each(r), rows, &mut out.values),
+            (false, true) => run(plan, is_narrow, &Each(l), &Same(r[0]), rows, &mut out.values),
+            (true, false) => run(plan, is_narrow, &Same(l[0]), &Each(r), rows, &mut out.values),
+            (true, true) => run(plan, is_narrow, &Same(l[0]), &Same(r[0]), rows, &mut out.values),
         },
         (Values::I64(l), Values::I128(r)) => match (left.constant, right.constant) {
             (false, false) => run_wide(plan, &Each(l), &Each(r), rows, &mut out.values),
@@ -189,17 +189,16 @@ fn integer_at(input: Input<'_>, row: usize) -> i128 {
     }
 }
 
-/// Operands of 64 bits: computed in 64 bits where that is enough.
+/// Operands of 64 bits: computed in 64 bits where that `is_narrow` enough for all on the way.
 fn run<L: Lane<i64> + Lane<i128>, R: Lane<i64> + Lane<i128>>(
     plan: &DecimalPlan,
+    is_narrow: bool,
     left: &L,
     right: &R,
     rows: usize,
     out: &mut ValuesBuf,
 ) -> bool {
-    let is_narrow =
-        plan.narrow && plan.limit.is_none() || plan.width > Width::Typed && matches!(out, ValuesBuf::I64(_));
-    if !is_narrow || plan.grow != 1 || plan.shrink != 1 {
+    if !is_narrow {
         return run_wide(plan, left, right, rows, out);
     }
     let (lf, rf) = (plan.left_factor as i64, plan.right_factor as i64);
@@ -291,6 +290,14 @@ fn narrowed<T: TryFrom<i128> + Default>((value, wrong): (i128, bool)) -> (T, boo
 }
 
 impl DecimalPlan {
+    /// True when these numbers of 64 bits need no more on the way, by their types or by what they are, and each result is
+    /// right.
+    fn is_narrow(&self, left: &[i64], right: &[i64]) -> bool {
+        let by_type = self.narrow && self.limit.is_none();
+        let fits = || self.fits(narrow_bits(left), narrow_bits(right), i64::BITS - 1);
+        self.grow == 1 && self.shrink == 1 && (by_type || fits())
+    }
+
     /// True when numbers of so many bits cannot need `bits_max` bits on the way, nor give more digits than the result's type
     /// has.
     fn fits(&self, left: u32, right: u32, bits_max: u32) -> bool {

@@ -3,8 +3,8 @@
 use super::steps::{Chain, StepPlan};
 use super::survivors::Survivors;
 use super::{Flow, Sink};
-use crate::{Error, Result};
-use std::sync::atomic::Ordering;
+use crate::Result;
+use crate::error::check_cancelled;
 
 /// How far the one worker is who hands them out.
 #[derive(Debug, Default)]
@@ -28,9 +28,7 @@ impl Chain<'_> {
             if self.resume()?.is_break() {
                 return Ok(true);
             }
-            if self.cancelled.load(Ordering::Relaxed) {
-                return Err(Error::Cancelled);
-            }
+            check_cancelled(self.cancelled)?;
             let Some(step) = self.plan.step(rest.step) else { return Ok(false) };
             rest.rows.clear();
             let mut join = 0;

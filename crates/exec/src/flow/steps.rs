@@ -7,6 +7,7 @@
 
 use super::survivors::{FilterScratch, Survivors};
 use super::{Flow, Layout, Sink};
+use crate::error::check_cancelled;
 use crate::expr::Program;
 use crate::join::{JoinKind, JoinTable, Probe, ProbePlan};
 use crate::measure::Clock;
@@ -14,7 +15,7 @@ use crate::store::NONE;
 use crate::{Error, Result};
 use sinter_codec::VECTOR_LEN;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// Vectors of joined rows after which a worker pauses, whether or not one of them reached the sink: a few milliseconds.
 const VECTORS_BETWEEN_PAUSES: usize = 1024;
@@ -227,9 +228,7 @@ impl Sink for Chain<'_> {
     fn resume(&mut self) -> Result<ControlFlow<()>> {
         let mut patience = VECTORS_BETWEEN_PAUSES;
         while let Some(index) = self.state.depth.checked_sub(1) {
-            if self.cancelled.load(Ordering::Relaxed) {
-                return Err(Error::Cancelled);
-            }
+            check_cancelled(self.cancelled)?;
             if patience == 0 {
                 return Ok(ControlFlow::Break(()));
             }

@@ -17,6 +17,9 @@ const PLACES_MAX: usize = 1 << 14;
 /// A place that was not met yet; no group has this number.
 const UNKNOWN: u32 = u32::MAX;
 
+/// Places that a byte can tell apart.
+const PLACES_SMALL_MAX: usize = 1 << u8::BITS;
+
 /// Places that rows are compared with one after the other, at most.
 const KNOWN_MAX: usize = 2 * GROUPS_FEW;
 
@@ -145,8 +148,8 @@ impl Direct {
         out: &mut Vec<u8>,
         counts: &mut [u64],
     ) -> bool {
-        let is_small = self.is_worth_it && self.widen(keys).is_some_and(|places| places <= 1 << u8::BITS);
-        if !is_small || self.known.is_empty() || self.known.len() == KNOWN_MAX {
+        let is_small = self.is_worth_it && self.widen(keys).is_some_and(|places| places <= PLACES_SMALL_MAX);
+        if !is_small || !self.knows_few() {
             return false;
         }
         add_all_places(&self.domains, keys, rows, &mut self.small_places);
@@ -179,9 +182,10 @@ impl Direct {
         }
     }
 
-    /// Whether it is worth a try.
-    pub(super) fn is_worth_it(&self) -> bool {
-        self.is_worth_it
+    /// Whether places have been met that are so few that rows can be compared with one after the other.
+    pub(super) fn knows_few(&self) -> bool {
+        let is_small = self.groups.len() <= PLACES_SMALL_MAX;
+        self.is_worth_it && is_small && !self.known.is_empty() && self.known.len() < KNOWN_MAX
     }
 
     fn count(&mut self, missed: bool) {

@@ -5,9 +5,11 @@ use super::index::{GroupIndex, IndexPlan};
 use super::rows::Grouped;
 use super::states::{Counts, State};
 use crate::aggregate::{Argument, Form, Part};
+use crate::error::check_cancelled;
 use crate::{Error, LogicalType, Result, Vector};
 use sinter_codec::{Encoded, VECTOR_LEN, Values, ValuesBuf};
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 
 /// No group has a greater number.
 const GROUP_MAX: i128 = u32::MAX as i128 - 2;
@@ -58,18 +60,18 @@ impl Distinct {
     }
 
     /// Adds the pairs of another worker; its groups are `map`ped to ours.
-    pub(super) fn merge(&mut self, other: &Distinct, map: &[u32]) -> Result<()> {
-        other.for_each(|groups, values| {
+    pub(super) fn merge(&mut self, other: &Distinct, map: &[u32], cancelled: &AtomicBool) -> Result<()> {
+        other.for_each(cancelled, |groups, values| {
             let groups: Vec<u32> = groups.iter().map(|&group| map[group as usize]).collect();
             self.add(values, &groups)
         })
     }
 
     /// Aggregates the pairs there are.
-    pub(super) fn finish(&mut self, part: &Part, group_count: usize) -> Result<()> {
+    pub(super) fn finish(&mut self, part: &Part, group_count: usize, cancelled: &AtomicBool) -> Result<()> {
         let mut counts = Counts::default();
         let mut state = State::plain(part)?;
-        self.for_each(|groups, values| {
+        self.for_each(cancelled, |groups, values| {
             let rows = Grouped::all(groups, group_count);
             counts.add(rows);
             state.add(Some(values), rows)
@@ -89,10 +91,15 @@ impl Distinct {
     }
 
     /// Shows all pairs, some at a time.
-    fn for_each(&self, mut visit: impl FnMut(&[u32], Argument<'_>) -> Result<()>) -> Result<()> {
+    fn for_each(
+        &self,
+        cancelled: &AtomicBool,
+        mut visit: impl FnMut(&[u32], Argument<'_>) -> Result<()>,
+    ) -> Result<()> {
         let mut keys = vec![Vector::default(); 1 + usize::from(self.has_keys)];
         let one_group = [0; VECTOR_LEN];
         for first in (0..self.pairs.len()).step_by(VECTOR_LEN) {
+            check_cancelled(cancelled)?;
             let pairs = first..self.pairs.len().min(first + VECTOR_LEN);
             let rows = pairs.len();
             self.pairs.keys(pairs, &mut keys);

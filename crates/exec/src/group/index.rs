@@ -176,7 +176,7 @@ impl GroupIndex {
 
     /// Whether few groups have been met, and are known by position.
     pub(super) fn are_few(&self) -> bool {
-        self.direct.is_worth_it() && self.len() <= GROUPS_FEW
+        self.direct.knows_few() && self.len() <= GROUPS_FEW
     }
 
     /// Numbers the rows by the keys of a level, and by the numbers of the level before, which are in `numbers`.

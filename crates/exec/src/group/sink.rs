@@ -5,6 +5,7 @@ use super::plan::GroupPlan;
 use super::rows::RowGroups;
 use super::states::{Counts, State};
 use crate::aggregate::Argument;
+use crate::error::check_cancelled;
 use crate::expr::Machine;
 use crate::flow::{Flow, Sink};
 use crate::memory::Held;
@@ -12,6 +13,7 @@ use crate::{Batch, Memory, Result, Vector};
 use sinter_codec::{Bitmap, VECTOR_LEN};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The groups of one worker, or of all of them.
 #[derive(Debug)]
@@ -49,11 +51,15 @@ impl Groups {
     }
 
     /// Takes over the groups of another worker.
-    pub(crate) fn merge(&mut self, other: Groups) -> Result<()> {
+    ///
+    /// # Errors
+    /// Those of aggregates, what memory says when it has no more, and [`crate::Error::Cancelled`].
+    pub(crate) fn merge(&mut self, other: Groups, cancelled: &AtomicBool) -> Result<()> {
         let Groups { index, rows, states, memory: _memory, .. } = other;
         let mut keys = vec![Vector::default(); self.plan.key_count];
         let (mut map, mut numbers) = (Vec::with_capacity(index.len()), Vec::new());
         for first in (0..index.len()).step_by(VECTOR_LEN) {
+            check_cancelled(cancelled)?;
             let range = first..index.len().min(first + VECTOR_LEN);
             index.keys(range.clone(), &mut keys);
             let arguments: Vec<_> = keys.iter().map(|key| Argument::of(key, range.len())).collect();
@@ -63,7 +69,7 @@ impl Groups {
         let group_count = self.index.len();
         self.rows.merge(&rows, &map, group_count);
         for (state, other) in self.states.iter_mut().zip(states) {
-            state.merge(other, &map, group_count)?;
+            state.merge(other, &map, group_count, cancelled)?;
         }
         self.memory.need(self.bytes())
     }
@@ -71,15 +77,15 @@ impl Groups {
     /// Makes what can only be made once no more rows come.
     ///
     /// # Errors
-    /// Those of foreign aggregates, and what memory says when it has no more.
-    pub(crate) fn finish(&mut self) -> Result<()> {
+    /// As [`Groups::merge`].
+    pub(crate) fn finish(&mut self, cancelled: &AtomicBool) -> Result<()> {
         if self.plan.key_count == 0 {
             // All rows are one group, even where there are none.
             self.index.number(&[], 1, &mut Vec::new())?;
         }
         let group_count = self.index.len();
         for (state, &part) in self.states.iter_mut().zip(&self.plan.states) {
-            state.finish(&self.plan.parts[part], group_count)?;
+            state.finish(&self.plan.parts[part], group_count, cancelled)?;
         }
         self.memory.need(self.bytes())
     }

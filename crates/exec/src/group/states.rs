@@ -14,6 +14,7 @@ use crate::vector::push_scalar;
 use crate::{AggregateFunction, Error, Result, Vector};
 use sinter_codec::{Bitmap, Encoded, Physical, Scalar, ValuesBuf};
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 
 /// Counts by group.
 #[derive(Debug, Default)]
@@ -65,6 +66,8 @@ pub(super) struct State {
     kind: Kind,
     /// Rows of which the argument was NULL. Whoever counts values counts rows, and these.
     nulls: Counts,
+    /// Which rows of a vector count, in memory that is used again.
+    counted: Bitmap,
 }
 
 #[derive(Debug)]
@@ -91,7 +94,7 @@ impl State {
             (None, Some(pairs)) => Kind::Distinct(Box::new(Distinct::new(pairs, has_keys))),
             (None, None) => return State::plain(part),
         };
-        Ok(State { kind, nulls: Counts::default() })
+        Ok(State { kind, nulls: Counts::default(), counted: Bitmap::default() })
     }
 
     /// What becomes of values that count, whichever do.
@@ -110,7 +113,7 @@ impl State {
                 return Err(Error::Unsupported(format!("{:?} as a plain aggregate", part.function)));
             }
         };
-        Ok(State { kind, nulls: Counts::default() })
+        Ok(State { kind, nulls: Counts::default(), counted: Bitmap::default() })
     }
 
     /// True when one state has the results of both, if their arguments are the same.
@@ -184,12 +187,11 @@ impl State {
             Kind::Extreme(_) | Kind::Moments(_) => {}
         }
         // A dead row is left out as one that is NULL.
-        let mut counted = Bitmap::default();
         let validity = match (rows.alive, argument.validity) {
             (Some(alive), Some(validity)) => {
-                counted.clone_from(alive);
-                counted.and(validity);
-                Some(&counted)
+                self.counted.clone_from(alive);
+                self.counted.and(validity);
+                Some(&self.counted)
             }
             (alive, validity) => alive.or(validity),
         };
@@ -203,7 +205,13 @@ impl State {
     }
 
     /// Adds what another worker found for the same aggregate; its groups are `map`ped to ours.
-    pub(super) fn merge(&mut self, other: State, map: &[u32], group_count: usize) -> Result<()> {
+    pub(super) fn merge(
+        &mut self,
+        other: State,
+        map: &[u32],
+        group_count: usize,
+        cancelled: &AtomicBool,
+    ) -> Result<()> {
         self.nulls.merge(&other.nulls, map, group_count);
         match (&mut self.kind, other.kind) {
             (Kind::Count, Kind::Count) => Ok(()),
@@ -217,17 +225,17 @@ impl State {
                 moments.merge(&other, map, group_count);
                 Ok(())
             }
-            (Kind::Distinct(distinct), Kind::Distinct(other)) => distinct.merge(&other, map),
+            (Kind::Distinct(distinct), Kind::Distinct(other)) => distinct.merge(&other, map, cancelled),
             (Kind::Foreign(state), Kind::Foreign(other)) => state.merge(other, map, group_count),
             _ => Err(Error::Unsupported("states of different aggregates as one".into())),
         }
     }
 
     /// Makes what can only be made once no more rows come.
-    pub(super) fn finish(&mut self, part: &Part, group_count: usize) -> Result<()> {
+    pub(super) fn finish(&mut self, part: &Part, group_count: usize, cancelled: &AtomicBool) -> Result<()> {
         match &mut self.kind {
             Kind::Foreign(state) => state.finish(foreign(part)?, group_count),
-            Kind::Distinct(distinct) => distinct.finish(part, group_count),
+            Kind::Distinct(distinct) => distinct.finish(part, group_count, cancelled),
             _ => Ok(()),
         }
     }

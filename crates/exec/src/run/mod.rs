@@ -293,7 +293,7 @@ impl Run {
         self.prepare(threads, memory)?;
         let memory = &self.noted(memory);
         let groups = self.on_threads(threads, |worker| worker.groups(memory))?;
-        self.finished(|| merged(groups))
+        self.finished(|| merged(groups, &self.cancelled))
     }
 
     /// Sorts on this many threads, this one included. For [`Output::Sorted`], and what comes before [`Output::Windows`].
@@ -309,7 +309,7 @@ impl Run {
         self.prepare(threads, memory)?;
         let memory = &self.noted(memory);
         let runs = self.on_threads(threads, |worker| worker.sort(plan, memory))?;
-        self.finished(|| Sorted::new(plan, runs, memory))
+        self.finished(|| Sorted::new(plan, runs, memory, &self.cancelled))
     }
 
     /// What it makes of all its rows, on this many threads, this one included. Not for [`Output::Rows`].
@@ -322,7 +322,7 @@ impl Run {
             OutputPlan::Sorted(_) => Gathered::Sorted(self.sorted(threads, memory)?),
             OutputPlan::Windows(plan) => {
                 let (sorted, memory) = (self.sorted(threads, memory)?, &self.noted(memory));
-                Gathered::Windowed(self.finished(|| Windowed::new(plan, sorted, memory))?)
+                Gathered::Windowed(self.finished(|| Windowed::new(plan, sorted, memory, &self.cancelled))?)
             }
             _ => {
                 self.prepare(threads, memory)?;
@@ -423,15 +423,15 @@ impl Run {
 }
 
 /// The groups that all workers found.
-fn merged(groups: Vec<Groups>) -> Result<Groups> {
+fn merged(groups: Vec<Groups>, cancelled: &AtomicBool) -> Result<Groups> {
     let merged = groups.into_iter().map(Ok).reduce(|all, other| {
         let (all, other) = (all?, other?);
         let (mut more, fewer) = if all.len() < other.len() { (other, all) } else { (all, other) };
-        more.merge(fewer)?;
+        more.merge(fewer, cancelled)?;
         Ok(more)
     });
     let mut merged = merged.unwrap_or_else(|| Err(Error::Unsupported("groups of no thread".into())))?;
-    merged.finish()?;
+    merged.finish(cancelled)?;
     Ok(merged)
 }
 

@@ -1,8 +1,9 @@
 //! The loop over what another pipeline gathered: the scan of what is in memory already.
 
 use super::plan::ScanPlan;
+use crate::error::check_cancelled;
 use crate::flow::{FilterScratch, Flow, Layout, Sink, Survivors};
-use crate::{Batch, Error, Groups, LogicalType, Result, Sorted, Vector, Windowed};
+use crate::{Batch, Groups, LogicalType, Result, Sorted, Vector, Windowed};
 use sinter_codec::{Scalar, VECTOR_LEN};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -94,9 +95,7 @@ impl GatheredScanner {
         }
         self.filters.resize_with(shared.plan.programs.len(), FilterScratch::default);
         for _ in 0..VECTORS_BETWEEN_PAUSES {
-            if shared.cancelled.load(Ordering::Relaxed) {
-                return Err(Error::Cancelled);
-            }
+            check_cancelled(shared.cancelled)?;
             let vector = shared.next_vector.fetch_add(1, Ordering::Relaxed);
             if !shared.gathered.read(vector * VECTOR_LEN, &mut self.batch)? {
                 return Ok(false);

@@ -6,11 +6,12 @@ use super::group::{Group, Segments, Tester};
 use super::load::GroupVector;
 use super::plan::ScanPlan;
 use super::tally::Tally;
+use crate::error::check_cancelled;
 use crate::flow::{FilterScratch, Flow, Layout, Sink, Survivors};
-use crate::{Error, OnDamage, Result, TableSource};
+use crate::{OnDamage, Result, TableSource};
 use sinter_codec::{Bitmap, Scratch, VECTOR_LEN};
 use std::ops::{ControlFlow, Range};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// Vectors after which a scan pauses though nobody asked it to: a few milliseconds.
 const VECTORS_BETWEEN_PAUSES: usize = 1024;
@@ -69,7 +70,7 @@ impl Scanner {
                 None => {
                     let claim = self.claim.take().or_else(|| self.take_claim(None, shared));
                     let Some(Claim { group: index, vectors }) = claim else { return Ok(false) };
-                    check(shared.cancelled)?;
+                    check_cancelled(shared.cancelled)?;
                     // Whoever helps others does not count it once more.
                     let groups = u64::from(vectors.start == 0);
                     self.tally.groups_total += groups;
@@ -148,7 +149,7 @@ impl Scanner {
             (0..source.group_count()).filter(|&index| Group::enter(shared.plan, source, index).is_some()).collect();
         let (mut seen, mut passed) = (0, 0);
         for &index in open.iter().step_by(open.len().div_ceil(SAMPLE_GROUPS).max(1)) {
-            check(shared.cancelled)?;
+            check_cancelled(shared.cancelled)?;
             let Some(mut group) = Group::enter(shared.plan, source, index) else { continue };
             let vector_count = rows(index).div_ceil(VECTOR_LEN);
             self.filters.resize_with(shared.plan.programs.len(), FilterScratch::default);
@@ -183,7 +184,7 @@ impl Scanner {
         let plan = shared.plan;
         self.filters.resize_with(plan.programs.len(), FilterScratch::default);
         while group.next_vector < group.end_vector {
-            check(shared.cancelled)?;
+            check_cancelled(shared.cancelled)?;
             if self.patience == 0 {
                 return Ok(ControlFlow::Break(()));
             }
@@ -245,8 +246,4 @@ impl Scanner {
         }
         Ok(true)
     }
-}
-
-fn check(cancelled: &AtomicBool) -> Result<()> {
-    if cancelled.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
 }

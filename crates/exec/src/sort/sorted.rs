@@ -3,6 +3,7 @@
 use super::plan::SortPlan;
 use super::sink::{SortedRun, head, row};
 use super::ties;
+use crate::error::check_cancelled;
 use crate::memory::Held;
 use crate::store::{RowStore, gather_from};
 use crate::{Batch, Error, Memory, Result, Vector};
@@ -10,6 +11,7 @@ use sinter_codec::VECTOR_LEN;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Rows in the order that was asked for.
 #[derive(Debug)]
@@ -27,8 +29,13 @@ impl Sorted {
     /// Merges what the workers sorted.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], also for more rows than 32 bits can number.
-    pub(crate) fn new(plan: &Arc<SortPlan>, runs: Vec<Vec<SortedRun>>, memory: &Arc<dyn Memory>) -> Result<Sorted> {
+    /// [`Error::OutOfMemory`], also for more rows than 32 bits can number; [`Error::Cancelled`].
+    pub(crate) fn new(
+        plan: &Arc<SortPlan>,
+        runs: Vec<Vec<SortedRun>>,
+        memory: &Arc<dyn Memory>,
+        cancelled: &AtomicBool,
+    ) -> Result<Sorted> {
         let runs: Vec<SortedRun> = runs.into_iter().flatten().collect();
         let (mut firsts, mut all) = (Vec::with_capacity(runs.len()), 0);
         for run in &runs {
@@ -40,7 +47,7 @@ impl Sorted {
         let wanted = plan.order.row_count().map_or(count, |wanted| wanted.min(count));
         let mut held = Held::new(memory);
         held.need(wanted * size_of::<u32>())?;
-        let mut rows = merge(plan, &runs, &firsts, wanted);
+        let mut rows = merge(plan, &runs, &firsts, wanted, cancelled)?;
         rows.drain(..plan.order.skip.min(rows.len()));
         let stores = runs.into_iter().map(|run| run.store).collect();
         Ok(Sorted { plan: Arc::clone(plan), stores, rows, firsts, _memory: held })
@@ -78,9 +85,15 @@ impl Sorted {
 }
 
 /// The first rows of sorted runs together.
-fn merge(plan: &SortPlan, runs: &[SortedRun], firsts: &[u32], wanted: usize) -> Vec<u32> {
+fn merge(
+    plan: &SortPlan,
+    runs: &[SortedRun],
+    firsts: &[u32],
+    wanted: usize,
+    cancelled: &AtomicBool,
+) -> Result<Vec<u32>> {
     if let [run] = runs {
-        return run.entries.iter().take(wanted).map(|&entry| row(entry)).collect();
+        return Ok(run.entries.iter().take(wanted).map(|&entry| row(entry)).collect());
     }
     let ties = plan.ties(runs.iter().any(|run| run.has_cut));
     let mut at = vec![0; runs.len()];
@@ -92,6 +105,9 @@ fn merge(plan: &SortPlan, runs: &[SortedRun], firsts: &[u32], wanted: usize) -> 
     };
     // As many runs as threads, unless there are billions of rows.
     while rows.len() < wanted {
+        if rows.len().is_multiple_of(VECTOR_LEN) {
+            check_cancelled(cancelled)?;
+        }
         let next = |run: usize| runs[run].entries.get(at[run]).map(|&entry| (run, entry));
         let candidates = (0..runs.len()).filter_map(next);
         let Some(best) = candidates.reduce(|best, other| if comes_first(other, best) { other } else { best }) else {
@@ -100,7 +116,7 @@ fn merge(plan: &SortPlan, runs: &[SortedRun], firsts: &[u32], wanted: usize) -> 
         at[best.0] += 1;
         rows.push(firsts[best.0] + row(best.1));
     }
-    rows
+    Ok(rows)
 }
 
 #[cold]

@@ -60,6 +60,11 @@ pub(super) fn note_changes(store: &RowStore, column: usize, changes: &mut Bitmap
 }
 
 impl Borders {
+    /// How many bytes they will take.
+    pub(super) fn bytes(changes: &Bitmap) -> usize {
+        size_of::<u32>() * (2 + changes.count_ones())
+    }
+
     /// Of so many rows, of which those begin something that have a bit.
     pub(super) fn new(changes: &Bitmap, rows: usize) -> Borders {
         let mut starts: Vec<u32> = Vec::new();

@@ -59,19 +59,24 @@ pub(super) fn totals(
     let is_there = |row: usize| validity.is_none_or(|validity| validity.get(row));
     let mut done = Ok(());
     each_frame(partition, frame, |_, rows| {
+        // Old rows leave before new ones enter: all of them together may be too much for a sum.
+        while from < rows.start.min(to) && done.is_ok() {
+            if is_there(from) {
+                running.sum.count -= 1;
+                done = values.map_or(Ok(()), |values| running.leave(values, from));
+            }
+            from += 1;
+        }
+        if to < rows.start {
+            // Rows between two frames never enter.
+            (from, to) = (rows.start, rows.start);
+        }
         while to < rows.end && done.is_ok() {
             if is_there(to) {
                 running.sum.count += 1;
                 done = values.map_or(Ok(()), |values| running.enter(values, to));
             }
             to += 1;
-        }
-        while from < rows.start && done.is_ok() {
-            if is_there(from) {
-                running.sum.count -= 1;
-                done = values.map_or(Ok(()), |values| running.leave(values, from));
-            }
-            from += 1;
         }
         if done.is_ok() {
             running.sum.float = running.front.last().copied().unwrap_or(0.0) + running.back_sum;

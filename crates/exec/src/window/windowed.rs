@@ -5,6 +5,8 @@ use super::plan::WindowPlan;
 use super::reach::{OneKey, reach};
 use super::{WindowFunction, WindowKind, numbers, picks, totals};
 use crate::aggregate::{average, sum};
+use crate::error::check_cancelled;
+use crate::memory::Held;
 use crate::sort::Sorted;
 use crate::store::RowStore;
 use crate::vector::push_scalar;
@@ -12,6 +14,10 @@ use crate::{AggregateFunction, Batch, Error, LogicalType, Memory, Result, Vector
 use sinter_codec::{Bitmap, Encoded, Physical, Scalar, VECTOR_LEN, ValuesBuf};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Bytes of a text that is a function's result, and of what says where it is, where nothing is known of its length.
+const TEXT_BYTES: usize = 16;
 
 /// Rows, partition by partition in the order of the window, and behind their columns those of the functions.
 #[derive(Debug)]
@@ -26,15 +32,28 @@ impl Windowed {
     /// Asks the functions about sorted rows.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]; [`Error::Overflow`] where a sum does not fit its type.
-    pub(crate) fn new(plan: &WindowPlan, sorted: Sorted, memory: &Arc<dyn Memory>) -> Result<Windowed> {
-        let hidden = hidden(plan, &sorted, memory)?;
+    /// [`Error::OutOfMemory`]; [`Error::Overflow`] where a sum does not fit its type; [`Error::Cancelled`].
+    pub(crate) fn new(
+        plan: &WindowPlan,
+        sorted: Sorted,
+        memory: &Arc<dyn Memory>,
+        cancelled: &AtomicBool,
+    ) -> Result<Windowed> {
+        let hidden = hidden(plan, &sorted, memory, cancelled)?;
         let rows = hidden.rows();
+        // While functions are asked; the results have their own.
+        let mut held = Held::new(memory);
         let mut changes = Bitmap::new(rows, false);
         (0..plan.partition_count).for_each(|key| note_changes(&hidden, key, &mut changes));
+        held.need(Borders::bytes(&changes))?;
         let partitions = Borders::new(&changes, rows);
         (plan.partition_count..plan.key_count()).for_each(|key| note_changes(&hidden, key, &mut changes));
         // Without an order all rows of a partition are peers.
+        let (partition_count, peer_count) = (partitions.starts.len(), 1 + changes.count_ones());
+        let of_borders = 2 * Borders::bytes(&changes)
+            + peer_count * size_of::<Range<usize>>()
+            + partition_count * (size_of::<Range<usize>>() + size_of::<&[Range<usize>]>());
+        held.need(of_borders)?;
         let peers: Vec<Range<usize>> = Borders::new(&changes, rows).ranges().collect();
         let mut left = &peers[..];
         let with_peers = |rows: Range<usize>| {
@@ -48,7 +67,15 @@ impl Windowed {
         let types = types.ok_or_else(|| Error::Unsupported("nested results of window functions".into()))?;
         let mut results = RowStore::new(&types, memory);
         let mut columns = Vec::with_capacity(types.len());
-        for (function, argument) in plan.functions.iter().zip(&plan.arguments) {
+        let mut of_columns = 0;
+        for ((function, argument), ty) in plan.functions.iter().zip(&plan.arguments).zip(&types) {
+            // Until all of them are in the store, they are there twice.
+            of_columns += rows * (ty.value_bytes().unwrap_or(TEXT_BYTES) + size_of::<u32>());
+            let of_reach = match function.frame.has_distance() {
+                true => peer_count * size_of::<Range<usize>>() + partition_count * size_of::<Vec<Range<usize>>>(),
+                false => 0,
+            };
+            held.need(of_borders + of_columns + of_reach)?;
             let argument = argument.map(|column| (&hidden, column));
             let ty = argument.map_or(LogicalType::Int64, |(_, column)| plan.types[column].clone());
             let reach_of = |(_, peers): &(Range<usize>, &[Range<usize>])| match function.frame.has_distance() {
@@ -56,11 +83,14 @@ impl Windowed {
                 false => Vec::new(),
             };
             let reach: Vec<Vec<Range<usize>>> = all.iter().map(reach_of).collect();
+            check_cancelled(cancelled)?;
             let partitions = all.iter().zip(&reach).map(|((rows, peers), reach)| {
                 let Range { start: first, end } = *rows;
                 Partition { first, end, peers, reach }
             });
+            let partitions = partitions.take_while(|_| check_cancelled(cancelled).is_ok());
             columns.push(column(function, argument, &ty, partitions)?);
+            check_cancelled(cancelled)?;
         }
         results.push(&columns, rows)?;
         Ok(Windowed { sorted, row_count: plan.row_count, results })
@@ -92,12 +122,13 @@ impl Windowed {
 }
 
 /// Keys and arguments in the order of the rows.
-fn hidden(plan: &WindowPlan, sorted: &Sorted, memory: &Arc<dyn Memory>) -> Result<RowStore> {
+fn hidden(plan: &WindowPlan, sorted: &Sorted, memory: &Arc<dyn Memory>, cancelled: &AtomicBool) -> Result<RowStore> {
     let types: Option<Vec<Physical>> = plan.types.iter().map(LogicalType::physical).collect();
     let types = types.ok_or_else(|| Error::Unsupported("nested values in windows".into()))?;
     let mut store = RowStore::new(&types, memory);
     let mut vectors = vec![Vector::default(); types.len()];
     for first in (0..sorted.len()).step_by(VECTOR_LEN) {
+        check_cancelled(cancelled)?;
         let range = first..sorted.len().min(first + VECTOR_LEN);
         sorted.read_columns(range.clone(), plan.row_count, &mut vectors);
         store.push(&vectors, range.len())?;

@@ -188,6 +188,7 @@ scripts! {
     checks
     create_drop
     decimal_casts
+    decimals
     delete_update
     errors
     filters

@@ -116,8 +116,8 @@ impl AggregateCall {
     }
 
     /// The results of no group.
-    pub(super) fn no_results(&self) -> ArrayRef {
-        arrow::array::new_empty_array(self.function.field().data_type())
+    pub(super) fn no_results(&self) -> sinter_exec::Result<ArrayRef> {
+        self.result(arrow::array::new_empty_array(self.function.field().data_type()))
     }
 }
 

@@ -14,6 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Rows after which bytes are counted again, at least. Counting may look at each group.
 const ROWS_BETWEEN_COUNTS: usize = 1 << 13;
 
+/// The same for bytes of what rows bring.
+const BYTES_BETWEEN_COUNTS: usize = 1 << 20;
+
 /// There may be so many groups for each row that waits.
 const GROUPS_PER_ROW: usize = 16;
 
@@ -30,6 +33,8 @@ pub(super) struct States {
     rows: usize,
     /// How many rows there will be when bytes are counted again.
     rows_next: usize,
+    /// Bytes of what rows brought since then.
+    bytes_new: usize,
     waiting: Waiting,
 }
 
@@ -42,6 +47,8 @@ struct Waiting {
     filters: Vec<BooleanArray>,
     /// Of each row.
     groups: Vec<usize>,
+    /// Of all these.
+    bytes: usize,
 }
 
 impl Waiting {
@@ -67,6 +74,7 @@ impl Waiting {
         self.values.clear();
         self.filters.clear();
         self.groups.clear();
+        self.bytes = 0;
         Ok(())
     }
 }
@@ -107,6 +115,7 @@ impl States {
             bytes: 0,
             rows: 0,
             rows_next: ROWS_BETWEEN_COUNTS,
+            bytes_new: 0,
             waiting: Waiting::default(),
         }
     }
@@ -119,14 +128,16 @@ impl States {
         }
     }
 
-    /// Notes what there is more. Bytes are counted each time that rows have become an eighth more, so that counting takes
-    /// no longer than what is counted.
-    fn count(&mut self, rows: usize, group_count: usize) {
+    /// Notes what there is more. Bytes are counted each time that rows, or bytes that they brought, have become an eighth
+    /// more, so that counting takes no longer than what is counted.
+    fn count(&mut self, rows: usize, bytes: usize, group_count: usize) {
         self.group_count = group_count;
         self.rows += rows;
-        if self.rows >= self.rows_next {
+        self.bytes_new += bytes;
+        if self.rows >= self.rows_next || self.bytes_new >= (self.bytes / 8).max(BYTES_BETWEEN_COUNTS) {
             self.bytes = self.kept.bytes();
             self.rows_next = self.rows + (self.rows / 8).max(ROWS_BETWEEN_COUNTS);
+            self.bytes_new = 0;
         }
     }
 }
@@ -140,11 +151,13 @@ impl ForeignStates for States {
         group_count: usize,
     ) -> sinter_exec::Result<()> {
         let values = self.call.values(arguments, groups.len())?;
+        let bytes = values.iter().map(|values| values.get_array_memory_size()).sum();
         let updated = match &mut self.kept {
             Kept::Groups(accumulator) => {
                 self.waiting.values.push(values);
                 self.waiting.filters.extend(filter.cloned());
                 self.waiting.groups.extend(groups.iter().map(|&group| group as usize));
+                self.waiting.bytes += bytes + size_of_val(groups);
                 match self.waiting.are_enough(group_count) {
                     true => self.waiting.give(unlocked(accumulator), group_count),
                     false => Ok(()),
@@ -153,7 +166,7 @@ impl ForeignStates for States {
             Kept::Each(each) => each.update(&values, filter, groups, group_count),
         };
         updated.map_err(foreign)?;
-        self.count(groups.len(), group_count);
+        self.count(groups.len(), bytes, group_count);
         Ok(())
     }
 
@@ -161,7 +174,7 @@ impl ForeignStates for States {
         let other: Box<dyn Any> = other;
         let mut other = other.downcast::<States>().map_err(|_| others())?;
         self.give_all().and_then(|()| other.give_all()).map_err(foreign)?;
-        let rows = other.rows;
+        let (rows, bytes) = (other.rows, other.kept.bytes());
         let merged = match (&mut self.kept, other.kept) {
             (Kept::Groups(accumulator), Kept::Groups(mut other)) => {
                 let groups: Vec<usize> = map.iter().map(|&group| group as usize).collect();
@@ -172,14 +185,14 @@ impl ForeignStates for States {
             _ => return Err(others()),
         };
         merged.map_err(foreign)?;
-        self.count(rows, group_count);
+        self.count(rows, bytes, group_count);
         Ok(())
     }
 
     fn results(&mut self) -> sinter_exec::Result<ArrayRef> {
         self.give_all().map_err(foreign)?;
         let results = match &mut self.kept {
-            _ if self.group_count == 0 => return Ok(self.call.no_results()),
+            _ if self.group_count == 0 => return self.call.no_results(),
             Kept::Groups(accumulator) => unlocked(accumulator).evaluate(EmitTo::All),
             Kept::Each(each) => each.results(),
         };
@@ -187,7 +200,7 @@ impl ForeignStates for States {
     }
 
     fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes + self.waiting.bytes
     }
 }
 

@@ -1,6 +1,6 @@
 //! GROUPING SETS, ROLLUP and CUBE: the groups of each set, one set after the other.
 //!
-//! What is below is computed once for each set.
+//! What is below is computed once for each set, so it has to be the same rows each time, and not too many scans.
 
 use super::expr::Scope;
 use super::part::Part;
@@ -8,11 +8,14 @@ use super::{aggregate, group_key};
 use arrow::datatypes::Fields;
 use datafusion::logical_expr::{Expr as DfExpr, GroupingSet};
 use sinter_codec::Scalar;
-use sinter_exec::{Aggregate, Expr, edge};
+use sinter_exec::{Aggregate, Expr, Output, edge};
 use std::collections::BTreeMap;
 
 /// With more sets than these, one pass that keeps all groups is better.
 const SETS_MAX: usize = 16;
+
+/// With more scans than these in all sets, too: sets within sets multiply.
+const SCANS_MAX: usize = 64;
 
 /// The rows that all sets make of a part: the keys, NULL where they are not of the set, the number that DataFusion gives
 /// the set, and the aggregates. `None` where it is not ours.
@@ -25,6 +28,10 @@ pub(super) fn lower(
 ) -> Option<Part> {
     let keys = sets.distinct_expr();
     let lists = lists(sets)?;
+    let is_cheap = lists.len() * part.scan_count() <= SCANS_MAX;
+    if !is_cheap || !part.as_pipeline(Output::Rows(Vec::new())).is_repeatable() {
+        return None;
+    }
     let number_type = edge::logical_type(fields.get(keys.len())?.data_type())?;
     let key_types = keys.iter().map(|key| scope.type_of(key)).collect::<Option<Vec<_>>>()?;
     // A set that is there more than once is told apart by the bits beyond those of the keys.

@@ -252,6 +252,11 @@ impl Part {
         lists.min(self.rows_estimate()).max(1.0)
     }
 
+    /// How many tables are scanned, each as often as it is.
+    pub(super) fn scan_count(&self) -> usize {
+        usize::from(self.noted.is_some()) + self.others.len()
+    }
+
     /// About how many bytes groups and build sides take at most.
     pub(super) fn kept_bytes(&self) -> usize {
         self.kept_bytes

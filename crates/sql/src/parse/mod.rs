@@ -4,6 +4,7 @@ mod copy;
 mod depth;
 mod distinct_from;
 mod file_functions;
+mod grouping_sets;
 mod rewrite;
 
 pub(crate) use copy::{Copy, CopyTarget, FileOption};

@@ -1,6 +1,6 @@
 //! What users write and the SQL parser does not read as they mean it.
 
-use super::{distinct_from, file_functions};
+use super::{distinct_from, file_functions, grouping_sets};
 use datafusion::sql::sqlparser::ast::{self, VisitMut, VisitorMut};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -78,6 +78,7 @@ fn stands_before_a_type(token: &Token) -> bool {
 /// All rewriting of a parsed statement.
 pub(super) fn expressions<T: VisitMut>(sql: &mut T) {
     distinct_from::read_anew(sql);
+    grouping_sets::into_one_list(sql);
     let flow = sql.visit(&mut Names);
     debug_assert!(flow.is_continue());
     constants(sql);
