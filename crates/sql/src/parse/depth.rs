@@ -1,5 +1,6 @@
-//! How deep expressions nest, told from tokens: chains such as `a + b + c` nest to the left, one level an operator, and
-//! whatever walks them by recursion, or drops them, needs as much stack.
+//! How deep expressions and plans nest, told from tokens: chains such as `a + b + c` nest to the left, one level an
+//! operator, and so do tables of FROM and queries of WITH; whatever walks them by recursion, or drops them, needs as much
+//! stack.
 
 use super::DEPTH_MAX;
 use crate::{Error, Result};
@@ -8,6 +9,9 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// Chains beyond this are refused.
 const OPERATORS_MAX: usize = 1000;
+
+/// Tables and queries of WITH beyond this are refused.
+const RELATIONS_MAX: usize = 500;
 
 /// Open parentheses, brackets of types and CASEs beyond this are refused. The parser refuses sooner, but not everywhere.
 const LEVELS_MAX: usize = 2 * DEPTH_MAX;
@@ -27,6 +31,10 @@ enum Opener {
 struct Level {
     opener: Opener,
     set_operators: usize,
+    /// Tables behind the first one of FROM, and queries of WITH.
+    relations: usize,
+    /// What follows a comma is a table.
+    is_in_from: bool,
     logical: usize,
     /// Other operators since the last logical one, and the most of them so far.
     others: usize,
@@ -35,16 +43,17 @@ struct Level {
 
 impl Level {
     fn new(opener: Opener) -> Level {
-        Level { opener, set_operators: 0, logical: 0, others: 0, others_max: 0 }
+        Level { opener, set_operators: 0, relations: 0, is_in_from: false, logical: 0, others: 0, others_max: 0 }
     }
 
     fn depth(&self) -> usize {
-        self.set_operators + self.logical + self.others_max
+        self.set_operators + self.relations + self.logical + self.others_max
     }
 
     /// A new expression begins.
     fn restart(&mut self) {
-        *self = Level { set_operators: self.set_operators, ..Level::new(self.opener) };
+        let Level { opener, set_operators, relations, is_in_from, .. } = *self;
+        *self = Level { set_operators, relations, is_in_from, ..Level::new(opener) };
     }
 
     fn operator(&mut self) {
@@ -98,12 +107,13 @@ pub(super) fn of_statements(tokens: &[TokenWithSpan]) -> Result<Vec<usize>> {
     let mut levels = Levels::new();
     let mut deepest = 0;
     let mut is_empty = true;
-    let mut names_type = false;
+    let (mut names_type, mut is_named) = (false, false);
     for TokenWithSpan { token, span } in tokens {
         let behind_type_name = std::mem::take(&mut names_type);
+        let behind_as = std::mem::take(&mut is_named);
         match token {
             Token::Whitespace(_) => {
-                names_type = behind_type_name;
+                (names_type, is_named) = (behind_type_name, behind_as);
                 continue;
             }
             Token::SemiColon | Token::EOF => {
@@ -113,8 +123,15 @@ pub(super) fn of_statements(tokens: &[TokenWithSpan]) -> Result<Vec<usize>> {
                 (levels, deepest, is_empty) = (Levels::new(), 0, true);
                 continue;
             }
-            Token::Comma => levels.innermost().restart(),
-            Token::LParen => levels.open(Opener::Parenthesis),
+            Token::Comma => {
+                let level = levels.innermost();
+                level.restart();
+                level.relations += usize::from(level.is_in_from);
+            }
+            Token::LParen => {
+                levels.innermost().relations += usize::from(behind_as);
+                levels.open(Opener::Parenthesis);
+            }
             Token::RParen => {
                 // What is still open inside was not closed as it should be; the parser will say so.
                 while levels.close(Opener::Type) || levels.close(Opener::Case) {}
@@ -157,8 +174,16 @@ pub(super) fn of_statements(tokens: &[TokenWithSpan]) -> Result<Vec<usize>> {
                     levels.innermost().restart();
                 }
                 Keyword::SELECT | Keyword::FROM | Keyword::WHERE | Keyword::ON | Keyword::HAVING | Keyword::BY => {
-                    levels.innermost().restart();
+                    let level = levels.innermost();
+                    level.restart();
+                    level.is_in_from = word.keyword == Keyword::FROM || level.is_in_from && word.keyword == Keyword::ON;
                 }
+                Keyword::JOIN => {
+                    let level = levels.innermost();
+                    level.restart();
+                    level.relations += 1;
+                }
+                Keyword::AS => is_named = true,
                 _ => {}
             },
             Token::Word(_)
@@ -175,6 +200,13 @@ pub(super) fn of_statements(tokens: &[TokenWithSpan]) -> Result<Vec<usize>> {
         if levels.open.len() > LEVELS_MAX {
             return Err(Error::Sql(format!(
                 "the statement nests deeper than {LEVELS_MAX} at line {}, column {}; split it with WITH or tables",
+                at.line, at.column
+            )));
+        }
+        if levels.innermost().relations > RELATIONS_MAX {
+            return Err(Error::Sql(format!(
+                "more than {RELATIONS_MAX} tables or queries of WITH in one query at line {}, column {}; put parts of \
+                 it into a table by CREATE TABLE AS",
                 at.line, at.column
             )));
         }
@@ -227,6 +259,15 @@ mod tests {
             assert!(error.contains("operators in a row"), "{chain}: {error}");
             assert!(parse(&format!("SELECT a{}", chain.repeat(900))).is_ok(), "{chain}");
         }
+        for chain in [", t", " JOIN t USING (a)", " CROSS JOIN (SELECT 1 + 1, 2) AS s"] {
+            let error = parse(&format!("SELECT a, b FROM t{}", chain.repeat(100_000))).unwrap_err().to_string();
+            assert!(error.contains("tables or queries"), "{chain}: {error}");
+            assert!(parse(&format!("SELECT a, b FROM t{}", chain.repeat(400))).is_ok(), "{chain}");
+        }
+        let queries = "q AS (SELECT 1), ".repeat(100_000);
+        assert!(parse(&format!("WITH {queries} r AS (SELECT 2) SELECT 3")).unwrap_err().to_string().contains("WITH"));
+        let columns = "CAST(a AS INT) AS b, ".repeat(2000);
+        assert!(depths(&format!("SELECT {columns} 1 FROM t"))[0] < 5);
         for opening in ["Nullable(", "STRUCT(x INT, a ", "STRUCT<x INT, a ", "ARRAY<", "(", "f("] {
             let error = parse(&format!("SELECT CAST(1 AS {}", opening.repeat(100_000))).unwrap_err().to_string();
             assert!(error.contains("nests deeper"), "{opening}: {error}");
