@@ -125,21 +125,20 @@ impl DecimalPlan {
         if !self.is_plain() {
             return None;
         }
+        // Sides of 64 bits even at the scale of the operation, so that nothing overflows 128.
         let scaled = |(least, greatest): (i64, i64), factor: i128| {
-            Some((i128::from(least).checked_mul(factor)?, i128::from(greatest).checked_mul(factor)?))
+            let factor = i64::try_from(factor).ok()?;
+            Some((i128::from(least.checked_mul(factor)?), i128::from(greatest.checked_mul(factor)?)))
         };
         let (left, right) = (scaled(left, self.left_factor)?, scaled(right, self.right_factor)?);
         let (least, greatest) = match self.op {
-            ArithmeticOp::Add => (left.0.checked_add(right.0)?, left.1.checked_add(right.1)?),
-            ArithmeticOp::Subtract => (left.0.checked_sub(right.1)?, left.1.checked_sub(right.0)?),
+            ArithmeticOp::Add => (left.0 + right.0, left.1 + right.1),
+            ArithmeticOp::Subtract => (left.0 - right.1, left.1 - right.0),
             _ => {
-                let products = [(left.0, right.0), (left.0, right.1), (left.1, right.0), (left.1, right.1)];
-                let (mut least, mut greatest) = (i128::MAX, i128::MIN);
-                for (left, right) in products {
-                    let product = left.checked_mul(right)?;
-                    (least, greatest) = (least.min(product), greatest.max(product));
-                }
-                (least, greatest)
+                let products = [left.0 * right.0, left.0 * right.1, left.1 * right.0, left.1 * right.1];
+                products.into_iter().fold((i128::MAX, i128::MIN), |(least, greatest), product| {
+                    (least.min(product), greatest.max(product))
+                })
             }
         };
         if self.limit.is_some_and(|limit| least <= -limit || greatest >= limit) {

@@ -148,14 +148,16 @@ impl<'a> Frame<'a> {
             }
             Operand::Column(column) => {
                 let vector = &self.columns[column];
-                let (values, constant, bounds) = match (&vector.values, self.program.flat_registers.get(&column)) {
-                    (Encoded::Flat(values), _) => (values.as_values(), false, None),
-                    (Encoded::Constant(one), _) => (one.as_values(), true, None),
-                    (_, Some(&register)) => {
-                        let slot = &self.registers[register];
-                        (slot.values.as_values(), false, slot.bounds)
-                    }
-                    (_, None) => (Values::U8(&[]), false, None),
+                let (values, constant, bounds) = match &vector.values {
+                    Encoded::Flat(values) => (values.as_values(), false, None),
+                    Encoded::Constant(one) => (one.as_values(), true, None),
+                    _ => match self.program.flat_registers.get(&column) {
+                        Some(&register) => {
+                            let slot = &self.registers[register];
+                            (slot.values.as_values(), false, slot.bounds)
+                        }
+                        None => (Values::U8(&[]), false, None),
+                    },
                 };
                 Input { values, constant, null_constant: false, validity: vector.validity.as_ref(), bounds }
             }

@@ -13,7 +13,7 @@ use super::like::LikePattern;
 use super::membership::Membership;
 use crate::LogicalType;
 use sinter_codec::{CompareOp, Physical, Scalar, ValuesBuf};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// Where an instruction finds an operand.
@@ -127,7 +127,7 @@ pub(crate) struct Program {
     /// Instruction `i` writes register `i`.
     pub(crate) instructions: Vec<Instruction>,
     /// Which register holds a column's flat form.
-    pub(crate) flat_registers: HashMap<usize, usize>,
+    pub(crate) flat_registers: BTreeMap<usize, usize>,
     /// Where the results are, with their types.
     pub(crate) outputs: Vec<(Operand, LogicalType)>,
 }
