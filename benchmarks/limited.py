@@ -1,4 +1,4 @@
-"""TPC-H far larger than `memory_limit`: loaded from CSV and from Parquet, and scanned by Q1 and Q6, beside DuckDB.
+"""TPC-H far larger than `memory_limit`: loaded from CSV and from Parquet, and queried, beside DuckDB.
 
 Each phase is a process of its own (`phase`), which tells the largest resident size that it had. All of it once as it
 is, and once more where the system refuses memory beyond a limit.
@@ -22,7 +22,6 @@ from typing import Any
 from benchmarks import answers, machine, report, rust, tpch
 
 ENGINES = ("duckdb", "sinter")
-QUERIES = ("q01", "q06")
 FORMATS = ("csv", "parquet")
 
 LIMITS = {
@@ -45,6 +44,7 @@ class Settings:
     engines: list[str]
     formats: list[str]
     limits: list[str]
+    queries: list[str]
     limit_bytes: int
     memory_limit: str
     threads: int
@@ -127,15 +127,17 @@ def measure(settings: Settings, engine: str, form: str, limit: str, data: Path) 
         loaded["input_bytes"] = bytes_
         loaded["mb_per_second"] = bytes_ / 1e6 / loaded["seconds"]
         loaded["file_bytes"] = os.path.getsize(path)
-        for query in QUERIES:
+        for query in settings.queries:
             sql = (tpch.QUERIES / f"{query}.sql").read_text()
-            result["queries"][query] = phase(settings, limit, {**asked, "do": "query", "sql": sql})
+            result["queries"][query] = one = phase(settings, limit, {**asked, "do": "query", "sql": sql})
+            found = one.get("error") or f"{one['seconds']:.2f} s, {one['written_bytes'] / 1e6:.0f} MB written"
+            report.say(f"{engine}, {query}: {found}")
     return result
 
 
-def compare(results: list[dict[str, Any]]) -> None:
+def compare(results: list[dict[str, Any]], queries: list[str]) -> None:
     """Hold all answers to the first of DuckDB's."""
-    for query in QUERIES:
+    for query in queries:
         found = [result["queries"][query] for result in results if "rows" in result["queries"].get(query, {})]
         base = next(
             (
@@ -162,6 +164,7 @@ def run(settings: Settings) -> int:
         "limit_bytes": settings.limit_bytes,
         "limits": {limit: LIMITS[limit] for limit in settings.limits},
         "threads": settings.threads,
+        "queries": settings.queries,
     }
     data = settings.folder / f"tpch-sf{settings.scale_factor:g}"
     data.mkdir(parents=True, exist_ok=True)
@@ -174,7 +177,7 @@ def run(settings: Settings) -> int:
             for engine in settings.engines:
                 results.append(measure(settings, engine, form, limit, data))
                 report.say(" ".join(cells(results[-1])))
-    compare(results)
+    compare(results, settings.queries)
     record["results"] = results
     report.write(record, f"limited-sf{settings.scale_factor:g}", settings.out)
     print(table(record))
@@ -182,7 +185,7 @@ def run(settings: Settings) -> int:
     good = all(
         "error" not in result["load"] and result["queries"].get(query, {}).get("answer") in ("same", "not compared")
         for result in ours
-        for query in QUERIES
+        for query in settings.queries
     )
     return 0 if good else 1
 
@@ -196,27 +199,35 @@ def cells(result: dict[str, Any]) -> list[str]:
     peaks = [load["peak_bytes"]]
     out += [f"{load['seconds']:.1f}", f"{load['mb_per_second']:.1f}", f"{load['peak_bytes'] / 1e6:.0f}"]
     out += [f"{load['file_bytes'] / 1e6:.0f}"]
-    for query in QUERIES:
-        one = result["queries"].get(query, {})
-        if "error" in one:
-            out += [one["error"], "-", "-"]
-            continue
-        peaks.append(one["peak_bytes"])
-        out += [f"{one['seconds']:.2f}", f"{one['peak_bytes'] / 1e6:.0f}", one.get("answer", "")]
+    peaks += [one["peak_bytes"] for one in result["queries"].values() if "error" not in one]
     return [*out, f"{max(peaks) / 1e6:.0f}"]
+
+
+def cells_of_query(result: dict[str, Any], query: str) -> list[str]:
+    """Return what the table shows of a query."""
+    one = result["queries"].get(query, {})
+    out = [query, result["engine"], result["format"], result["limit"]]
+    if "error" in one:
+        return [*out, one["error"]]
+    bytes_ = (one["peak_bytes"], one["written_bytes"])
+    return [*out, f"{one['seconds']:.2f}", *(f"{some / 1e6:.0f}" for some in bytes_), one.get("answer", "")]
 
 
 def table(record: dict[str, Any]) -> str:
     """Return the record as text."""
-    headings = ["engine", "from", "limit", "load, s", "MB/s", "peak, MB", "file, MB"]
-    headings += [heading for query in QUERIES for heading in (f"{query}, s", "peak, MB", "answer")]
-    lines = [[*headings, "largest peak, MB"], *(cells(result) for result in record["results"])]
+    headings = ["engine", "from", "limit", "load, s", "MB/s", "peak, MB", "file, MB", "largest peak, MB"]
+    lines = [headings, *(cells(result) for result in record["results"])]
+    of_queries = [["query", "engine", "from", "limit", "s", "peak, MB", "written, MB", "answer"]]
+    loaded = [result for result in record["results"] if "error" not in result["load"]]
+    of_queries += [cells_of_query(result, query) for query in record["queries"] for result in loaded]
     return "\n".join(
         [
             f"TPC-H, scale factor {record['scale_factor']:g}, memory_limit = {record['memory_limit']}, "
             f"{record['threads']} threads; MB/s are those of the files that were read",
             "",
             *report.columns(lines),
+            "",
+            *report.columns(of_queries),
             "",
             report.where(record),
             *(
