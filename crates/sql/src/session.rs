@@ -9,6 +9,7 @@ use crate::not_in::NotIn;
 use crate::optimize::optimized;
 use crate::own_names::OwnNames;
 use crate::parse::{Statement, column_names, parse};
+use crate::physical::HopefulExec;
 use crate::progress::{Notes, Progress};
 use crate::provider::{PipelineTable, StatementCatalog};
 use crate::scalar_subquery::NoRowIsNull;
@@ -643,23 +644,32 @@ impl QueryPlanner for Planner {
             MemoryLimit::Finite(bytes) => bytes / 2,
             MemoryLimit::Infinite | MemoryLimit::Unknown => usize::MAX,
         };
-        let lowered = if self.lowers { Some(lower(logical, group_bytes_max)?) } else { None };
-        let is_large = lowered.as_ref().is_some_and(|lowered| lowered.is_large);
-        let logical = lowered.as_ref().map_or(logical, |lowered| &lowered.plan);
-        if let Some(whole) = PipelineTable::of(logical) {
-            // There is nothing around it that could be planned.
-            return whole.scan(session, None, &[], None).await;
+        if !self.lowers {
+            return physical(logical, session).await;
         }
-        let planner = DefaultPhysicalPlanner::default();
-        let physical = match session.as_any().downcast_ref::<SessionState>() {
-            // Its hash joins cannot spill, its joins of sorted rows can.
-            Some(state) if is_large => {
+        let careful = lower(logical, group_bytes_max)?;
+        match session.as_any().downcast_ref::<SessionState>() {
+            Some(state) if careful.is_large => {
+                let hopeful = physical(&lower(logical, usize::MAX)?.plan, session).await?;
+                // DataFusion's hash joins cannot spill, its joins of sorted rows can.
                 let mut state = state.clone();
                 state.config_mut().options_mut().optimizer.prefer_hash_join = false;
-                planner.create_physical_plan(logical, &state).await?
+                Ok(HopefulExec::of(hopeful, physical(&careful.plan, &state).await?))
             }
-            _ => planner.create_physical_plan(logical, session).await?,
-        };
-        Ok(physical.transform_up(yields_to_cancellation)?.data)
+            _ => physical(&careful.plan, session).await,
+        }
     }
+}
+
+/// The physical plan of a logical one, as it is.
+async fn physical(
+    logical: &LogicalPlan,
+    session: &dyn DataFusionSession,
+) -> datafusion::common::Result<Arc<dyn ExecutionPlan>> {
+    if let Some(whole) = PipelineTable::of(logical) {
+        // There is nothing around it that could be planned.
+        return whole.scan(session, None, &[], None).await;
+    }
+    let physical = DefaultPhysicalPlanner::default().create_physical_plan(logical, session).await?;
+    Ok(physical.transform_up(yields_to_cancellation)?.data)
 }

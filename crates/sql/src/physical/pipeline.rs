@@ -88,6 +88,11 @@ impl PipelineExec {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).run.clone()
     }
 
+    /// Lets go of the latest run; whoever asks next begins a new one.
+    pub(super) fn forget_run(&self) {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Current::default();
+    }
+
     fn join(&self, partition: usize) -> Result<(Arc<Run>, Arc<Wanted>)> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let partitions = self.properties.partitioning.partition_count();

@@ -3,7 +3,7 @@
 use super::databases;
 use super::delete::{rewritten_delete, rewritten_update};
 use crate::batches::{Outcome, Query};
-use crate::physical::PipelineExec;
+use crate::physical::{HopefulExec, PipelineExec};
 use crate::progress::Notes;
 use crate::session::Planned;
 use crate::{Error, Result, Session};
@@ -79,7 +79,9 @@ fn describe(plan: &Arc<dyn ExecutionPlan>, depth: usize, analyze: bool, lines: &
         }
         None => {
             let one_line = displayable(plan.as_ref()).one_line().to_string();
-            let mut line = format!("{indent}datafusion: {}", one_line.trim_end());
+            let is_ours = (plan.as_ref() as &dyn std::any::Any).is::<HopefulExec>();
+            let mut line =
+                format!("{indent}{}: {}", if is_ours { "sinter" } else { "datafusion" }, one_line.trim_end());
             if let (true, Some(metrics)) = (analyze, plan.metrics()) {
                 let metrics = metrics.aggregate_by_name();
                 if let Some(rows) = metrics.output_rows() {
