@@ -32,12 +32,13 @@ pub(crate) struct HopefulExec {
 }
 
 impl HopefulExec {
-    /// Of plans of the same rows; the careful one alone where their columns have different types.
+    /// Of plans of the same rows; the careful one alone where their columns have different types, or where rows come out
+    /// before all has asked for its memory.
     pub(crate) fn of(hopeful: Arc<dyn ExecutionPlan>, careful: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         let types = |plan: &Arc<dyn ExecutionPlan>| -> Vec<_> {
             plan.schema().fields().iter().map(|field| field.data_type().clone()).collect()
         };
-        if types(&hopeful) != types(&careful) {
+        if types(&hopeful) != types(&careful) || begins_early(&hopeful) {
             return careful;
         }
         let (hopeful, careful) = (in_one_partition(hopeful), in_one_partition(careful));
@@ -49,6 +50,12 @@ impl HopefulExec {
         );
         Arc::new(HopefulExec { hopeful, careful, properties: Arc::new(properties), gave_up: Arc::default() })
     }
+}
+
+/// Whether something may ask for memory only when others have handed out rows.
+fn begins_early(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    matches!(plan.name(), "UnionExec" | "InterleaveExec" | "RecursiveQueryExec")
+        || plan.children().into_iter().any(begins_early)
 }
 
 /// What has an order that matters is in one already.
