@@ -650,11 +650,15 @@ impl QueryPlanner for Planner {
         let careful = lower(logical, group_bytes_max)?;
         match session.as_any().downcast_ref::<SessionState>() {
             Some(state) if careful.is_large => {
-                let hopeful = physical(&lower(logical, usize::MAX)?.plan, session).await?;
-                // DataFusion's hash joins cannot spill, its joins of sorted rows can.
                 let mut state = state.clone();
-                state.config_mut().options_mut().optimizer.prefer_hash_join = false;
-                Ok(HopefulExec::of(hopeful, physical(&careful.plan, &state).await?))
+                // A build side for each partition would be made when another one has handed out rows.
+                state.config_mut().options_mut().optimizer.repartition_joins = false;
+                let hopeful = physical(&lower(logical, usize::MAX)?.plan, &state).await;
+                // DataFusion's hash joins cannot spill, its joins of sorted rows can.
+                let optimizer = &mut state.config_mut().options_mut().optimizer;
+                (optimizer.repartition_joins, optimizer.prefer_hash_join) = (true, false);
+                let careful = physical(&careful.plan, &state).await?;
+                Ok(hopeful.map_or(Arc::clone(&careful), |hopeful| HopefulExec::of(hopeful, careful)))
             }
             _ => physical(&careful.plan, session).await,
         }

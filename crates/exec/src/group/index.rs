@@ -9,9 +9,10 @@ use super::direct::Direct;
 use super::key::{Coding, KeyColumn, NUMBER_BITS};
 use super::numbers::{Numbers, Word, Words};
 use crate::aggregate::Argument;
-use crate::{Error, LogicalType, Result, Vector};
+use crate::{Dictionary, Error, LogicalType, Result, Vector};
 use sinter_codec::{Bitmap, GROUPS_FEW};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Keys that are numbered together.
 #[derive(Clone, Debug)]
@@ -87,6 +88,8 @@ pub(crate) struct GroupIndex {
     pub(super) plan: IndexPlan,
     pub(super) keys: Vec<KeyColumn>,
     pub(super) tables: Vec<Table>,
+    /// Texts by number, of keys that many groups share; none before somebody wanted it so.
+    dictionaries: Vec<Option<Arc<Dictionary>>>,
     direct: Direct,
     codes: Vec<u64>,
     narrow: Vec<u64>,
@@ -111,6 +114,7 @@ impl GroupIndex {
             plan,
             keys,
             tables,
+            dictionaries: Vec::new(),
             direct,
             codes: Vec::new(),
             narrow: Vec::new(),
@@ -138,7 +142,17 @@ impl GroupIndex {
             Table::Narrow(numbers) => numbers.bytes(),
             Table::Wide(numbers) => numbers.bytes(),
         });
-        tables.sum::<usize>() + self.keys.iter().map(KeyColumn::bytes).sum::<usize>()
+        let twice = self.keys.iter().zip(&self.dictionaries).filter(|(_, dictionary)| dictionary.is_some());
+        tables.sum::<usize>()
+            + self.keys.iter().map(KeyColumn::bytes).sum::<usize>()
+            + twice.map(|(key, _)| key.bytes()).sum::<usize>()
+    }
+
+    /// Makes [`GroupIndex::keys`] hand out texts that several groups have as codes of a dictionary. No more groups come.
+    pub(super) fn share_texts(&mut self) {
+        let groups = self.len();
+        let shared = |key: &KeyColumn| if groups >= 2 * key.number_count() { key.texts().map(Arc::new) } else { None };
+        self.dictionaries = self.keys.iter().map(shared).collect();
     }
 
     /// Writes over `groups` the group of each of `rows` rows, by their keys.
@@ -227,7 +241,8 @@ impl GroupIndex {
                         codes.extend(numbers.iter().map(|&number| table.word(number).code(shift, bits)))
                     }
                 }
-                self.keys[key].values(&codes, &mut out[key]);
+                let dictionary = self.dictionaries.get(key).and_then(Option::as_ref);
+                self.keys[key].values(&codes, dictionary, &mut out[key]);
             }
             if plan.has_prefix {
                 for number in &mut numbers {

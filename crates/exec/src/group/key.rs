@@ -7,7 +7,8 @@ use super::numbers::{Numbers, Texts, Words};
 use crate::aggregate::{Argument, Form};
 use crate::dispatch::each_narrow;
 use crate::{Dictionary, Error, LogicalType, Result, Vector};
-use sinter_codec::{Bitmap, Encoded, Physical, Values, ValuesBuf};
+use sinter_codec::{Bitmap, Encoded, Narrow, Physical, Values, ValuesBuf};
+use std::sync::Arc;
 
 /// How the values of a key become codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -290,8 +291,15 @@ impl KeyColumn {
         }
     }
 
-    /// Writes over `out` the values with these codes.
-    pub(super) fn values(&self, codes: &[u64], out: &mut Vector) {
+    /// All texts that have numbers, by number; `None` where the values are none.
+    pub(super) fn texts(&self) -> Option<Dictionary> {
+        let KeyNumbers::Texts(numbers) = &self.numbers else { return None };
+        let texts = (0..numbers.len()).map(|number| numbers.keys().get(number as u32));
+        Some(Dictionary::new(ValuesBuf::Bytes(texts.collect())))
+    }
+
+    /// Writes over `out` the values with these codes. A dictionary is one of [`KeyColumn::texts`].
+    pub(super) fn values(&self, codes: &[u64], dictionary: Option<&Arc<Dictionary>>, out: &mut Vector) {
         let mut values = ValuesBuf::new(self.physical);
         let null = if self.coding.is_numbered() { self.null.map(u64::from) } else { Some(0) };
         match (&self.numbers, self.coding) {
@@ -307,6 +315,7 @@ impl KeyColumn {
                 let words = &numbers.keys().words;
                 push_bits(codes.iter().map(|&code| words[code as usize]), &mut values);
             }
+            (KeyNumbers::Texts(_), _) if dictionary.is_some() => {}
             (KeyNumbers::Texts(numbers), _) => {
                 if let ValuesBuf::Bytes(texts) = &mut values {
                     codes.iter().for_each(|&code| texts.push(numbers.keys().get(code as u32)));
@@ -314,13 +323,16 @@ impl KeyColumn {
             }
             (KeyNumbers::None, _) => debug_assert!(false, "numbered codes have numbers"),
         }
-        out.values = Encoded::Flat(values);
+        out.values = match dictionary {
+            Some(_) => Encoded::Codes(Narrow::U32(codes.iter().map(|&code| code as u32).collect())),
+            None => Encoded::Flat(values),
+        };
         out.validity = null.filter(|null| codes.contains(null)).map(|null| {
             let mut validity = Bitmap::new(codes.len(), true);
             codes.iter().enumerate().filter(|(_, code)| **code == null).for_each(|(row, _)| validity.set(row, false));
             validity
         });
-        (out.dictionary, out.nested) = (None, None);
+        (out.dictionary, out.nested) = (dictionary.cloned(), None);
     }
 }
 

@@ -55,7 +55,8 @@ impl Groups {
     /// # Errors
     /// Those of aggregates, what memory says when it has no more, and [`crate::Error::Cancelled`].
     pub(crate) fn merge(&mut self, other: Groups, cancelled: &AtomicBool) -> Result<()> {
-        let Groups { index, rows, states, memory: _memory, .. } = other;
+        let Groups { mut index, rows, states, memory: _memory, .. } = other;
+        index.share_texts();
         let mut keys = vec![Vector::default(); self.plan.key_count];
         let (mut map, mut numbers) = (Vec::with_capacity(index.len()), Vec::new());
         for first in (0..index.len()).step_by(VECTOR_LEN) {
@@ -87,6 +88,7 @@ impl Groups {
         for (state, &part) in self.states.iter_mut().zip(&self.plan.states) {
             state.finish(&self.plan.parts[part], group_count, cancelled)?;
         }
+        self.index.share_texts();
         self.memory.need(self.bytes())
     }
 

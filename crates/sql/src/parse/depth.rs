@@ -31,8 +31,11 @@ enum Opener {
 struct Level {
     opener: Opener,
     set_operators: usize,
-    /// Tables behind the first one of FROM, and queries of WITH.
-    relations: usize,
+    /// Queries of WITH.
+    queries: usize,
+    /// Tables behind the first one of FROM, since the last set operator, and the most of them before it.
+    tables: usize,
+    tables_max: usize,
     /// What follows a comma is a table.
     is_in_from: bool,
     logical: usize,
@@ -43,17 +46,30 @@ struct Level {
 
 impl Level {
     fn new(opener: Opener) -> Level {
-        Level { opener, set_operators: 0, relations: 0, is_in_from: false, logical: 0, others: 0, others_max: 0 }
+        Level {
+            opener,
+            set_operators: 0,
+            queries: 0,
+            tables: 0,
+            tables_max: 0,
+            is_in_from: false,
+            logical: 0,
+            others: 0,
+            others_max: 0,
+        }
+    }
+
+    fn relations(&self) -> usize {
+        self.queries + self.tables.max(self.tables_max)
     }
 
     fn depth(&self) -> usize {
-        self.set_operators + self.relations + self.logical + self.others_max
+        self.set_operators + self.relations() + self.logical + self.others_max
     }
 
     /// A new expression begins.
     fn restart(&mut self) {
-        let Level { opener, set_operators, relations, is_in_from, .. } = *self;
-        *self = Level { set_operators, relations, is_in_from, ..Level::new(opener) };
+        *self = Level { logical: 0, others: 0, others_max: 0, ..*self };
     }
 
     fn operator(&mut self) {
@@ -107,13 +123,14 @@ pub(super) fn of_statements(tokens: &[TokenWithSpan]) -> Result<Vec<usize>> {
     let mut levels = Levels::new();
     let mut deepest = 0;
     let mut is_empty = true;
-    let (mut names_type, mut is_named) = (false, false);
+    let (mut names_type, mut is_named, mut is_distinct) = (false, false, false);
     for TokenWithSpan { token, span } in tokens {
         let behind_type_name = std::mem::take(&mut names_type);
         let behind_as = std::mem::take(&mut is_named);
+        let behind_distinct = std::mem::take(&mut is_distinct);
         match token {
             Token::Whitespace(_) => {
-                (names_type, is_named) = (behind_type_name, behind_as);
+                (names_type, is_named, is_distinct) = (behind_type_name, behind_as, behind_distinct);
                 continue;
             }
             Token::SemiColon | Token::EOF => {
@@ -126,10 +143,10 @@ pub(super) fn of_statements(tokens: &[TokenWithSpan]) -> Result<Vec<usize>> {
             Token::Comma => {
                 let level = levels.innermost();
                 level.restart();
-                level.relations += usize::from(level.is_in_from);
+                level.tables += usize::from(level.is_in_from);
             }
             Token::LParen => {
-                levels.innermost().relations += usize::from(behind_as);
+                levels.innermost().queries += usize::from(behind_as);
                 levels.open(Opener::Parenthesis);
             }
             Token::RParen => {
@@ -143,7 +160,13 @@ pub(super) fn of_statements(tokens: &[TokenWithSpan]) -> Result<Vec<usize>> {
                 levels.close(Opener::Type);
             }
             Token::Word(word) if word.quote_style.is_none() => match word.keyword {
-                Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT => levels.innermost().set_operators += 1,
+                Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT => {
+                    let level = levels.innermost();
+                    level.set_operators += 1;
+                    (level.tables, level.tables_max) = (0, level.tables.max(level.tables_max));
+                }
+                Keyword::FROM if behind_distinct => levels.innermost().operator(),
+                Keyword::DISTINCT => is_distinct = true,
                 Keyword::AND | Keyword::OR | Keyword::XOR => {
                     let level = levels.innermost();
                     level.logical += 1;
@@ -181,7 +204,7 @@ pub(super) fn of_statements(tokens: &[TokenWithSpan]) -> Result<Vec<usize>> {
                 Keyword::JOIN => {
                     let level = levels.innermost();
                     level.restart();
-                    level.relations += 1;
+                    level.tables += 1;
                 }
                 Keyword::AS => is_named = true,
                 _ => {}
@@ -203,7 +226,7 @@ pub(super) fn of_statements(tokens: &[TokenWithSpan]) -> Result<Vec<usize>> {
                 at.line, at.column
             )));
         }
-        if levels.innermost().relations > RELATIONS_MAX {
+        if levels.innermost().relations() > RELATIONS_MAX {
             return Err(Error::Sql(format!(
                 "more than {RELATIONS_MAX} tables or queries of WITH in one query at line {}, column {}; put parts of \
                  it into a table by CREATE TABLE AS",
@@ -264,6 +287,10 @@ mod tests {
             assert!(error.contains("tables or queries"), "{chain}: {error}");
             assert!(parse(&format!("SELECT a, b FROM t{}", chain.repeat(400))).is_ok(), "{chain}");
         }
+        let branches = "SELECT a FROM t JOIN u USING (a), v UNION ALL ".repeat(600);
+        assert!(parse(&format!("{branches} SELECT 1")).is_ok());
+        let pairs = "a IS DISTINCT FROM b, ".repeat(600);
+        assert!(depths(&format!("SELECT {pairs} 1 FROM t"))[0] < 5);
         let queries = "q AS (SELECT 1), ".repeat(100_000);
         assert!(parse(&format!("WITH {queries} r AS (SELECT 2) SELECT 3")).unwrap_err().to_string().contains("WITH"));
         let columns = "CAST(a AS INT) AS b, ".repeat(2000);

@@ -2,9 +2,11 @@
 //!
 //! Where `a` determines `b`, as the keys of a subquery's groups do, DataFusion's planner adds `b` to the plain keys, and `b`
 //! would not be NULL in any set. One list of sets it leaves as it is. Lists in parentheses, `ROLLUP ((a, b), c)`, it does not
-//! know otherwise.
+//! know otherwise. Where a key has a parameter without a number, `?`, all stays as it is: there would be more of them.
 
-use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Select, SelectItem, Value, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    Expr, GroupByExpr, Select, SelectItem, Value, VisitMut, VisitorMut, visit_expressions,
+};
 use std::ops::ControlFlow;
 
 /// Sets, at most; with more, DataFusion has the word.
@@ -52,7 +54,17 @@ fn one_list(select: &Select) -> Option<Vec<Vec<Expr>>> {
         let with = |first: &Vec<Expr>| sets.iter().map(|second| both(first, second)).collect::<Vec<_>>();
         all = all.iter().flat_map(with).collect();
     }
-    Some(all)
+    let has_parameter = all.iter().flatten().any(has_unnumbered_parameter);
+    (!has_parameter).then_some(all)
+}
+
+fn has_unnumbered_parameter(expr: &Expr) -> bool {
+    let is_one = |expr: &Expr| matches!(expr, Expr::Value(value) if value.value == Value::Placeholder("?".to_owned()));
+    let found = visit_expressions(expr, |expr| match is_one(expr) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    });
+    found.is_break()
 }
 
 /// The keys of two sets, each once.
@@ -90,12 +102,13 @@ fn sets(expr: &Expr, selected: &[SelectItem]) -> Option<Vec<Vec<Expr>>> {
     })
 }
 
-/// What stands at a place of the select list, counted from 1.
+/// What stands at a place of the select list, counted from 1; `None` behind a `*`, too.
 fn selected_at(place: &str, selected: &[SelectItem]) -> Option<Expr> {
-    match selected.get(place.parse::<usize>().ok()?.checked_sub(1)?)? {
-        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr.clone()),
+    let mut exprs = selected.iter().map_while(|item| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
         _ => None,
-    }
+    });
+    exprs.nth(place.parse::<usize>().ok()?.checked_sub(1)?).cloned()
 }
 
 #[cfg(test)]
@@ -119,6 +132,12 @@ mod tests {
     fn places_of_the_select_list_are_what_stands_there() {
         assert_eq!(grouped("2, ROLLUP (a)"), "GROUPING SETS ((b + 1, a), (b + 1))");
         assert_eq!(grouped("3, ROLLUP (a)"), "3, ROLLUP (a)");
+    }
+
+    #[test]
+    fn parameters_stay_as_many_as_they_were() {
+        assert_eq!(grouped("b % ?, ROLLUP (a)"), "b % ?, ROLLUP (a)");
+        assert_eq!(grouped("b % $1, ROLLUP (a)"), "GROUPING SETS ((b % $1, a), (b % $1))");
     }
 
     #[test]

@@ -20,7 +20,8 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// Runs the one, and if memory runs out before its first row, the other.
 #[derive(Debug)]
@@ -31,7 +32,16 @@ pub(crate) struct HopefulExec {
     gave_up: Arc<AtomicBool>,
 }
 
+/// How often it is looked whether a plan that gave up has given back its memory, and how long each time.
+const PATIENCE: usize = 100;
+const PAUSE: Duration = Duration::from_millis(5);
+
 impl HopefulExec {
+    /// The plan that is tried, and the other one.
+    pub(crate) fn both(&self) -> [&Arc<dyn ExecutionPlan>; 2] {
+        [&self.hopeful, &self.careful]
+    }
+
     /// Of plans of the same rows; the careful one alone where their columns have different types, or where rows come out
     /// before all has asked for its memory.
     pub(crate) fn of(hopeful: Arc<dyn ExecutionPlan>, careful: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
@@ -104,16 +114,27 @@ impl ExecutionPlan for HopefulExec {
         let (hopeful, careful) = (Arc::clone(&self.hopeful), Arc::clone(&self.careful));
         let gave_up = Arc::clone(&self.gave_up);
         let chosen = async move {
-            let begun = match hopeful.execute(partition, with_some_left(&context)) {
+            let pool = Arc::new(SomeLeft::of(context.memory_pool()));
+            let begun = match hopeful.execute(partition, with_pool(&context, pool.clone())) {
                 Ok(rows) => first_rows(rows).await,
                 Err(error) => Err(error),
             };
             match begun {
-                Err(error) if is_out_of_memory(&error) => {}
-                begun => return begun,
+                Err(error) if may_be_for_memory(&error) => {}
+                begun => {
+                    pool.takes_all.store(true, Ordering::Relaxed);
+                    return begun;
+                }
             }
             gave_up.store(true, Ordering::Relaxed);
             forget_runs(&hopeful);
+            for _ in 0..PATIENCE {
+                if pool.taken.load(Ordering::Relaxed) == 0 {
+                    break;
+                }
+                // Some of its workers have not noticed yet.
+                _ = tokio::task::spawn_blocking(|| std::thread::sleep(PAUSE)).await;
+            }
             careful.execute(partition, context)
         };
         let rows = futures::stream::once(chosen).try_flatten();
@@ -134,7 +155,8 @@ async fn first_rows(mut rows: SendableRecordBatchStream) -> Result<SendableRecor
     Ok(Box::pin(RecordBatchStreamAdapter::new(schema, all)))
 }
 
-fn is_out_of_memory(error: &DataFusionError) -> bool {
+/// Whether memory was refused, among the few other things that the other plan meets as well.
+fn may_be_for_memory(error: &DataFusionError) -> bool {
     match error.find_root() {
         DataFusionError::ResourcesExhausted(_) => true,
         DataFusionError::External(error) => {
@@ -152,12 +174,9 @@ fn forget_runs(plan: &Arc<dyn ExecutionPlan>) {
     plan.children().into_iter().for_each(forget_runs);
 }
 
-/// The context for a plan that may fail for want of memory: others should not fail for it.
-fn with_some_left(context: &TaskContext) -> Arc<TaskContext> {
-    let runtime = RuntimeEnv {
-        memory_pool: Arc::new(SomeLeft { pool: Arc::clone(context.memory_pool()) }),
-        ..context.runtime_env().as_ref().clone()
-    };
+/// The same context with another pool.
+fn with_pool(context: &TaskContext, memory_pool: Arc<dyn MemoryPool>) -> Arc<TaskContext> {
+    let runtime = RuntimeEnv { memory_pool, ..context.runtime_env().as_ref().clone() };
     Arc::new(TaskContext::new(
         context.task_id(),
         context.session_id(),
@@ -170,10 +189,20 @@ fn with_some_left(context: &TaskContext) -> Arc<TaskContext> {
     ))
 }
 
-/// A pool of which a quarter stays free for others.
+/// A pool for a plan that may fail for want of memory: a quarter stays free, so that others do not fail for it, until it has
+/// handed out rows.
 #[derive(Debug)]
 struct SomeLeft {
     pool: Arc<dyn MemoryPool>,
+    /// Bytes, by this plan alone.
+    taken: AtomicUsize,
+    takes_all: AtomicBool,
+}
+
+impl SomeLeft {
+    fn of(pool: &Arc<dyn MemoryPool>) -> SomeLeft {
+        SomeLeft { pool: Arc::clone(pool), taken: AtomicUsize::new(0), takes_all: AtomicBool::new(false) }
+    }
 }
 
 impl MemoryPool for SomeLeft {
@@ -190,20 +219,25 @@ impl MemoryPool for SomeLeft {
     }
 
     fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        self.taken.fetch_add(additional, Ordering::Relaxed);
         self.pool.grow(reservation, additional);
     }
 
     fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        self.taken.fetch_sub(shrink, Ordering::Relaxed);
         self.pool.shrink(reservation, shrink);
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
-        if let MemoryLimit::Finite(bytes) = self.pool.memory_limit()
+        if !self.takes_all.load(Ordering::Relaxed)
+            && let MemoryLimit::Finite(bytes) = self.pool.memory_limit()
             && self.pool.reserved().saturating_add(additional) > bytes / 4 * 3
         {
             return Err(DataFusionError::ResourcesExhausted("a quarter of the memory stays free".into()));
         }
-        self.pool.try_grow(reservation, additional)
+        self.pool.try_grow(reservation, additional)?;
+        self.taken.fetch_add(additional, Ordering::Relaxed);
+        Ok(())
     }
 
     fn reserved(&self) -> usize {

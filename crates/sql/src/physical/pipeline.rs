@@ -88,9 +88,12 @@ impl PipelineExec {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).run.clone()
     }
 
-    /// Lets go of the latest run; whoever asks next begins a new one.
+    /// Ends the latest run, and lets go of it; whoever asks next begins a new one.
     pub(super) fn forget_run(&self) {
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Current::default();
+        let current = std::mem::take(&mut *self.current.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(run) = current.run {
+            run.cancel();
+        }
     }
 
     fn join(&self, partition: usize) -> Result<(Arc<Run>, Arc<Wanted>)> {

@@ -107,7 +107,10 @@ fn measure(plan: &Arc<dyn ExecutionPlan>) {
     if let Some(exec) = pipeline(plan) {
         exec.measure();
     }
-    plan.children().into_iter().for_each(measure);
+    match (plan.as_ref() as &dyn std::any::Any).downcast_ref::<HopefulExec>() {
+        Some(exec) => exec.both().into_iter().for_each(measure),
+        None => plan.children().into_iter().for_each(measure),
+    }
 }
 
 fn pipeline(plan: &Arc<dyn ExecutionPlan>) -> Option<&PipelineExec> {
