@@ -1,5 +1,6 @@
 //! Scripts as statements: ours, which DataFusion's front end refuses, and all others.
 
+mod casts;
 mod copy;
 mod depth;
 mod distinct_from;

@@ -1,6 +1,6 @@
 //! What users write and the SQL parser does not read as they mean it.
 
-use super::{distinct_from, file_functions, grouping_sets};
+use super::{casts, distinct_from, file_functions, grouping_sets};
 use datafusion::sql::sqlparser::ast::{self, VisitMut, VisitorMut};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -81,6 +81,7 @@ pub(super) fn expressions<T: VisitMut>(sql: &mut T) {
     grouping_sets::into_one_list(sql);
     let flow = sql.visit(&mut Names);
     debug_assert!(flow.is_continue());
+    casts::name_apart(sql);
     constants(sql);
 }
 
