@@ -61,8 +61,14 @@ macro_rules! fused {
             const ROW_BITS: usize = BITS.ilog2() as usize;
 
             #[inline(always)]
-            fn sum_body(packed: &[u8], width: usize) -> u128 {
+            fn sum_body<P: Proof>(proof: P, packed: &[u8], width: usize) -> u128 {
                 assert!((1..=BITS).contains(&width) && packed.len() >= width * WORD_ROW_BYTES);
+                if BITS == 8 && width == 8 {
+                    let mut sums = [0; 8];
+                    let (bytes, _) = packed[..VECTOR_LEN].as_chunks();
+                    bytes.iter().for_each(|bytes| proof.add_eights(bytes, &mut sums));
+                    return sums.iter().sum::<u64>().into();
+                }
                 if width == BITS && WIDE_HOLDS_ALL {
                     // They lie one after the other. (From the loops below the compiler would make gathers here.)
                     let (numbers, _) = packed[..BITS * WORD_ROW_BYTES].as_chunks();
@@ -188,8 +194,8 @@ macro_rules! fused {
             }
 
             #[inline(always)]
-            fn sum_known(packed: &[u8], width: usize) -> u128 {
-                known_width!(width, [$($known)*], sum_body(packed, width))
+            fn sum_known<P: Proof>(proof: P, packed: &[u8], width: usize) -> u128 {
+                known_width!(width, [$($known)*], sum_body(proof, packed, width))
             }
 
             #[inline(always)]
@@ -210,7 +216,7 @@ macro_rules! fused {
             }
 
             each_isa! {
-                fn sum(packed: &[u8], width: usize) -> u128 = sum_known;
+                fn sum(packed: &[u8], width: usize) -> u128 = sum_known, proof;
                 fn sum_of_first(packed: &[u8], width: usize, group: usize, count: usize) -> u128 = sum_of_first_body;
                 fn ramp(packed: &[u8], width: usize) -> u128 = ramp_known;
                 fn bounds(packed: &[u8], width: usize) -> ($lane, $lane) = bounds_known;

@@ -139,6 +139,9 @@ pub(crate) trait Proof: Copy {
 
     /// One byte for each bit, the first for the lowest: not zero where the bit is set.
     fn flags(self, bits: u64) -> [u8; 64];
+
+    /// Adds the sum of eight bytes each to the sum at their place.
+    fn add_eights(self, bytes: &[u8; 64], sums: &mut [u64; 8]);
 }
 
 /// [`Isa::Scalar`].
@@ -168,6 +171,13 @@ impl Proof for Portable {
             *eight = ((u64::from(byte) * 0x0101_0101_0101_0101) & ONE_EACH).to_le_bytes();
         }
         flags
+    }
+
+    #[inline(always)]
+    fn add_eights(self, bytes: &[u8; 64], sums: &mut [u64; 8]) {
+        for (sum, eight) in sums.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *sum += eight.iter().map(|byte| u64::from(*byte)).sum::<u64>();
+        }
     }
 }
 
@@ -230,6 +240,24 @@ mod proofs {
         fn flags(self, bits: u64) -> [u8; 64] {
             Portable.flags(bits)
         }
+
+        #[inline(always)]
+        fn add_eights(self, bytes: &[u8; 64], sums: &mut [u64; 8]) {
+            #[inline]
+            #[target_feature(enable = "avx2")]
+            fn add_half(bytes: &[u8; 32], sums: &mut [u64; 4]) {
+                // SAFETY: both arrays have 32 bytes; loads and stores need no alignment.
+                unsafe {
+                    let sums = sums.as_mut_ptr().cast();
+                    let added = _mm256_sad_epu8(_mm256_loadu_si256(bytes.as_ptr().cast()), _mm256_setzero_si256());
+                    _mm256_storeu_si256(sums, _mm256_add_epi64(_mm256_loadu_si256(sums), added));
+                }
+            }
+            for (bytes, sums) in bytes.as_chunks().0.iter().zip(sums.as_chunks_mut().0) {
+                // SAFETY: there is no proof without the set.
+                unsafe { add_half(bytes, sums) };
+            }
+        }
     }
 
     impl Proof for Avx512 {
@@ -261,6 +289,22 @@ mod proofs {
             }
             // SAFETY: there is no proof without the set.
             unsafe { flags(bits) }
+        }
+
+        #[inline(always)]
+        fn add_eights(self, bytes: &[u8; 64], sums: &mut [u64; 8]) {
+            #[inline]
+            #[target_feature(enable = "avx512f,avx512bw")]
+            fn add(bytes: &[u8; 64], sums: &mut [u64; 8]) {
+                // SAFETY: both arrays have 64 bytes; loads and stores need no alignment.
+                unsafe {
+                    let sums = sums.as_mut_ptr().cast();
+                    let added = _mm512_sad_epu8(_mm512_loadu_si512(bytes.as_ptr().cast()), _mm512_setzero_si512());
+                    _mm512_storeu_si512(sums, _mm512_add_epi64(_mm512_loadu_si512(sums), added));
+                }
+            }
+            // SAFETY: there is no proof without the set.
+            unsafe { add(bytes, sums) }
         }
     }
 }

@@ -127,7 +127,7 @@ pub(super) fn sum<T: Integer>(
     for_each_vector(reader, rows, scratch, |shown, scratch, spare| {
         let (vector, asked) = match shown {
             Shown::Bare(vector) => {
-                reader.prefetch_after(vector.packed);
+                reader.prefetch_after_small(vector.packed);
                 return total.add_sum(vector.sum());
             }
             Shown::Part(vector, asked) => (vector, asked),
@@ -232,7 +232,7 @@ pub(super) fn bounds<T: Integer>(
             Shown::Bare(vector) => {
                 if !vector.is_within(found) {
                     // Only now: the next vectors, too, may not be looked at.
-                    reader.prefetch_after(vector.packed);
+                    reader.prefetch_after_small(vector.packed);
                     vector.widen(found);
                 }
                 return;
@@ -286,7 +286,7 @@ fn bounds_of_numbers<T: Integer>(
         return true;
     }
     // Only now: the next vectors, too, may not be looked at.
-    reader.prefetch_after(vector.packed);
+    reader.prefetch_after_small(vector.packed);
     fn of<L: Lane>(numbers: &mut [L], asked: &Asked<'_>, regular: &VectorMarks, regular_count: usize) -> (u64, u64) {
         let numbers = &mut numbers[asked.piece.clone()];
         if regular_count < numbers.len() {
