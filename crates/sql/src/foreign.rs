@@ -8,7 +8,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema};
 use datafusion::execution::context::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::logical_expr::{Expr as DfExpr, ExprSchemable};
+use datafusion::logical_expr::{Cast, Expr as DfExpr, ExprSchemable};
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use sinter_exec::Foreign;
 use std::sync::Arc;
@@ -23,24 +23,28 @@ pub(crate) struct ScalarFunction {
 }
 
 impl ScalarFunction {
-    /// `expr` over the columns `names` of `schema`, in that order; `None` where DataFusion cannot plan it so.
+    /// `expr` over the columns `names` of `schema`, in that order; `None` where DataFusion cannot plan it so. It gets them in
+    /// the types that it was planned with: texts have several in Arrow, which do not mix.
     pub(crate) fn new(expr: &DfExpr, schema: &DFSchema, names: &[Column]) -> Option<ScalarFunction> {
-        let mut fields = Vec::with_capacity(names.len());
+        let name = |index: usize| format!("c{index}");
+        let (mut fields, mut values) = (Vec::with_capacity(names.len()), Vec::with_capacity(names.len()));
         for (index, column) in names.iter().enumerate() {
-            let field = schema.field(schema.maybe_index_of_column(column)?);
-            fields.push(Field::new(format!("c{index}"), argument_type(field.data_type())?, true));
+            let declared = schema.field(schema.maybe_index_of_column(column)?).data_type();
+            let given = argument_type(declared)?;
+            let value = DfExpr::Column(Column::from_name(name(index)));
+            values.push(match given == *declared {
+                true => value,
+                false => DfExpr::Cast(Cast::new(Box::new(value), declared.clone())),
+            });
+            fields.push(Field::new(name(index), given, true));
         }
         let arguments = Schema::new(fields);
         let renamed = expr
             .clone()
-            .transform(|expr| {
-                Ok(match &expr {
-                    DfExpr::Column(column) => match names.iter().position(|name| name == column) {
-                        Some(index) => Transformed::yes(DfExpr::Column(Column::from_name(format!("c{index}")))),
-                        None => Transformed::no(expr),
-                    },
-                    _ => Transformed::no(expr),
-                })
+            .transform_up(|expr| {
+                let DfExpr::Column(column) = &expr else { return Ok(Transformed::no(expr)) };
+                let index = names.iter().position(|name| name == column);
+                Ok(index.map_or_else(|| Transformed::no(expr), |index| Transformed::yes(values[index].clone())))
             })
             .ok()?
             .data;

@@ -1,5 +1,6 @@
 //! Keeps rules of DataFusion's from plans that they get wrong.
 
+use crate::exists_as_value::{DECORRELATE, ExistsAsValue};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{JoinType, NullEquality, Result, tree_node::Transformed};
 use datafusion::logical_expr::{Expr, LogicalPlan};
@@ -19,10 +20,11 @@ const GUARDS: [(&str, Suits); 3] = [
     ("eliminate_duplicated_expr", is_no_order),
 ];
 
-/// The rules, with those guarded.
+/// The rules, with those guarded, and the one for EXISTS as [`ExistsAsValue`].
 pub(crate) fn guarded(rules: &[Rule]) -> Vec<Rule> {
     let guard = |rule: &Rule| match GUARDS.iter().find(|(name, _)| *name == rule.name()) {
         Some(&(_, suits)) => Arc::new(Guarded { rule: Arc::clone(rule), suits }) as Rule,
+        None if rule.name() == DECORRELATE => Arc::new(ExistsAsValue { of_conditions: Arc::clone(rule) }),
         None => Arc::clone(rule),
     };
     rules.iter().map(guard).collect()

@@ -10,8 +10,8 @@
 //! That `b = x` is NULL is asked apart where the subquery knows nothing of the rows around it, so that joins have keys.
 //!
 //! A subquery that has one row in any case, such as a maximum, is compared with it, and EXISTS of it is true. The rule
-//! rewrites filters and conditions of inner joins; in a list of SELECT, DataFusion has no IN with a subquery. What is wrong
-//! then all the same is refused ([`correlation`]).
+//! rewrites filters, conditions of inner joins, and what is selected, grouped by, aggregated or ordered by
+//! ([`crate::exists_as_value`] goes on with that). What is wrong then all the same is refused ([`correlation`]).
 
 use crate::correlation;
 use crate::optimize::Contents;
@@ -21,6 +21,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ExprSchema, JoinType, Result, ScalarValue, not_impl_err};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     BinaryExpr, Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, binary_expr, ident, lit, not, when,
 };
@@ -56,6 +57,10 @@ impl AnalyzerRule for NotIn {
                         None => Transformed::no(LogicalPlan::Join(join)),
                     }
                 }
+                LogicalPlan::Projection(_)
+                | LogicalPlan::Aggregate(_)
+                | LogicalPlan::Sort(_)
+                | LogicalPlan::Window(_) => with_values(plan)?,
                 plan => Transformed::no(plan),
             };
             correlation::check(&plan.data)?;
@@ -68,6 +73,20 @@ impl AnalyzerRule for NotIn {
 fn filtered(condition: Expr, input: Arc<LogicalPlan>) -> Result<LogicalPlan> {
     let predicate = rewritten(condition, Place::Conjunct, input.schema())?;
     Ok(LogicalPlan::Filter(Filter::try_new(predicate, input)?))
+}
+
+/// The node with its expressions rewritten, under their names.
+fn with_values(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let schema = Arc::clone(plan.inputs()[0].schema());
+    let names = NamePreserver::new(&plan);
+    let plan = plan.map_expressions(|expr| {
+        if !has_subquery(&expr) {
+            return Ok(Transformed::no(expr));
+        }
+        let name = names.save(&expr);
+        Ok(Transformed::yes(name.restore(rewritten(expr, Place::Value, &schema)?)))
+    })?;
+    if plan.transformed { plan.map_data(LogicalPlan::recompute_schema) } else { Ok(plan) }
 }
 
 /// What the value of a subquery is called.

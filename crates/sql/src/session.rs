@@ -6,6 +6,7 @@ use crate::catalog::{Catalog, DEFAULT_SCHEMA};
 use crate::coercion::Coercion;
 use crate::lower::lower;
 use crate::not_in::NotIn;
+use crate::only_row::OnlyRow;
 use crate::optimize::optimized;
 use crate::own_names::OwnNames;
 use crate::parse::{Statement, column_names, parse};
@@ -15,7 +16,7 @@ use crate::provider::{PipelineTable, StatementCatalog};
 use crate::scalar_subquery::NoRowIsNull;
 use crate::set_operations::CopiesCount;
 use crate::transaction::{Reads, Transaction};
-use crate::{Database, Error, OnCorruption, Result, Value, functions, guards, statement};
+use crate::{Database, Error, OnCorruption, Result, Value, functions, guards, numbering, statement};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
@@ -159,8 +160,14 @@ impl Session {
         config.options_mut().sql_parser.dialect = datafusion::config::Dialect::Generic;
         config.options_mut().execution.time_zone = Some("UTC".to_owned());
         let mut rules = Analyzer::default().rules;
-        let ours: [Arc<dyn AnalyzerRule + Send + Sync>; 5] =
-            [Arc::new(NotIn), Arc::new(NoRowIsNull), Arc::new(OwnNames), Arc::new(CopiesCount), Arc::new(Coercion)];
+        let ours: [Arc<dyn AnalyzerRule + Send + Sync>; 6] = [
+            Arc::new(NotIn),
+            Arc::new(OnlyRow),
+            Arc::new(NoRowIsNull),
+            Arc::new(OwnNames),
+            Arc::new(CopiesCount),
+            Arc::new(Coercion),
+        ];
         rules.splice(0..0, ours);
         // It mistakes a condition on one side of an outer join for one on a column of that name of the other.
         let mut physical_rules = PhysicalOptimizer::default().rules;
@@ -175,6 +182,7 @@ impl Session {
             .with_type_planner(Arc::new(statement::TypesOfTables))
             .build();
         functions::register(&mut state, &database);
+        numbering::register(&mut state);
         let settings =
             Settings { threads: options.threads, engine_forced_off: false, on_corruption: options.on_corruption };
         Session {

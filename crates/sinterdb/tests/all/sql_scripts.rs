@@ -211,6 +211,7 @@ scripts! {
     stale_traps
     subqueries
     subqueries_over_joins
+    subquery_values
     transactions
     types
     views
