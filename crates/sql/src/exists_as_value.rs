@@ -1,4 +1,4 @@
-//! EXISTS where it is no condition: in a list of SELECT, or as what is grouped by, aggregated or ordered by.
+//! EXISTS where it is no condition: in a list of SELECT, or as what is grouped by or aggregated.
 //!
 //! DataFusion makes joins of EXISTS in filters alone. So what a list asks for is put into a filter that asks whether each is
 //! not NULL; of that it makes joins that mark the rows, and the list takes the marks. IN has become EXISTS before

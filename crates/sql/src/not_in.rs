@@ -10,7 +10,7 @@
 //! That `b = x` is NULL is asked apart where the subquery knows nothing of the rows around it, so that joins have keys.
 //!
 //! A subquery that has one row in any case, such as a maximum, is compared with it, and EXISTS of it is true. The rule
-//! rewrites filters, conditions of inner joins, and what is selected, grouped by, aggregated or ordered by
+//! rewrites filters, conditions of inner joins, and what is selected, grouped by or aggregated
 //! ([`crate::exists_as_value`] goes on with that). What is wrong then all the same is refused ([`correlation`]).
 
 use crate::correlation;
