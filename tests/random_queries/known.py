@@ -23,16 +23,6 @@ class Refusal:
 REFUSALS: tuple[Refusal, ...] = (
     Refusal(
         "SinterDB",
-        "Correlated scalar subquery must be aggregated",
-        "a value of a correlated subquery is refused where nothing but a key makes it of one row",
-    ),
-    Refusal(
-        "SinterDB",
-        r"Physical plan does not support logical expression (Exists|InSubquery)",
-        "EXISTS and IN of a subquery are conditions of WHERE, and no values of a SELECT",
-    ),
-    Refusal(
-        "SinterDB",
         "Projections require unique expression names",
         "a column and a cast of it, both grouped by or both keys of a subquery, are taken for one",
     ),
