@@ -226,6 +226,10 @@ impl Sink for Chain<'_> {
     }
 
     fn resume(&mut self) -> Result<ControlFlow<()>> {
+        // Below a union the sink has steps of its own, and rows that wait there.
+        if self.sink.resume()?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
         let mut patience = VECTORS_BETWEEN_PAUSES;
         while let Some(index) = self.state.depth.checked_sub(1) {
             check_cancelled(self.cancelled)?;
