@@ -8,6 +8,7 @@ pub mod commits;
 mod csv_file;
 mod latency;
 mod machine;
+pub mod page_wise;
 mod parquet_file;
 pub mod planning;
 pub mod stalls;

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 use sinter_bench::{
-    Failure, Invocation, commits, planning, stalls, strings, throttled, tpch, write_csv, write_parquet,
+    Failure, Invocation, commits, page_wise, planning, stalls, strings, throttled, tpch, write_csv, write_parquet,
 };
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -62,7 +62,7 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Measures TPC-H's Q1 and Q6 on slow disks, and how the time divides.
+    /// Measures eleven queries of TPC-H on slow disks and from memory, compressed and not, and how the time divides.
     Throttled {
         #[command(flatten)]
         settings: throttled::Settings,
@@ -70,6 +70,17 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Measures queries whose segments are decoded whole beside vector by vector: time, and cache lines missed (valgrind).
+    PageWise {
+        #[command(flatten)]
+        settings: page_wise::Settings,
+        /// Also writes a record as JSON.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// What `page-wise` counts.
+    #[command(hide = true)]
+    PageWiseProbed(page_wise::ProbedSettings),
     /// What `throttled` profiles.
     #[command(hide = true)]
     ThrottledProfiled(throttled::ProfiledSettings),
@@ -93,6 +104,8 @@ fn main() -> Result<(), Failure> {
         Command::Stalls { settings, out } => show(stalls::measure(&settings)?, &invocation, out.as_deref()),
         Command::Planning { settings, out } => show(planning::measure(&settings)?, &invocation, out.as_deref()),
         Command::Throttled { settings, out } => show(throttled::measure(&settings)?, &invocation, out.as_deref()),
+        Command::PageWise { settings, out } => show(page_wise::measure(&settings)?, &invocation, out.as_deref()),
+        Command::PageWiseProbed(settings) => page_wise::run_probed(&settings),
         Command::ThrottledProfiled(settings) => throttled::run_profiled(&settings),
     }
 }

@@ -2,10 +2,12 @@
 
 use crate::block_header::{self, BlockHeader, expect_count};
 use crate::condition::{Condition, Prepared};
+use crate::encoder::write_as;
 use crate::kernel::DecodeOnly;
 use crate::node::{Cursor, Opened};
+use crate::schemes::RAW;
 use crate::scratch::Scratch;
-use crate::validity::Validity;
+use crate::validity::{self, Validity};
 use crate::values_mut::ValuesMut;
 use crate::{Bitmap, BlockStats, Encoded, Error, Physical, Predicate, Result, VECTOR_LEN, ValuesBuf};
 use std::ops::Range;
@@ -116,6 +118,27 @@ impl<'a> Block<'a> {
             let out = ValuesMut::over(out, self.physical(), range.len());
             self.values.reader.decode(range, out, scratch)
         })
+    }
+
+    /// Appends the same block in the scheme `raw`: its values decoded, its statistics and NULLs as they are.
+    ///
+    /// # Errors
+    /// As [`Block::decode`]; `out` is then as before.
+    pub fn write_plain(&self, out: &mut Vec<u8>) -> Result<()> {
+        let all = 0..self.value_count();
+        let (mut values, mut present) = (ValuesBuf::new(self.physical()), Bitmap::default());
+        self.decode(all.clone(), &mut values)?;
+        let some_null = self.validity(all, &mut present)?;
+        let (kind, section) = validity::encode(some_null.then_some(&present), 1);
+        let start = out.len();
+        block_header::write(self.physical(), kind, self.stats(), out);
+        out.extend_from_slice(&section);
+        if let Err(error) = write_as(&RAW, values.as_values(), None, None, 1, out) {
+            out.truncate(start);
+            return Err(error);
+        }
+        block_header::finish(start, out);
+        Ok(())
     }
 
     /// Like [`Block::decode`] for the form nearest to the bytes; `range` is at most one vector. Reuses the memory in

@@ -71,6 +71,13 @@ fn check(column: &Column, choice: &Choice, random: &mut SmallRng) {
     assert_eq!(decoded.len(), len);
     column.assert_rows(0, &decoded, &what);
 
+    let mut plain = vec![0xee; 3];
+    block.write_plain(&mut plain).unwrap();
+    let plain = Block::open(&plain[3..]).unwrap();
+    assert_eq!((plain.describe().as_str(), plain.stats()), ("raw", &stats), "{what}, plain");
+    plain.decode(0..len, &mut decoded).unwrap();
+    column.assert_rows(0, &decoded, &format!("{what}, plain"));
+
     let (mut form, mut present) = (Encoded::default(), Bitmap::default());
     for range in ranges(len, random) {
         block.decode(range.clone(), &mut decoded).unwrap();

@@ -12,19 +12,24 @@
 //! UUIDs are sixteen bytes to DataFusion, which compares and casts them with bytes only. Here text on the other side is
 //! read as a UUID. Runs before DataFusion's coercion.
 
+use crate::not_in::has_subquery;
 use crate::scalar_subquery::PERHAPS;
 use crate::uuid::{TEXT_OF_UUID, UUID, UUID_OF_TEXT};
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::expr_rewriter::{NamePreserver, replace_col};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     Aggregate, BinaryExpr, Cast, Expr, ExprSchemable, GroupingSet, LogicalPlan, Projection, ScalarUDF, cast,
 };
 use datafusion::optimizer::AnalyzerRule;
+use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Begins the names of columns that would be called as keys are.
+const OWN: &str = "__sinter_own";
 
 /// The rule.
 #[derive(Debug)]
@@ -79,20 +84,37 @@ fn with_keys_below(aggregate: Aggregate, schema: &DFSchema) -> Result<Aggregate>
     if keys.is_empty() {
         return Ok(aggregate);
     }
-    let mut below: Vec<Expr> = aggregate.input.schema().columns().into_iter().map(Expr::Column).collect();
+    let columns = |exprs: Vec<Expr>| -> Result<Vec<Expr>> {
+        let column = |expr: Expr| {
+            let is_key = keys.contains(&expr);
+            let name = is_key.then(|| Expr::Column(Column::new_unqualified(expr.schema_name().to_string())));
+            Ok(name.map_or(Transformed::no(expr), Transformed::yes))
+        };
+        exprs.into_iter().map(|expr| Ok(expr.transform_down(column)?.data)).collect()
+    };
+    let (group_expr, mut aggr_expr) = (columns(aggregate.group_expr)?, columns(aggregate.aggr_expr)?);
+    let mut below = Vec::new();
     for key in &keys {
         below.push(rewritten(key.clone(), schema)?.data.alias(key.schema_name().to_string()));
     }
-    let column = |expr: Expr| {
-        let is_key = keys.contains(&expr);
-        let name = is_key.then(|| Expr::Column(Column::new_unqualified(expr.schema_name().to_string())));
-        Ok(name.map_or(Transformed::no(expr), Transformed::yes))
-    };
-    let columns = |exprs: Vec<Expr>| -> Result<Vec<Expr>> {
-        exprs.into_iter().map(|expr| Ok(expr.transform_down(column)?.data)).collect()
-    };
+    for column in aggregate.input.schema().columns() {
+        // `CAST(t.d AS ...)` is called as `t.d` is, and some of DataFusion's rules then take one for the other.
+        let is_called_alike = keys.iter().any(|key| key.schema_name().to_string() == column.flat_name());
+        let is_key = group_expr.iter().any(|key| key.column_refs().contains(&column));
+        if !is_called_alike || is_key || aggr_expr.iter().any(has_subquery) {
+            below.push(Expr::Column(column));
+            continue;
+        }
+        let own = Column::new_unqualified(format!("{OWN} {}", column.flat_name()));
+        let names = NamePreserver::new_for_projection();
+        for call in &mut aggr_expr {
+            let name = names.save(call);
+            *call = name.restore(replace_col(std::mem::take(call), &HashMap::from([(&column, &own)]))?);
+        }
+        below.push(Expr::Column(column).alias(own.name));
+    }
     let input = LogicalPlan::Projection(Projection::try_new(below, aggregate.input)?);
-    Aggregate::try_new(Arc::new(input), columns(aggregate.group_expr)?, columns(aggregate.aggr_expr)?)
+    Aggregate::try_new(Arc::new(input), group_expr, aggr_expr)
 }
 
 /// The columns that a node's expressions are about.

@@ -32,7 +32,7 @@ impl OptimizerRule for ExistsAsValue {
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         match &plan {
-            LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Sort(_) | LogicalPlan::Window(_) => {
+            LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) => {
                 let asked = asked(&plan)?;
                 if asked.is_empty() { Ok(Transformed::no(plan)) } else { self.marked(plan, &asked, config) }
             }

@@ -57,10 +57,7 @@ impl AnalyzerRule for NotIn {
                         None => Transformed::no(LogicalPlan::Join(join)),
                     }
                 }
-                LogicalPlan::Projection(_)
-                | LogicalPlan::Aggregate(_)
-                | LogicalPlan::Sort(_)
-                | LogicalPlan::Window(_) => with_values(plan)?,
+                LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) => with_values(plan)?,
                 plan => Transformed::no(plan),
             };
             correlation::check(&plan.data)?;
@@ -103,7 +100,8 @@ enum Place {
     Value,
 }
 
-fn has_subquery(expr: &Expr) -> bool {
+/// Whether an expression asks for EXISTS or IN of a subquery.
+pub(crate) fn has_subquery(expr: &Expr) -> bool {
     expr.exists(|expr| Ok(matches!(expr, Expr::InSubquery(_) | Expr::Exists(_)))).unwrap_or(true)
 }
 

@@ -5,18 +5,15 @@
 //! what is wrong with rows that nobody asks for is no error. Of `ORDER BY ... LIMIT 1` the first value in that order is
 //! taken, and there is nothing to count.
 
-use crate::optimize::Contents;
-use crate::scalar_subquery::has_a_row;
+use crate::scalar_subquery::{each_scalar_subquery, has_a_row};
 use arrow::array::AsArray;
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Result, exec_err, internal_err};
 use datafusion::functions_aggregate::count::count_all;
 use datafusion::functions_aggregate::first_last::first_value;
 use datafusion::functions_aggregate::min_max::min;
 use datafusion::logical_expr::expr::Sort;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, FetchType, Limit, LogicalPlan, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, SkipType, Subquery, Volatility,
@@ -38,23 +35,10 @@ impl AnalyzerRule for OnlyRow {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        if !Contents::of(&plan)?.subqueries {
-            return Ok(plan);
-        }
-        let plan = plan.transform_up_with_subqueries(|plan| {
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let expr = expr.transform_up(|expr| match expr {
-                    Expr::ScalarSubquery(subquery) if may_have_rows(&subquery) => {
-                        Ok(Transformed::yes(of_one_row(subquery)?))
-                    }
-                    expr => Ok(Transformed::no(expr)),
-                })?;
-                Ok(expr.update_data(|expr| name.restore(expr)))
-            })
-        });
-        Ok(plan?.data)
+        each_scalar_subquery(plan, |subquery| match may_have_rows(&subquery) {
+            true => of_one_row(subquery),
+            false => Ok(Expr::ScalarSubquery(subquery)),
+        })
     }
 }
 

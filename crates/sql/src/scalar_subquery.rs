@@ -31,24 +31,33 @@ impl AnalyzerRule for NoRowIsNull {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        if !Contents::of(&plan)?.subqueries {
-            return Ok(plan);
-        }
-        let plan = plan.transform_up_with_subqueries(|plan| {
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let expr = expr.transform_up(|expr| match expr {
-                    Expr::ScalarSubquery(subquery) if promises_too_much(&subquery.subquery) => {
-                        Ok(Transformed::yes(Expr::ScalarSubquery(perhaps(subquery)?)))
-                    }
-                    expr => Ok(Transformed::no(expr)),
-                })?;
-                Ok(expr.update_data(|expr| name.restore(expr)))
-            })
-        });
-        Ok(plan?.data)
+        each_scalar_subquery(plan, |subquery| match promises_too_much(&subquery.subquery) {
+            true => perhaps(subquery).map(Expr::ScalarSubquery),
+            false => Ok(Expr::ScalarSubquery(subquery)),
+        })
     }
+}
+
+/// Puts something in the place of each scalar subquery of a plan, inner ones first; names stay.
+pub(crate) fn each_scalar_subquery(
+    plan: LogicalPlan,
+    replacement: impl Fn(Subquery) -> Result<Expr>,
+) -> Result<LogicalPlan> {
+    if !Contents::of(&plan)?.subqueries {
+        return Ok(plan);
+    }
+    let plan = plan.transform_up_with_subqueries(|plan| {
+        let names = NamePreserver::new(&plan);
+        plan.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let expr = expr.transform_up(|expr| match expr {
+                Expr::ScalarSubquery(subquery) => replacement(subquery).map(Transformed::yes),
+                expr => Ok(Transformed::no(expr)),
+            })?;
+            Ok(expr.update_data(|expr| name.restore(expr)))
+        })
+    });
+    Ok(plan?.data)
 }
 
 /// Whether the one column of a subquery is NOT NULL, and there may be no row of it.

@@ -12,7 +12,7 @@ use crate::own_names::OwnNames;
 use crate::parse::{Statement, column_names, parse};
 use crate::physical::HopefulExec;
 use crate::progress::{Notes, Progress};
-use crate::provider::{PipelineTable, StatementCatalog};
+use crate::provider::{PipelineTable, Reading, StatementCatalog};
 use crate::scalar_subquery::NoRowIsNull;
 use crate::set_operations::CopiesCount;
 use crate::transaction::{Reads, Transaction};
@@ -65,6 +65,8 @@ pub(crate) struct Settings {
     pub(crate) threads: usize,
     /// `SET sinter.engine = 'datafusion'`: nothing but scans runs in our engine.
     pub(crate) engine_forced_off: bool,
+    /// `SET sinter.decompression = 'page'`: segments are decoded whole.
+    pub(crate) page_wise: bool,
     /// `SET on_corruption`: what queries do with rows that cannot be read.
     pub(crate) on_corruption: OnCorruption,
 }
@@ -183,8 +185,12 @@ impl Session {
             .build();
         functions::register(&mut state, &database);
         numbering::register(&mut state);
-        let settings =
-            Settings { threads: options.threads, engine_forced_off: false, on_corruption: options.on_corruption };
+        let settings = Settings {
+            threads: options.threads,
+            engine_forced_off: false,
+            page_wise: false,
+            on_corruption: options.on_corruption,
+        };
         Session {
             database,
             home: None,
@@ -512,7 +518,8 @@ impl Session {
         let mut state = self.template.clone();
         let settings = self.settings();
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner).clone();
-        state.register_catalog_list(Arc::new(StatementCatalog::new(seen, registered, notes, on_damage, &state)));
+        let reading = Reading { on_damage, page_wise: settings.page_wise };
+        state.register_catalog_list(Arc::new(StatementCatalog::new(seen, registered, notes, reading, &state)));
         // Options are copied where they are changed.
         if state.config().target_partitions() != settings.threads {
             state.config_mut().options_mut().execution.target_partitions = settings.threads;

@@ -1,6 +1,6 @@
 //! Processor time of a query in the codec, sampled by `perf`.
 
-use super::{QUERIES, cold};
+use super::{QUERIES, measured};
 use crate::Failure;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ pub struct ProfiledSettings {
     /// The database.
     #[arg(long, value_name = "FILE")]
     file: PathBuf,
-    /// q01 or q06.
+    /// Of the paper's: q01 and so on.
     #[arg(long)]
     query: String,
     /// Threads of the query.
@@ -42,11 +42,11 @@ pub(super) struct Profile {
 /// # Errors
 /// Where the query fails.
 pub fn run_profiled(settings: &ProfiledSettings) -> Result<(), Failure> {
-    let (_, sql) = QUERIES.iter().find(|(name, _)| *name == settings.query).ok_or("there is no such query")?;
+    let query = QUERIES.iter().find(|query| query.name == settings.query).ok_or("there is no such query")?;
     let mut runs = 0;
     let mut time = Duration::ZERO;
     while time < PROFILED {
-        let (run, _) = cold(&settings.file, sql, None, settings.threads)?;
+        let (run, _) = measured(&settings.file, query.sql, None, settings.threads, 0)?;
         time += run.time;
         runs += 1;
     }

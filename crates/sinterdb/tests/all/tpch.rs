@@ -141,6 +141,9 @@ fn all_queries_answer_as_duckdb_does_in_memory() {
     check_plans(&conn);
     conn.execute("SET sinter.engine = 'datafusion'", &[]).unwrap();
     check_all(&conn);
+    conn.execute("SET sinter.engine = 'auto'", &[]).unwrap();
+    conn.execute("SET sinter.decompression = 'page'", &[]).unwrap();
+    check_all(&conn);
 }
 
 #[test]

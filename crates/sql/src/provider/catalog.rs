@@ -1,6 +1,6 @@
 //! The catalog that one statement sees: tables, registered data, files by name.
 
-use super::{ColumnTableProvider, FileTable};
+use super::{ColumnTableProvider, FileTable, Reading};
 use crate::attached::Seen;
 use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName, View};
 use crate::parse::{parse_one, path_of};
@@ -15,7 +15,6 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::ViewTable;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::TableType;
-use sinter_exec::OnDamage;
 use sinter_files::{Format, ReadOptions, expand, sniff};
 use sinter_storage::ObjectId;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -44,7 +43,7 @@ struct Databases {
     seen: Seen,
     registered: BTreeMap<String, Arc<dyn TableProvider>>,
     notes: Notes,
-    on_damage: OnDamage,
+    reading: Reading,
     /// Plans views; `None` where there are none.
     planner: Option<SessionState>,
     table_functions: HashMap<String, Arc<TableFunction>>,
@@ -56,13 +55,13 @@ impl StatementCatalog {
         seen: Seen,
         registered: BTreeMap<String, Arc<dyn TableProvider>>,
         notes: Notes,
-        on_damage: OnDamage,
+        reading: Reading,
         state: &SessionState,
     ) -> StatementCatalog {
         let has_views = seen.attached.values().chain([&seen.catalog]).any(|catalog| !catalog.views.is_empty());
         let planner = has_views.then(|| state.clone());
         let table_functions = state.table_functions().clone();
-        let databases = Databases { seen, registered, notes, on_damage, planner, table_functions };
+        let databases = Databases { seen, registered, notes, reading, planner, table_functions };
         StatementCatalog { databases: Arc::new(databases), depth: 0, passes_over_broken_views: false }
     }
 
@@ -194,8 +193,8 @@ impl Tables {
         };
         // The optimizer may find that no row of it is needed, by how it is defined.
         self.reads().definition(table.id());
-        let on_damage = self.of.databases.on_damage.clone();
-        Ok(Some(Arc::new(ColumnTableProvider::new(Arc::clone(table), with_row_id, self.reads(), on_damage)?)))
+        let reading = self.of.databases.reading.clone();
+        Ok(Some(Arc::new(ColumnTableProvider::new(Arc::clone(table), with_row_id, self.reads(), reading)?)))
     }
 
     /// A view as the plan of its query, over the tables of its own database.

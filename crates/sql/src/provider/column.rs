@@ -11,19 +11,28 @@ use datafusion::common::{DFSchema, Result, Statistics};
 use datafusion::logical_expr::{Expr as DfExpr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use sinter_column::ColumnTable;
-use sinter_exec::{Expr, OnDamage, Output, Pipeline, ScanColumn, Source, TableSource};
+use sinter_exec::{Expr, OnDamage, Output, PageWise, Pipeline, ScanColumn, Source, TableSource};
 use sinter_storage::ObjectId;
 use std::sync::Arc;
 
 /// The name under which UPDATE and DELETE see the row id. Not a name that a user can define.
 pub(crate) const ROW_ID: &str = "\u{1}row id";
 
+/// How a statement reads tables.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    /// What becomes of row groups that cannot be read.
+    pub(crate) on_damage: OnDamage,
+    /// Segments are decoded whole as they are fetched; see [`PageWise`].
+    pub(crate) page_wise: bool,
+}
+
 /// One table at one moment. With `with_row_id`, its last column is the row id.
 #[derive(Debug)]
 pub(crate) struct ColumnTableProvider {
     table: Arc<ColumnTable>,
     reads: Reads,
-    on_damage: OnDamage,
+    reading: Reading,
     schema: SchemaRef,
     df_schema: DFSchema,
 }
@@ -33,7 +42,7 @@ impl ColumnTableProvider {
         table: Arc<ColumnTable>,
         with_row_id: bool,
         reads: Reads,
-        on_damage: OnDamage,
+        reading: Reading,
     ) -> Result<ColumnTableProvider> {
         let mut schema = table.schema().arrow();
         if with_row_id {
@@ -42,16 +51,17 @@ impl ColumnTableProvider {
             schema = Arc::new(Schema::new(fields));
         }
         let df_schema = DFSchema::try_from(Arc::clone(&schema))?;
-        Ok(ColumnTableProvider { table, reads, on_damage, schema, df_schema })
+        Ok(ColumnTableProvider { table, reads, reading, schema, df_schema })
     }
 
     pub(crate) fn source(&self) -> Arc<dyn TableSource> {
-        Arc::clone(&self.table) as Arc<dyn TableSource>
+        let table = Arc::clone(&self.table) as Arc<dyn TableSource>;
+        if self.reading.page_wise { Arc::new(PageWise(table)) } else { table }
     }
 
     /// What becomes of row groups that cannot be read.
     pub(crate) fn on_damage(&self) -> OnDamage {
-        self.on_damage.clone()
+        self.reading.on_damage.clone()
     }
 
     /// Where scans of this table note what they read.

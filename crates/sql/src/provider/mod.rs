@@ -7,6 +7,6 @@ mod pipeline;
 mod statistics;
 
 pub(crate) use catalog::{ROW_ID_SCHEMA, StatementCatalog};
-pub(crate) use column::{ColumnTableProvider, Noted, ROW_ID};
+pub(crate) use column::{ColumnTableProvider, Noted, ROW_ID, Reading};
 pub(crate) use file::FileTable;
 pub(crate) use pipeline::PipelineTable;

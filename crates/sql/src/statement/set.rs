@@ -37,6 +37,14 @@ pub(super) fn run(session: &Session, name: &str, value: &str) -> Result<Outcome>
             };
             session.settings.lock().unwrap_or_else(PoisonError::into_inner).engine_forced_off = forced_off;
         }
+        "sinter.decompression" => {
+            let page_wise = match value.to_lowercase().as_str() {
+                "vector" => false,
+                "page" => true,
+                _ => return Err(wrong(name, value, "vector or page")),
+            };
+            session.settings.lock().unwrap_or_else(PoisonError::into_inner).page_wise = page_wise;
+        }
         "on_corruption" => {
             let on_corruption = match value.to_lowercase().as_str() {
                 "error" => OnCorruption::Error,
@@ -47,7 +55,8 @@ pub(super) fn run(session: &Session, name: &str, value: &str) -> Result<Outcome>
         }
         _ => {
             return Err(Error::Sql(format!(
-                "there is no setting '{name}'; there are: memory_limit, on_corruption, sinter.engine, synchronous, threads"
+                "there is no setting '{name}'; there are: memory_limit, on_corruption, sinter.decompression, sinter.engine, \
+                 synchronous, threads"
             )));
         }
     }
