@@ -61,8 +61,9 @@ fn ahead_of_peers(outcomes: &[Outcome]) -> Vec<Mark> {
     for (scheme, peer) in pairs {
         let both = || {
             outcomes.iter().filter(move |outcome| outcome.scheme == scheme).filter_map(move |outcome| {
-                let peer = outcome.measured.iter().find(|measured| measured.name == peer)?;
-                Some((outcome, outcome.ours(), peer))
+                // Beside values of another type the same peer may be there to be looked at only, as pco is beside integers.
+                let of_family = |measured: &&Measured| measured.kin == Kin::Family && measured.name == peer;
+                Some((outcome, outcome.ours(), outcome.measured.iter().find(of_family)?))
             })
         };
         let speed_up = |peer: std::time::Duration, ours: std::time::Duration| peer.as_secs_f64() / ours.as_secs_f64();
