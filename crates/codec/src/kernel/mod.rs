@@ -33,6 +33,7 @@ mod list;
 mod moments;
 mod span;
 mod table;
+mod table_values;
 mod tally;
 #[cfg(test)]
 mod tests;

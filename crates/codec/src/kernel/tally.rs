@@ -224,6 +224,7 @@ pub(crate) fn count_codes_decoded<R: Reader + ?Sized>(
     scratch: &mut Scratch,
 ) -> Result<()> {
     let mut apart = [[0u32; COUNTED_APART_MAX]; COUNTED_APART];
+    let values_before = scratch.decoded_values;
     walk(reader, rows, Physical::U32, scratch, &mut |codes| {
         let Values::U32(codes) = codes else { unreachable!("codes were asked for") };
         let code = greatest(codes);
@@ -243,6 +244,8 @@ pub(crate) fn count_codes_decoded<R: Reader + ?Sized>(
         rest.iter().for_each(|code| apart[0][*code as usize] += 1);
         Ok(())
     })?;
+    // What was unpacked are codes: no value was looked up.
+    scratch.decoded_values = values_before;
     for counted in apart {
         counts.iter_mut().zip(counted).for_each(|(count, counted)| *count += u64::from(counted));
     }
