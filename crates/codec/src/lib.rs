@@ -50,6 +50,8 @@ mod scaled;
 mod scheme;
 mod schemes;
 mod scratch;
+#[cfg(test)]
+mod sets_agree;
 mod stand_ins;
 mod stats;
 mod stretches;
