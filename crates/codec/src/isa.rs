@@ -4,9 +4,13 @@
 //! function that others call: it asks [`isa`], which is the only place that chooses. As all forms come from one source they
 //! give equal bytes; tests hold them to it with [`forms`].
 //!
-//! `SINTER_ISA=scalar|avx2|avx512` forces a set for the whole process. One that the machine has not is not taken.
+//! `SINTER_ISA=scalar|avx2|avx512` forces a set for the whole process. One that the machine has not is not taken, which is
+//! said on stderr.
 
+use std::ffi::OsStr;
 use std::fmt;
+use std::io::Write;
+use std::sync::Once;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A set of instructions that kernels are compiled for, the least first.
@@ -87,14 +91,33 @@ pub fn isa() -> Isa {
 
 #[cold]
 fn choose() -> Isa {
-    let asked = std::env::var(ISA_VARIABLE).ok();
-    let named = Isa::ALL.into_iter().find(|isa| Some(isa.name()) == asked.as_deref());
-    let chosen = named
-        .filter(|isa| isa.is_available())
-        .or(Isa::ALL.into_iter().rfind(|isa| isa.is_available()))
-        .unwrap_or(Isa::Scalar);
+    static SAID: Once = Once::new();
+    let asked = std::env::var_os(ISA_VARIABLE).filter(|name| !name.is_empty());
+    let (chosen, refusal) = chosen(asked.as_deref().map(OsStr::to_string_lossy).as_deref());
+    if let Some(refusal) = refusal {
+        // Who cannot be told goes on all the same.
+        SAID.call_once(|| drop(writeln!(std::io::stderr(), "{refusal}")));
+    }
     IN_USE.store(chosen as u8, Ordering::Relaxed);
     chosen
+}
+
+/// The set that is asked for, else the greatest that the machine has, and why it is not what was asked for.
+fn chosen(asked: Option<&str>) -> (Isa, Option<String>) {
+    let available = || Isa::ALL.into_iter().filter(|isa| isa.is_available());
+    let greatest = available().next_back().unwrap_or(Isa::Scalar);
+    let Some(asked) = asked else { return (greatest, None) };
+    match available().find(|isa| isa.name() == asked) {
+        Some(isa) => (isa, None),
+        None => {
+            let names: Vec<&str> = available().map(Isa::name).collect();
+            let refusal = format!(
+                "{ISA_VARIABLE} asks for '{asked}', but this machine has {}: kernels run on {greatest}",
+                names.join(", ")
+            );
+            (greatest, Some(refusal))
+        }
+    }
 }
 
 /// Runs `work` once on each set that the machine has. One caller at a time; afterwards all is as before.
@@ -375,5 +398,17 @@ mod tests {
         assert!(Isa::Scalar.is_available());
         assert!(!Isa::Avx512.is_available() || Isa::Avx2.is_available());
         assert!(isa().is_available());
+    }
+
+    #[test]
+    fn what_is_asked_for_and_not_there_is_refused_aloud() {
+        let (greatest, refusal) = chosen(None);
+        assert_eq!((Isa::ALL.into_iter().rfind(|isa| isa.is_available()), refusal), (Some(greatest), None));
+        assert_eq!(chosen(Some("scalar")), (Isa::Scalar, None));
+        let (chosen, refusal) = chosen(Some("avx1024"));
+        assert_eq!(chosen, greatest);
+        let refusal = refusal.unwrap();
+        assert!(refusal.starts_with("SINTER_ISA asks for 'avx1024', but this machine has scalar"), "{refusal}");
+        assert!(refusal.ends_with(&format!(": kernels run on {greatest}")), "{refusal}");
     }
 }
