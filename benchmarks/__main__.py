@@ -45,6 +45,7 @@ def add_tpch(suites: Any) -> None:
     suite.add_argument("--queries", default="1-22", help="such as 1,6,13-15 (1-22)")
     suite.add_argument("--data", type=Path, help="folder with the tables as Parquet (generated under target/)")
     suite.add_argument("--timeout", type=float, default=300.0, help="seconds before a query is given up (300)")
+    suite.add_argument("--pairs", action="store_true", help="load ours and one other engine at a time")
     suite.add_argument("--no-files", action="store_true", help="do not measure file sizes")
     suite.add_argument("--out", type=Path, help="JSON file to write (benchmarks/record/<date>-tpch-sf<SF>.json)")
     suite.set_defaults(
@@ -58,6 +59,7 @@ def add_tpch(suites: Any) -> None:
                 data=arguments.data,
                 timeout_s=arguments.timeout,
                 files=not arguments.no_files,
+                pairs=arguments.pairs,
                 out=arguments.out,
             )
         )
@@ -68,12 +70,17 @@ def add_real(suites: Any) -> None:
     """Real tables."""
     suite = suites.add_parser("real", help="43 queries on real tables, as they are or tiled")
     suite.add_argument("--data", type=Path, required=True, help="folder with the files as published")
-    suite.add_argument("--rows", type=int, help="tile each table to so many rows, shuffled (as it is)")
+    suite.add_argument(
+        "--rows",
+        type=int,
+        help="tile each table to so many rows, shuffled, and load one table at a time (as they are, all)",
+    )
     suite.add_argument("--threads", type=int, default=os.cpu_count(), help="threads per query (all)")
     suite.add_argument("--runs", type=int, default=5, help="timed runs of each query, after one that warms up (5)")
     suite.add_argument("--engines", type=some(ENGINES), default=list(ENGINES), help="separated by commas (all)")
     suite.add_argument("--queries", default="1-43", help="such as 1,6,13-15 (1-43)")
     suite.add_argument("--timeout", type=float, default=300.0, help="seconds before a query is given up (300)")
+    suite.add_argument("--pairs", action="store_true", help="load ours and one other engine at a time")
     suite.add_argument("--out", type=Path, help="JSON file to write (benchmarks/record/<date>-real.json)")
     suite.set_defaults(
         run=lambda arguments: real.run(
@@ -85,6 +92,7 @@ def add_real(suites: Any) -> None:
                 engines=arguments.engines,
                 queries=arguments.queries,
                 timeout_s=arguments.timeout,
+                pairs=arguments.pairs,
                 out=arguments.out,
             )
         )

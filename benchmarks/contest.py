@@ -1,17 +1,23 @@
-"""Queries on several engines in turn: load time, resident bytes, file bytes, medians, answers compared."""
+"""Queries on several engines in turn: load time, resident bytes, file bytes, medians, answers compared.
+
+All engines at once, each in its process; or in pairs, ours with each other one, so that two have the memory to
+themselves; or table by table, where queries name one table each; or both.
+"""
 
 from __future__ import annotations
 
+import re
 import statistics
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks import answers, machine, report
 from benchmarks.engines import WITH_FILES
 from benchmarks.process import EngineError, Process
-from benchmarks.report import say
+from benchmarks.report import OURS, say
 
 LOAD_TIMEOUT_S = 3600.0
 
@@ -35,6 +41,27 @@ class Contest:
     files: bool
     """Whether databases are written to files, too, to see how long they are."""
     out: Path | None
+    pairs: bool = False
+    """Whether ours runs with one other engine at a time."""
+    apart: bool = False
+    """Whether only one table is loaded at a time; each query names one."""
+    marks: dict[str, float] = field(default_factory=dict)
+    """What our ratios to DuckDB's faster form should not exceed: that of a query, "geometric mean", "worst"."""
+
+    def parts(self) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+        """Yield the tables that are loaded together, and the queries on them."""
+        if not self.apart:
+            yield self.tables, self.queries
+            return
+        for table, file in self.tables.items():
+            queries = {query: sql for query, sql in self.queries.items() if names(sql, table)}
+            if queries:
+                yield {table: file}, queries
+
+
+def names(sql: str, table: str) -> bool:
+    """Return whether a query reads a table."""
+    return re.search(rf"\bFROM\s+{table}\b", sql) is not None
 
 
 def numbers(text: str) -> set[int]:
@@ -47,23 +74,25 @@ def numbers(text: str) -> set[int]:
 
 
 class Contender:
-    """An engine in its process, and what was measured of it."""
+    """An engine in its process, with the tables of one part of a contest, and what was measured of it."""
 
-    def __init__(self, name: str, contest: Contest) -> None:
+    def __init__(self, name: str, contest: Contest, tables: dict[str, str]) -> None:
         self.name = name
         self.record: dict[str, Any] = {"queries": {}}
         self._contest = contest
+        self._tables = tables
         self._process: Process | None = None
 
     def load(self) -> None:
         """Start the process, load the tables, and see what that takes."""
+        process = Process(self.name, self._contest.threads, self._contest.timeout_s)
         try:
-            process = Process(self.name, self._contest.threads, self._contest.timeout_s)
             process.ask("open", path=None)
             before = process.ask("memory")
-            seconds = process.ask("load", tables=self._contest.tables, timeout_s=LOAD_TIMEOUT_S)["seconds"]
+            seconds = process.ask("load", tables=self._tables, timeout_s=LOAD_TIMEOUT_S)["seconds"]
             after = process.ask("memory")
         except EngineError as error:
+            process.end()
             self.record["error"] = str(error)
             say(f"{self.name}: {error}")
             return
@@ -77,36 +106,20 @@ class Contender:
             self.record["empty_bytes"] = before["resident"]
         say(f"{self.name}: loaded in {seconds:.1f} s, {self.record['resident_bytes'] / 1e6:.0f} MB resident")
 
-    def size(self) -> None:
-        """Load into a file, in a process of its own, and see how long it is."""
-        with tempfile.TemporaryDirectory() as folder:
-            process = Process(self.name, self._contest.threads, self._contest.timeout_s)
-            try:
-                process.ask("open", path=str(Path(folder) / "contest.db"))
-                loaded = process.ask("load", tables=self._contest.tables, timeout_s=LOAD_TIMEOUT_S)
-                process.ask("close")
-            except EngineError as error:
-                self.record["file_error"] = str(error)
-                say(f"{self.name}: {error}")
-                return
-            finally:
-                process.end()
-            self.record["file_load_s"] = loaded["seconds"]
-            self.record["file_bytes"] = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
-        say(f"{self.name}: {self.record['file_bytes'] / 1e6:.0f} MB on file")
-
     def ask(self, do: str, query: str, sql: str) -> dict[str, Any] | None:
         """Run a query; None when that fails, which is noted. A process that is gone is started again."""
-        if "error" in self.record or "error" in self.record["queries"].get(query, {}):
+        result = self.record["queries"].setdefault(query, {})
+        if "error" in result:
             return None
-        if self._process is None or not self._process.alive:
+        if "error" not in self.record and (self._process is None or not self._process.alive):
             self.load()
-            if self._process is None:
-                return None
+        if "error" in self.record or self._process is None:
+            result["error"] = f"not loaded: {self.record['error']}"
+            return None
         try:
             return self._process.ask(do, sql=sql)
         except EngineError as error:
-            self.record["queries"].setdefault(query, {})["error"] = str(error)
+            result["error"] = str(error)
             say(f"{self.name}, {query}: {error}")
             return None
 
@@ -116,7 +129,25 @@ class Contender:
             self._process.end()
 
 
-def measure(query: str, sql: str, contenders: list[Contender], runs: int) -> None:
+class Answers:
+    """What was answered first, by DuckDB where it took part; all others are compared with that."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, tuple[str, Any]] = {}
+
+    def compare(self, query: str, found: dict[str, dict[str, Any]]) -> dict[str, str]:
+        """Return of each engine whether it answered the same."""
+        if not found:
+            return {}
+        first = report.BASE if report.BASE in found else next(iter(found))
+        if first == report.BASE or query not in self._first:
+            self._first[query] = (first, found[first]["rows"])
+        base, rows = self._first[query]
+        differences = {name: answers.difference(answer["rows"], rows) for name, answer in found.items()}
+        return {name: f"differs from {base}: {differs}" if differs else "same" for name, differs in differences.items()}
+
+
+def measure(query: str, sql: str, contenders: list[Contender], runs: int, first_answers: Answers) -> None:
     """Run a query on all: once to warm up and compare, then in turn."""
     first: dict[str, dict[str, Any]] = {}
     for contender in contenders:
@@ -128,15 +159,15 @@ def measure(query: str, sql: str, contenders: list[Contender], runs: int) -> Non
         for contender in contenders:
             if contender.name in first and (timed := contender.ask("query", query, sql)) is not None:
                 times[contender.name].append(timed["seconds"] * 1000)
-    base = report.BASE if report.BASE in first else next(iter(first), None)
+    compared = first_answers.compare(query, first)
     for contender in contenders:
-        if base is None or contender.name not in first:
+        if contender.name not in first:
             continue
-        result = contender.record["queries"].setdefault(query, {})
+        result = contender.record["queries"][query]
         answer = first[contender.name]
-        differs = answers.difference(answer["rows"], first[base]["rows"])
-        result["answer"] = "same" if differs is None else f"differs from {base}: {differs}"
+        result["answer"] = compared[contender.name]
         result["rows"] = len(answer["rows"])
+        result["peak_bytes"] = answer["peak"] - contender.record["empty_bytes"]
         result["first_ms"] = answer["seconds"] * 1000
         if times[contender.name]:
             result["median_ms"] = statistics.median(times[contender.name])
@@ -145,20 +176,81 @@ def measure(query: str, sql: str, contenders: list[Contender], runs: int) -> Non
     say(f"{query}: " + ", ".join(f"{name} {median:.1f} ms" for name, median in medians.items()))
 
 
-def summarise(contenders: list[Contender]) -> None:
-    """Add means, and ratios over the queries that both have."""
-    medians = {
-        contender.name: {
-            query: result["median_ms"] for query, result in contender.record["queries"].items() if "median_ms" in result
-        }
-        for contender in contenders
-    }
-    base = medians.get(report.BASE, {})
-    for contender in contenders:
-        mine = medians[contender.name]
-        contender.record["queries_timed"] = len(mine)
-        contender.record["geometric_mean_ms"] = report.geometric_mean(mine.values())
-        contender.record["ratio"] = report.geometric_mean(mine[query] / base[query] for query in mine if query in base)
+def face(contest: Contest, engines: list[str], first_answers: Answers) -> dict[str, dict[str, Any]]:
+    """Load engines beside each other and run the queries in turn, part by part; return the record of each."""
+    records: dict[str, list[dict[str, Any]]] = {name: [] for name in engines}
+    for tables, queries in contest.parts():
+        if contest.apart:
+            say(f"{' and '.join(engines)} with {', '.join(tables)}")
+        contenders = [Contender(name, contest, tables) for name in engines]
+        try:
+            for contender in contenders:
+                contender.load()
+            for query, sql in queries.items():
+                measure(query, sql, contenders, contest.runs, first_answers)
+        finally:
+            for contender in contenders:
+                contender.end()
+        for contender in contenders:
+            if contest.apart:
+                contender.record["table"] = next(iter(tables))
+            records[contender.name].append(contender.record)
+    found = {name: together(parts) if contest.apart else parts[0] for name, parts in records.items()}
+    for record in found.values():
+        summarise(record)
+    for record in found.values():
+        record["ratio"] = report.geometric_mean(report.ratios(record, found.get(report.BASE, {})).values())
+    return found
+
+
+SUMS = ("load_s", "resident_bytes", "anonymous_bytes", "held_bytes")
+
+
+def together(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the record of an engine whose tables were loaded one at a time: sums over those, and the largest peak."""
+    record: dict[str, Any] = {"queries": {}, "tables": {}}
+    for part in parts:
+        record["queries"] |= part.pop("queries")
+        record["tables"][part.pop("table")] = part
+    loaded = [part for part in parts if "load_s" in part]
+    for what in SUMS:
+        record[what] = sum(part[what] or 0 for part in loaded)
+    record["peak_bytes"] = max((part["peak_bytes"] for part in loaded), default=None)
+    return record
+
+
+def summarise(record: dict[str, Any]) -> None:
+    """Add an engine's mean and its largest peak."""
+    results = record["queries"].values()
+    medians = [result["median_ms"] for result in results if "median_ms" in result]
+    record["queries_timed"] = len(medians)
+    record["geometric_mean_ms"] = report.geometric_mean(medians)
+    record["total_ms"] = sum(medians)
+    record["query_peak_bytes"] = max(
+        (result["peak_bytes"] for result in results if "peak_bytes" in result), default=None
+    )
+
+
+def on_file(contest: Contest, name: str) -> dict[str, Any]:
+    """Load an engine into a file, in a process of its own, and see how long that is."""
+    if name == "datafusion-parquet":
+        return {"file_bytes": sum(Path(file).stat().st_size for file in contest.tables.values())}
+    if name not in WITH_FILES:
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        process = Process(name, contest.threads, contest.timeout_s)
+        try:
+            process.ask("open", path=str(Path(folder) / "contest.db"))
+            loaded = process.ask("load", tables=contest.tables, timeout_s=LOAD_TIMEOUT_S)
+            process.ask("close")
+        except EngineError as error:
+            say(f"{name}: {error}")
+            return {"file_error": str(error)}
+        finally:
+            process.end()
+        bytes_ = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
+    say(f"{name}: {bytes_ / 1e6:.0f} MB on file")
+    return {"file_load_s": loaded["seconds"], "file_bytes": bytes_}
 
 
 def run(contest: Contest, header: dict[str, Any]) -> int:
@@ -171,28 +263,22 @@ def run(contest: Contest, header: dict[str, Any]) -> int:
         "runs": contest.runs,
         "queries": list(contest.queries),
     }
-    contenders = [Contender(name, contest) for name in contest.engines]
-    try:
-        for contender in contenders:
-            contender.load()
-        for query, sql in contest.queries.items():
-            measure(query, sql, contenders, contest.runs)
-    finally:
-        for contender in contenders:
-            contender.end()
-    if contest.files:
-        for contender in contenders:
-            if contender.name in WITH_FILES:
-                contender.size()
-            elif contender.name == "datafusion-parquet":
-                contender.record["file_bytes"] = sum(Path(file).stat().st_size for file in contest.tables.values())
-    summarise(contenders)
-    record["engines"] = {contender.name: contender.record for contender in contenders}
+    first_answers = Answers()
+    files = {name: on_file(contest, name) for name in contest.engines} if contest.files else {}
+    if contest.pairs:
+        rivals = [name for name in contest.engines if name != OURS]
+        record["pairs"] = {rival: face(contest, [OURS, rival], first_answers) for rival in rivals}
+        found = [one for pair in record["pairs"].values() for one in pair.items()]
+    else:
+        record["engines"] = face(contest, contest.engines, first_answers)
+        found = list(record["engines"].items())
+    for name, one in found:
+        one |= files.get(name, {})
+    record["ours_to"] = report.ours_to(record)
+    record["marks"] = contest.marks
     report.write(record, contest.name, contest.out)
     print(report.table(record))
     complete = all(
-        contender.record["queries"].get(query, {}).get("answer") == "same"
-        for contender in contenders
-        for query in contest.queries
+        one["queries"].get(query, {}).get("answer") == "same" for _, one in found for query in contest.queries
     )
     return 0 if complete else 1

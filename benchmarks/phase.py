@@ -12,14 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.worker import plain
-
-
-def peak_bytes(name: str = "VmHWM") -> int:
-    """Return the most that this process has had: resident, or, for "VmPeak", of addresses, used or not."""
-    peak = re.search(rf"^{name}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.M)
-    assert peak is not None
-    return int(peak[1]) * 1024
+from benchmarks.worker import peak_bytes, plain
 
 
 def connect(asked: dict[str, Any]) -> Any:

@@ -48,6 +48,7 @@ class Settings:
     engines: list[str]
     queries: str
     timeout_s: float
+    pairs: bool
     out: Path | None
 
 
@@ -127,5 +128,7 @@ def run(settings: Settings) -> int:
         timeout_s=settings.timeout_s,
         files=False,
         out=settings.out,
+        pairs=settings.pairs,
+        apart=settings.rows is not None,
     )
     return contest.run(chosen, {"rows": settings.rows})

@@ -4,7 +4,7 @@
     {"do": "load", "tables": {...}}       {"seconds": 1.5}
     {"do": "memory"}                      {"resident": 123, "anonymous": 100, "peak": 200, "held": 90}
     {"do": "query", "sql": "..."}         {"seconds": 0.04}
-    {"do": "answer", "sql": "..."}        {"seconds": 0.05, "columns": [...], "rows": [...]}
+    {"do": "answer", "sql": "..."}        {"seconds": 0.05, "peak": 150, "columns": [...], "rows": [...]}
     {"do": "close"}                       {}
 
 An error is answered as {"error": "..."}; the process goes on.
@@ -22,9 +22,13 @@ import re
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from benchmarks import engines
+
+WAITING, WORKING = 200, 1000
+"""How soon the system ends a worker where memory runs out; the parent has 0."""
 
 
 class Worker:
@@ -64,12 +68,10 @@ class Worker:
             held = self._engine.held_bytes()
         with open("/proc/self/smaps_rollup") as file:
             sizes = {key: int(value) * 1024 for key, value in re.findall(r"^(\w+): +(\d+) kB", file.read(), re.M)}
-        with open("/proc/self/status") as file:
-            peak = re.search(r"^VmHWM:\s+(\d+) kB", file.read(), re.M)
         return {
             "resident": sizes["Rss"],
             "anonymous": sizes["Anonymous"],
-            "peak": int(peak[1]) * 1024 if peak else None,
+            "peak": peak_bytes(),
             "held": held,
         }
 
@@ -82,14 +84,17 @@ class Worker:
         return {"seconds": seconds}
 
     def answer(self, sql: str) -> dict[str, Any]:
-        """Time one run and return its rows."""
+        """Time one run and return its rows, and the largest resident size that the process had meanwhile."""
+        forget_peak()
         begin = time.perf_counter()
         result = self._engine.query(sql)
         seconds = time.perf_counter() - begin
+        peak = peak_bytes()
         table = self._engine.rows(result)
         columns = [[plain(value) for value in column.to_pylist()] for column in table.columns]
         return {
             "seconds": seconds,
+            "peak": peak,
             "columns": [name.lower() for name in table.column_names],
             "rows": list(zip(*columns, strict=True)),
         }
@@ -98,6 +103,24 @@ class Worker:
         """Close the engine."""
         self._engine.close()
         return {}
+
+
+def forget_peak() -> None:
+    """Let the largest resident size be that of now."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_bytes(name: str = "VmHWM") -> int:
+    """Return the most that this process has had: resident, or, for "VmPeak", of addresses, used or not."""
+    peak = re.search(rf"^{name}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.M)
+    assert peak is not None
+    return int(peak[1]) * 1024
+
+
+def offer(share: int) -> None:
+    """Tell the system how much sooner than others this process is ended where memory runs out: 0 to 1000."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(str(share))
 
 
 def plain(value: Any) -> Any:
@@ -122,14 +145,18 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     worker = Worker(name, threads)
+    # Where memory runs out, who works is to go: neither the parent, nor a worker that waits for its turn.
+    offer(WAITING)
     for line in sys.stdin:
         command = json.loads(line)
+        offer(WORKING)
         try:
             answer = getattr(worker, command.pop("do"))(**command)
         except BaseException as error:  # Panics of Rust libraries are no Exceptions.
             answer = {"error": f"{type(error).__name__}: {error}"}
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 raise
+        offer(WAITING)
         print(json.dumps(answer), file=answers, flush=True)
 
 
