@@ -7,6 +7,7 @@ The folder holds what `SOURCES` names. It is read once, and kept as Parquet unde
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -91,37 +92,45 @@ def read(source: Source, folder: Path) -> pyarrow.Table:
     return rows
 
 
-def tables(folder: Path, rows: int | None) -> dict[str, str]:
+def tables(folder: Path, names: Iterable[str], rows: int | None) -> dict[str, str]:
     """Return the Parquet file of each table; write those that are not there."""
     kept = machine.ROOT / "target" / "real" / ("given" if rows is None else str(rows))
     kept.mkdir(parents=True, exist_ok=True)
-    for name, source in SOURCES.items():
-        path = kept / f"{name}.parquet"
+    files = {name: kept / f"{name}.parquet" for name in names}
+    for name, path in files.items():
         if path.exists():
             continue
         say(f"writing {name}")
-        table = read(source, folder).combine_chunks()
-        partial = path.with_suffix(".partial")
-        with pyarrow.parquet.ParquetWriter(partial, table.schema) as writer:
-            if rows is None:
-                writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
-            else:
-                order = numpy.random.default_rng(SEED).permutation(rows) % table.num_rows
-                for first in range(0, rows, ROW_GROUP_ROWS):
-                    writer.write_table(table.take(pyarrow.array(order[first : first + ROW_GROUP_ROWS])))
-        partial.rename(path)
-    return {name: str(kept / f"{name}.parquet") for name in SOURCES}
+        # As it was read once, where it has been.
+        table = pyarrow.parquet.read_table(tables(folder, [name], None)[name]) if rows else read(SOURCES[name], folder)
+        write(table.combine_chunks(), path, rows)
+    return {name: str(file) for name, file in files.items()}
+
+
+def write(table: pyarrow.Table, path: Path, rows: int | None) -> None:
+    """Write a table as it is, or with so many rows: all of its rows equally often, shuffled."""
+    partial = path.with_suffix(".partial")
+    with pyarrow.parquet.ParquetWriter(partial, table.schema) as writer:
+        if rows is None:
+            writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+        else:
+            order = numpy.random.default_rng(SEED).permutation(rows)
+            for first in range(0, rows, ROW_GROUP_ROWS):
+                writer.write_table(table.take(pyarrow.array(order[first : first + ROW_GROUP_ROWS] % table.num_rows)))
+    partial.rename(path)
 
 
 def run(settings: Settings) -> int:
     """Run the contest; 1 when an answer differs or is missing."""
     as_is = settings.rows is None
-    chosen = Contest(
+    chosen = queries(QUERIES.read_text(), settings.queries)
+    named = [table for table in SOURCES if any(contest.names(sql, table) for sql in chosen.values())]
+    queries_on_tables = Contest(
         suite="real",
         name="real" if as_is else f"real-{settings.rows}",
         title="real tables" if as_is else f"real tables, {settings.rows} rows each",
-        tables=tables(settings.data, settings.rows),
-        queries=queries(QUERIES.read_text(), settings.queries),
+        tables=tables(settings.data, named, settings.rows),
+        queries=chosen,
         engines=settings.engines,
         threads=settings.threads,
         runs=settings.runs,
@@ -131,4 +140,4 @@ def run(settings: Settings) -> int:
         pairs=settings.pairs,
         apart=settings.rows is not None,
     )
-    return contest.run(chosen, {"rows": settings.rows})
+    return contest.run(queries_on_tables, {"rows": settings.rows})
