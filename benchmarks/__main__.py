@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import commits, limited, machine, ratios, real, tpch
+from benchmarks import commits, limited, machine, ratios, real, refresh, tpch
 from benchmarks.engines import ENGINES
 
 
@@ -17,7 +17,7 @@ def main() -> int:
     """Read the command line and run the suite."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="SinterDB beside other engines.")
     suites = parser.add_subparsers(dest="suite", required=True)
-    for add in (add_tpch, add_real, add_commits, add_limited, ratios.add):
+    for add in (add_tpch, add_refresh, add_real, add_commits, add_limited, ratios.add):
         add(suites)
     arguments = parser.parse_args()
     return int(arguments.run(arguments))
@@ -60,6 +60,42 @@ def add_tpch(suites: Any) -> None:
                 timeout_s=arguments.timeout,
                 files=not arguments.no_files,
                 pairs=arguments.pairs,
+                out=arguments.out,
+            )
+        )
+    )
+
+
+def add_refresh(suites: Any) -> None:
+    """TPC-H's refresh functions."""
+    suite = suites.add_parser("refresh", help="TPC-H's RF1 and RF2, alone and while queries run")
+    names = list(refresh.ENGINES)
+    suite.add_argument("--sf", type=float, default=1.0, help="scale factor (1)")
+    suite.add_argument("--threads", type=int, default=os.cpu_count(), help="threads per query (all)")
+    suite.add_argument("--engines", type=some(names), default=names, help="separated by commas (all)")
+    suite.add_argument("--queries", default="1-22", help="such as 1,6,13-15 (1-22)")
+    suite.add_argument("--rounds", type=int, default=3, help="how often the queries are run in each phase (3)")
+    suite.add_argument("--sets", type=int, default=2, help="RF1 and RF2 so often while no queries run (2)")
+    suite.add_argument("--orders-per-commit", type=int, default=100, help="orders, with their lineitems (100)")
+    suite.add_argument("--seed", type=int, default=1, help="of new orders and of keys to delete (1)")
+    suite.add_argument("--on-file", action="store_true", help="databases in files under target/, not in memory")
+    suite.add_argument("--data", type=Path, help="folder with the tables as Parquet (generated under target/)")
+    suite.add_argument("--timeout", type=float, default=3600.0, help="seconds before a phase is given up (3600)")
+    suite.add_argument("--out", type=Path, help="JSON file to write (benchmarks/record/<date>-refresh-sf<SF>.json)")
+    suite.set_defaults(
+        run=lambda arguments: refresh.run(
+            refresh.Settings(
+                scale_factor=arguments.sf,
+                threads=arguments.threads,
+                engines=arguments.engines,
+                queries=tpch.numbers(arguments.queries),
+                rounds=arguments.rounds,
+                sets=arguments.sets,
+                orders_per_commit=arguments.orders_per_commit,
+                seed=arguments.seed,
+                on_file=arguments.on_file,
+                data=arguments.data,
+                timeout_s=arguments.timeout,
                 out=arguments.out,
             )
         )

@@ -19,12 +19,12 @@ class EngineError(Exception):
 class Process:
     """A worker process with one engine, bound to `threads` CPUs."""
 
-    def __init__(self, engine: str, threads: int, timeout_s: float) -> None:
+    def __init__(self, engine: str, threads: int, timeout_s: float, module: str = "benchmarks.worker") -> None:
         self.engine = engine
         self._timeout_s = timeout_s
         limits = {"POLARS_MAX_THREADS": str(threads), "TOKIO_WORKER_THREADS": str(threads)}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.worker", engine, str(threads)],
+            [sys.executable, "-m", module, engine, str(threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

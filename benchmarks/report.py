@@ -122,12 +122,12 @@ def of_engines(record: dict[str, Any]) -> list[list[str]]:
         lines.append([title, *(_figure(figure, engine.get(figure)) for engine in engines.values())])
     lines.append([])
     for query in record["queries"]:
-        ratio = [_number(faster["queries"].get(query))] if faster else []
+        ratio = [number(faster["queries"].get(query))] if faster else []
         lines.append([f"{query}, ms", *(_query(engine["queries"].get(query)) for engine in engines.values()), *ratio])
     lines.append([])
-    means = [_number(engine.get("geometric_mean_ms")) for engine in engines.values()]
-    lines.append(["geometric mean, ms", *means, *([_number(faster["geometric_mean"])] if faster else [])])
-    lines.append([f"ratio to {BASE}", *(_number(engine.get("ratio")) for engine in engines.values())])
+    means = [number(engine.get("geometric_mean_ms")) for engine in engines.values()]
+    lines.append(["geometric mean, ms", *means, *([number(faster["geometric_mean"])] if faster else [])])
+    lines.append([f"ratio to {BASE}", *(number(engine.get("ratio")) for engine in engines.values())])
     return lines
 
 
@@ -144,9 +144,9 @@ def of_pairs(record: dict[str, Any]) -> list[list[str]]:
         lines.append([title, *cells])
     lines += [[], ["ours as a multiple of theirs"]]
     for query in record["queries"]:
-        lines.append([query, *(_number(rival["queries"].get(query)) for rival in ours_to_.values())])
+        lines.append([query, *(number(rival["queries"].get(query)) for rival in ours_to_.values())])
     lines.append([])
-    lines.append(["geometric mean", *(_number(rival["geometric_mean"]) for rival in ours_to_.values())])
+    lines.append(["geometric mean", *(number(rival["geometric_mean"]) for rival in ours_to_.values())])
     return lines
 
 
@@ -161,7 +161,7 @@ def marks(record: dict[str, Any]) -> list[str]:
     for what, most in (record["marks"] or {"geometric mean": None, "worst": None}).items():
         if what in found:
             verdict = "" if most is None else f" ({'met' if found[what] <= most else 'missed'}: {most:g})"
-            out.append(f"{what}{f', {worst},' if what == 'worst' else ''} {_number(found[what])}{verdict}")
+            out.append(f"{what}{f', {worst},' if what == 'worst' else ''} {number(found[what])}{verdict}")
     return [f"ours to {against}: {'; '.join(out)}"]
 
 
@@ -194,18 +194,19 @@ def notes(record: dict[str, Any]) -> list[str]:
     return out
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """Return a figure with as many digits as are worth reading."""
     if value is None:
         return "-"
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
 def _figure(name: str, value: float | None) -> str:
-    return _number(value) if value is None or not name.endswith("_bytes") else f"{value / 1e6:.0f}"
+    return number(value) if value is None or not name.endswith("_bytes") else f"{value / 1e6:.0f}"
 
 
 def _query(result: dict[str, Any] | None) -> str:
     if result is None or "median_ms" not in result:
         return "-"
     mark = "" if result["answer"] == "same" else " !"
-    return _number(result["median_ms"]) + mark
+    return number(result["median_ms"]) + mark

@@ -37,17 +37,17 @@ def numbers(text: str) -> list[str]:
     return [f"q{number:02}" for number in sorted(contest.numbers(text)) if 1 <= number <= 22]
 
 
-def data(settings: Settings) -> dict[str, str]:
-    """Return the Parquet file of each table; generate them where there are none."""
-    folder = settings.data or machine.ROOT / "target" / "tpch" / f"sf{settings.scale_factor:g}"
-    files = {table: folder / f"{table}.parquet" for table in TABLES}
-    if settings.data is None and not all(file.exists() for file in files.values()):
-        say(f"generating TPC-H at scale factor {settings.scale_factor:g}")
-        rust.generate(settings.scale_factor, folder)
-    missing = [str(file) for file in files.values() if not file.exists()]
+def files(data: Path | None, scale_factor: float) -> dict[str, str]:
+    """Return the Parquet file of each table; generate them where there are none and no folder is given."""
+    folder = data or machine.ROOT / "target" / "tpch" / f"sf{scale_factor:g}"
+    found = {table: folder / f"{table}.parquet" for table in TABLES}
+    if data is None and not all(file.exists() for file in found.values()):
+        say(f"generating TPC-H at scale factor {scale_factor:g}")
+        rust.generate(scale_factor, folder)
+    missing = [str(file) for file in found.values() if not file.exists()]
     if missing:
         raise SystemExit(f"there is no {', '.join(missing)}")
-    return {table: str(file.resolve()) for table, file in files.items()}
+    return {table: str(file.resolve()) for table, file in found.items()}
 
 
 def run(settings: Settings) -> int:
@@ -56,7 +56,7 @@ def run(settings: Settings) -> int:
         suite="tpch",
         name=f"tpch-sf{settings.scale_factor:g}",
         title=f"TPC-H, scale factor {settings.scale_factor:g}",
-        tables=data(settings),
+        tables=files(settings.data, settings.scale_factor),
         queries={query: (QUERIES / f"{query}.sql").read_text() for query in settings.queries},
         engines=settings.engines,
         threads=settings.threads,

@@ -21,6 +21,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -138,13 +139,13 @@ def plain(value: Any) -> Any:
             return value
 
 
-def main() -> None:
+def serve(make: Callable[[str, int], Worker] = Worker) -> None:
     """Serve commands until there are no more."""
     name, threads = sys.argv[1], int(sys.argv[2])
     # Only answers go where the parent listens; what libraries print goes to the error output.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    worker = Worker(name, threads)
+    worker = make(name, threads)
     # Where memory runs out, who works is to go: neither the parent, nor a worker that waits for its turn.
     offer(WAITING)
     for line in sys.stdin:
@@ -161,4 +162,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve()

@@ -12,31 +12,31 @@ class DuckDB:
     """A database in memory or on a file."""
 
     def __init__(self, path: str | None, threads: int, checkpoint: bool) -> None:
-        self._database = duckdb.connect(path or ":memory:", config={"threads": threads})
+        self.database = duckdb.connect(path or ":memory:", config={"threads": threads})
         self._checkpoint = checkpoint or path is not None
         # Its allocator keeps up to 128 MB of what loading freed; without this the resident size would tell of that.
         for setting in _FLUSH:
-            self._database.execute(f"SET {setting} = '1kB'")
+            self.database.execute(f"SET {setting} = '1kB'")
 
     def load(self, table: str, path: str) -> None:
         """Make a table."""
-        self._database.execute(f"CREATE TABLE {table} AS SELECT * FROM read_parquet('{path}')")
+        self.database.execute(f"CREATE TABLE {table} AS SELECT * FROM read_parquet('{path}')")
 
     def finish(self) -> None:
         """Compress, where asked to."""
         if self._checkpoint:
-            self._database.execute("CHECKPOINT")
+            self.database.execute("CHECKPOINT")
         for setting in _FLUSH:
-            self._database.execute(f"RESET {setting}")
+            self.database.execute(f"RESET {setting}")
 
     def held_bytes(self) -> int:
         """Return what it counts under all its tags."""
-        answer = self._database.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
+        answer = self.database.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
         return int(answer[0][0])
 
     def query(self, sql: str) -> pyarrow.Table:
         """Collect the rows as Arrow."""
-        return self._database.sql(sql.rstrip().rstrip(";")).to_arrow_table()
+        return self.database.sql(sql.rstrip().rstrip(";")).to_arrow_table()
 
     def rows(self, result: pyarrow.Table) -> pyarrow.Table:
         """Return them as they are."""
@@ -44,4 +44,4 @@ class DuckDB:
 
     def close(self) -> None:
         """Close the database."""
-        self._database.close()
+        self.database.close()
