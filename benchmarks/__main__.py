@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import commits, limited, machine, ratios, real, refresh, tpch
+from benchmarks import commits, limited, machine, ratios, real, refresh, scales, tpch
 from benchmarks.engines import ENGINES
 
 
@@ -17,7 +17,7 @@ def main() -> int:
     """Read the command line and run the suite."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="SinterDB beside other engines.")
     suites = parser.add_subparsers(dest="suite", required=True)
-    for add in (add_tpch, add_refresh, add_real, add_commits, add_limited, ratios.add):
+    for add in (add_tpch, add_scales, add_refresh, add_real, add_commits, add_limited, ratios.add):
         add(suites)
     arguments = parser.parse_args()
     return int(arguments.run(arguments))
@@ -33,6 +33,11 @@ def some(known: Iterable[str]) -> Callable[[str], list[str]]:
         return names
 
     return read
+
+
+def numbers(text: str) -> list[float]:
+    """Read numbers separated by commas; return each once, ascending."""
+    return sorted({float(number) for number in text.split(",")})
 
 
 def add_tpch(suites: Any) -> None:
@@ -60,6 +65,38 @@ def add_tpch(suites: Any) -> None:
                 timeout_s=arguments.timeout,
                 files=not arguments.no_files,
                 pairs=arguments.pairs,
+                out=arguments.out,
+            )
+        )
+    )
+
+
+def add_scales(suites: Any) -> None:
+    """TPC-H at several scale factors."""
+    suite = suites.add_parser("scales", help="TPC-H at several scale factors: a plot of time and bytes, and slopes")
+    names = list(scales.ENGINES)
+    suite.add_argument("--sfs", type=numbers, default=[0.1, 1.0, 10.0], help="scale factors (0.1,1,10)")
+    suite.add_argument("--threads", type=int, default=os.cpu_count(), help="threads per query (all)")
+    suite.add_argument("--runs", type=int, default=5, help="timed runs of each query, after one that warms up (5)")
+    suite.add_argument("--engines", type=some(ENGINES), default=names, help=f"separated by commas ({','.join(names)})")
+    suite.add_argument("--queries", default="1-22", help="such as 1,6,13-15 (1-22)")
+    suite.add_argument("--alone", action="store_true", help="load one engine at a time")
+    suite.add_argument("--data", type=Path, help="folder with a folder sf<SF> of Parquet files each (target/tpch)")
+    suite.add_argument("--timeout", type=float, default=300.0, help="seconds before a query is given up (300)")
+    suite.add_argument(
+        "--out", type=Path, help="JSON file to write, the plot beside it (benchmarks/record/<date>-scales.json)"
+    )
+    suite.set_defaults(
+        run=lambda arguments: scales.run(
+            scales.Settings(
+                scale_factors=arguments.sfs,
+                threads=arguments.threads,
+                runs=arguments.runs,
+                engines=arguments.engines,
+                queries=tpch.numbers(arguments.queries),
+                alone=arguments.alone,
+                data=arguments.data,
+                timeout_s=arguments.timeout,
                 out=arguments.out,
             )
         )

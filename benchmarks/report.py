@@ -28,12 +28,13 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def write(record: dict[str, Any], name: str, out: Path | None) -> None:
+def write(record: dict[str, Any], name: str, out: Path | None) -> Path:
     """Write a record where it was asked for, or among the others; without paths that only this machine has."""
     out = out or RECORDS / f"{record['date'].split()[0]}-{name}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(machine.portable(record), indent=1) + "\n")
     say(f"written to {out}")
+    return out
 
 
 def columns(lines: list[list[str]]) -> list[str]:
