@@ -38,14 +38,15 @@ ENGINES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "duckdb-checkpoint": ("duckdb", "DuckDB", {"checkpoint": True}),
     "datafusion-arrow": ("datafusion", "DataFusion", {"arrow": True}),
     "datafusion-parquet": ("datafusion", "DataFusion", {"arrow": False}),
+    "vortex": ("vortex", "Vortex", {}),
     "polars": ("polars", "Polars", {}),
 }
 """Module, class and options of each."""
 
-WITH_FILES = ("sinter", "duckdb")
-"""Engines that keep a database in a file of their own."""
+WITH_FILES = ("sinter", "duckdb", "vortex")
+"""Engines that keep a database in files of their own."""
 
-PACKAGES = ("sinterdb", "duckdb", "datafusion", "polars", "pyarrow")
+PACKAGES = ("sinterdb", "duckdb", "datafusion", "vortex-data", "polars", "pyarrow")
 """Whose versions a record names."""
 
 
