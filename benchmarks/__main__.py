@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import commits, limited, machine, ratios, real, refresh, scales, tpch
-from benchmarks.engines import ENGINES
+from benchmarks.engines import ENGINES, FROM_FILE
 
 
 def main() -> int:
@@ -46,11 +46,13 @@ def add_tpch(suites: Any) -> None:
     suite.add_argument("--sf", type=float, default=1.0, help="scale factor (1)")
     suite.add_argument("--threads", type=int, default=os.cpu_count(), help="threads per query (all)")
     suite.add_argument("--runs", type=int, default=5, help="timed runs of each query, after one that warms up (5)")
-    suite.add_argument("--engines", type=some(ENGINES), default=list(ENGINES), help="separated by commas (all)")
+    suite.add_argument("--engines", type=some(ENGINES), help="separated by commas (all, or all on files)")
     suite.add_argument("--queries", default="1-22", help="such as 1,6,13-15 (1-22)")
     suite.add_argument("--data", type=Path, help="folder with the tables as Parquet (generated under target/)")
     suite.add_argument("--timeout", type=float, default=300.0, help="seconds before a query is given up (300)")
     suite.add_argument("--pairs", action="store_true", help="load ours and one other engine at a time")
+    suite.add_argument("--from-file", action="store_true", help="load into database files, reopen, and query those")
+    suite.add_argument("--keep-files", action="store_true", help="do not remove the database files of --from-file")
     suite.add_argument("--no-files", action="store_true", help="do not measure file sizes")
     suite.add_argument("--out", type=Path, help="JSON file to write (benchmarks/record/<date>-tpch-sf<SF>.json)")
     suite.set_defaults(
@@ -59,12 +61,14 @@ def add_tpch(suites: Any) -> None:
                 scale_factor=arguments.sf,
                 threads=arguments.threads,
                 runs=arguments.runs,
-                engines=arguments.engines,
+                engines=arguments.engines or list(FROM_FILE if arguments.from_file else ENGINES),
                 queries=tpch.numbers(arguments.queries),
                 data=arguments.data,
                 timeout_s=arguments.timeout,
                 files=not arguments.no_files,
                 pairs=arguments.pairs,
+                from_file=arguments.from_file,
+                keep_files=arguments.keep_files,
                 out=arguments.out,
             )
         )

@@ -1,21 +1,24 @@
 """Queries on several engines in turn: load time, resident bytes, file bytes, medians, answers compared.
 
 All engines at once, each in its process; or in pairs, ours with each other one, so that two have the memory to
-themselves; or table by table, where queries name one table each; or both.
+themselves; or table by table, where queries name one table each; or both. Tables are loaded into memory, or into a
+database file, which is closed and opened again by the process that runs the queries.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 import statistics
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks import answers, machine, report
-from benchmarks.engines import WITH_FILES
+from benchmarks.engines import DATABASES, WITH_FILES
 from benchmarks.process import EngineError, Process
 from benchmarks.report import OURS, say
 
@@ -45,6 +48,10 @@ class Contest:
     """Whether ours runs with one other engine at a time."""
     apart: bool = False
     """Whether only one table is loaded at a time; each query names one."""
+    stored: Path | None = None
+    """The folder for database files, where engines that have such are to be asked from those."""
+    keep_files: bool = False
+    """Whether database files stay at the end."""
     marks: dict[str, float] = field(default_factory=dict)
     """What our ratios to DuckDB's faster form should not exceed: that of a query, "geometric mean", "worst"."""
 
@@ -76,21 +83,23 @@ def numbers(text: str) -> set[int]:
 class Contender:
     """An engine in its process, with the tables of one part of a contest, and what was measured of it."""
 
-    def __init__(self, name: str, contest: Contest, tables: dict[str, str]) -> None:
+    def __init__(self, name: str, contest: Contest, tables: dict[str, str], stored: dict[str, Any] | None) -> None:
         self.name = name
         self.record: dict[str, Any] = {"queries": {}}
         self._contest = contest
         self._tables = tables
+        self._stored = stored
+        """What was measured when its database file was written, where it has one."""
         self._process: Process | None = None
 
     def load(self) -> None:
-        """Start the process, load the tables, and see what that takes."""
+        """Start the process, load the tables or open the file with them, and see what that takes."""
+        if self._stored is not None and "error" in self._stored:
+            self.record["error"] = self._stored["error"]
+            return
         process = Process(self.name, self._contest.threads, self._contest.timeout_s)
         try:
-            process.ask("open", path=None)
-            before = process.ask("memory")
-            seconds = process.ask("load", tables=self._tables, timeout_s=LOAD_TIMEOUT_S)["seconds"]
-            after = process.ask("memory")
+            found = self._load(process) if self._stored is None else self._open(process, self._stored)
         except EngineError as error:
             process.end()
             self.record["error"] = str(error)
@@ -98,13 +107,27 @@ class Contender:
             return
         self._process = process
         if "load_s" not in self.record:
-            self.record["load_s"] = seconds
-            self.record["resident_bytes"] = after["resident"] - before["resident"]
-            self.record["anonymous_bytes"] = after["anonymous"] - before["anonymous"]
-            self.record["held_bytes"] = after["held"]
-            self.record["peak_bytes"] = after["peak"] - before["resident"]
-            self.record["empty_bytes"] = before["resident"]
-        say(f"{self.name}: loaded in {seconds:.1f} s, {self.record['resident_bytes'] / 1e6:.0f} MB resident")
+            self.record |= found
+        did = f"loaded in {found['load_s']:.1f} s" if self._stored is None else f"opened in {found['open_s']:.3f} s"
+        say(f"{self.name}: {did}, {found['resident_bytes'] / 1e6:.0f} MB resident")
+
+    def _load(self, process: Process) -> dict[str, Any]:
+        process.ask("open", path=None)
+        before = process.ask("memory")
+        seconds = process.ask("load", tables=self._tables, timeout_s=LOAD_TIMEOUT_S)["seconds"]
+        after = process.ask("memory")
+        return {
+            "load_s": seconds,
+            **sizes(after, before["resident"], before["anonymous"]),
+            "peak_bytes": after["peak"] - before["resident"],
+            "empty_bytes": before["resident"],
+        }
+
+    def _open(self, process: Process, stored: dict[str, Any]) -> dict[str, Any]:
+        path = database_file(self._contest, self.name)
+        seconds = process.ask("open", path=path, timeout_s=LOAD_TIMEOUT_S)["seconds"]
+        after = process.ask("memory")
+        return {**stored, "open_s": seconds, **sizes(after, stored["empty_bytes"], stored["empty_anonymous_bytes"])}
 
     def ask(self, do: str, query: str, sql: str) -> dict[str, Any] | None:
         """Run a query; None when that fails, which is noted. A process that is gone is started again."""
@@ -147,6 +170,15 @@ class Answers:
         return {name: f"differs from {base}: {differs}" if differs else "same" for name, differs in differences.items()}
 
 
+def sizes(after: dict[str, Any], resident: int, anonymous: int) -> dict[str, Any]:
+    """Return what a process holds more than one with nothing loaded."""
+    return {
+        "resident_bytes": after["resident"] - resident,
+        "anonymous_bytes": after["anonymous"] - anonymous,
+        "held_bytes": after["held"],
+    }
+
+
 def measure(query: str, sql: str, contenders: list[Contender], runs: int, first_answers: Answers) -> None:
     """Run a query on all: once to warm up and compare, then in turn."""
     first: dict[str, dict[str, Any]] = {}
@@ -176,13 +208,18 @@ def measure(query: str, sql: str, contenders: list[Contender], runs: int, first_
     say(f"{query}: " + ", ".join(f"{name} {median:.1f} ms" for name, median in medians.items()))
 
 
-def face(contest: Contest, engines: list[str], first_answers: Answers) -> dict[str, dict[str, Any]]:
-    """Load engines beside each other and run the queries in turn, part by part; return the record of each."""
+def face(
+    contest: Contest, engines: list[str], first_answers: Answers, stored: dict[str, dict[str, Any]] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Load engines beside each other and run the queries in turn, part by part; return the record of each.
+
+    `stored` tells what was measured of those that have their tables in a database file already.
+    """
     records: dict[str, list[dict[str, Any]]] = {name: [] for name in engines}
     for tables, queries in contest.parts():
         if contest.apart:
             say(f"{' and '.join(engines)} with {', '.join(tables)}")
-        contenders = [Contender(name, contest, tables) for name in engines]
+        contenders = [Contender(name, contest, tables, (stored or {}).get(name)) for name in engines]
         try:
             for contender in contenders:
                 contender.load()
@@ -238,19 +275,61 @@ def on_file(contest: Contest, name: str) -> dict[str, Any]:
     if name not in WITH_FILES:
         return {}
     with tempfile.TemporaryDirectory() as folder:
-        process = Process(name, contest.threads, contest.timeout_s)
-        try:
-            process.ask("open", path=str(Path(folder) / "contest.db"))
-            loaded = process.ask("load", tables=contest.tables, timeout_s=LOAD_TIMEOUT_S)
-            process.ask("close")
-        except EngineError as error:
-            say(f"{name}: {error}")
-            return {"file_error": str(error)}
-        finally:
-            process.end()
-        bytes_ = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
-    say(f"{name}: {bytes_ / 1e6:.0f} MB on file")
-    return {"file_load_s": loaded["seconds"], "file_bytes": bytes_}
+        found = write(contest, name, Path(folder) / "contest.db")
+    if "error" in found:
+        return {"file_error": found["error"]}
+    return {"file_load_s": found["load_s"], "file_bytes": found["file_bytes"]}
+
+
+def write(contest: Contest, name: str, path: Path) -> dict[str, Any]:
+    """Load an engine's tables into a file that has a folder of its own, in a process of its own, and close it."""
+    process = Process(name, contest.threads, contest.timeout_s)
+    try:
+        process.ask("open", path=str(path))
+        before = process.ask("memory")
+        loaded = process.ask("load", tables=contest.tables, timeout_s=LOAD_TIMEOUT_S)
+        peak = process.ask("memory")["peak"]
+        process.ask("close", timeout_s=LOAD_TIMEOUT_S)
+    except EngineError as error:
+        say(f"{name}: {error}")
+        return {"error": str(error)}
+    finally:
+        process.end()
+    bytes_ = sum(file.stat().st_size for file in path.parent.rglob("*") if file.is_file())
+    say(f"{name}: {bytes_ / 1e6:.0f} MB on file, in {loaded['seconds']:.1f} s")
+    return {
+        "load_s": loaded["seconds"],
+        "peak_bytes": peak - before["resident"],
+        "empty_bytes": before["resident"],
+        "empty_anonymous_bytes": before["anonymous"],
+        "file_bytes": bytes_,
+    }
+
+
+def database_file(contest: Contest, name: str) -> str:
+    """Return where an engine has its database file."""
+    assert contest.stored is not None
+    return str(contest.stored / name / "contest.db")
+
+
+@contextmanager
+def database_files(contest: Contest) -> Iterator[dict[str, dict[str, Any]]]:
+    """Write the database files that are asked for, and yield what that took; remove them where they are not kept."""
+    if contest.stored is None:
+        yield {}
+        return
+    try:
+        found = {}
+        for name in contest.engines:
+            if name in DATABASES:
+                path = Path(database_file(contest, name))
+                shutil.rmtree(path.parent, ignore_errors=True)
+                path.parent.mkdir(parents=True)
+                found[name] = write(contest, name, path)
+        yield found
+    finally:
+        if not contest.keep_files:
+            shutil.rmtree(contest.stored, ignore_errors=True)
 
 
 def run(contest: Contest, header: dict[str, Any]) -> int:
@@ -261,17 +340,20 @@ def run(contest: Contest, header: dict[str, Any]) -> int:
         **header,
         "threads": contest.threads,
         "runs": contest.runs,
+        "from_file": contest.stored is not None,
         "queries": list(contest.queries),
     }
     first_answers = Answers()
-    files = {name: on_file(contest, name) for name in contest.engines} if contest.files else {}
-    if contest.pairs:
-        rivals = [name for name in contest.engines if name != OURS]
-        record["pairs"] = {rival: face(contest, [OURS, rival], first_answers) for rival in rivals}
-        found = [one for pair in record["pairs"].values() for one in pair.items()]
-    else:
-        record["engines"] = face(contest, contest.engines, first_answers)
-        found = list(record["engines"].items())
+    with database_files(contest) as stored:
+        in_memory = [name for name in contest.engines if name not in stored]
+        files = {name: on_file(contest, name) for name in in_memory} if contest.files else {}
+        if contest.pairs:
+            rivals = [name for name in contest.engines if name != OURS]
+            record["pairs"] = {rival: face(contest, [OURS, rival], first_answers, stored) for rival in rivals}
+            found = [one for pair in record["pairs"].values() for one in pair.items()]
+        else:
+            record["engines"] = face(contest, contest.engines, first_answers, stored)
+            found = list(record["engines"].items())
     for name, one in found:
         one |= files.get(name, {})
     record["ours_to"] = report.ours_to(record)

@@ -105,13 +105,14 @@ def table(record: dict[str, Any]) -> str:
 
 FIGURES = {
     "load, s": "load_s",
+    "open, s": "open_s",
     "resident, MB": "resident_bytes",
     "by its own count, MB": "held_bytes",
     "resident at most, loading, MB": "peak_bytes",
     "resident at most, in a query, MB": "query_peak_bytes",
     "file, MB": "file_bytes",
 }
-"""What the table shows beside the queries."""
+"""What the table shows beside the queries, as far as any engine has it."""
 
 
 def of_engines(record: dict[str, Any]) -> list[list[str]]:
@@ -120,7 +121,8 @@ def of_engines(record: dict[str, Any]) -> list[list[str]]:
     faster = record["ours_to"].get(FASTER)
     lines = [[record["title"], *engines, *([f"ours to {FASTER}"] if faster else [])], []]
     for title, figure in FIGURES.items():
-        lines.append([title, *(_figure(figure, engine.get(figure)) for engine in engines.values())])
+        if any(engine.get(figure) is not None for engine in engines.values()):
+            lines.append([title, *(_figure(figure, engine.get(figure)) for engine in engines.values())])
     lines.append([])
     for query in record["queries"]:
         ratio = [number(faster["queries"].get(query))] if faster else []
@@ -138,6 +140,8 @@ def of_pairs(record: dict[str, Any]) -> list[list[str]]:
     ours_to_: dict[str, Any] = record["ours_to"]
     lines = [[record["title"], *ours_to_], ["ours / theirs"]]
     for title, figure in FIGURES.items():
+        if all(engine.get(figure) is None for pair in pairs.values() for engine in pair.values()):
+            continue
         cells = [
             f"{_figure(figure, pair[OURS].get(figure))} / {_figure(figure, pair[rival].get(figure))}"
             for rival, pair in pairs.items()
@@ -171,13 +175,14 @@ def notes(record: dict[str, Any]) -> list[str]:
     made_on = record["machine"]
     memory = made_on["memory_bytes"] / 1e9
     pairs = "pairs" in record
+    done = "opening or loading" if record.get("from_file") else "loading"
     out = [
         *marks(record),
         f"{made_on['cpu']}, {made_on['cpus']} CPUs, {memory:.0f} GB; {record['threads']} threads; "
         f"medians of {record['runs']} warm runs, {'two ' if pairs else ''}engines in turn; "
         f"commit {record['commit']}; {record['date']}",
         ", ".join(f"{package} {version}" for package, version in record["versions"].items()),
-        "resident: the process's resident size after loading, less that of the same process with nothing loaded",
+        f"resident: the process's resident size after {done}, less that of the same process with nothing loaded",
     ]
     faces = record["pairs"].items() if pairs else [("", record["engines"])]
     for rival, engines in faces:

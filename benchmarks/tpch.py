@@ -11,7 +11,6 @@ from benchmarks.report import say
 
 TABLES = ("region", "nation", "supplier", "part", "partsupp", "customer", "orders", "lineitem")
 QUERIES = machine.ROOT / "tpch" / "queries"
-
 MARKS = {"geometric mean": 0.8, "worst": 1.4, "q01": 0.4, "q06": 0.25}
 """What ours should take at most, of what DuckDB's faster form takes."""
 
@@ -29,6 +28,8 @@ class Settings:
     timeout_s: float
     files: bool
     pairs: bool
+    from_file: bool
+    keep_files: bool
     out: Path | None
 
 
@@ -52,10 +53,11 @@ def files(data: Path | None, scale_factor: float) -> dict[str, str]:
 
 def run(settings: Settings) -> int:
     """Run the contest; 1 when an answer differs or is missing."""
+    stored = machine.ROOT / "target" / f"tpch-sf{settings.scale_factor:g}-files" if settings.from_file else None
     queries = Contest(
         suite="tpch",
-        name=f"tpch-sf{settings.scale_factor:g}",
-        title=f"TPC-H, scale factor {settings.scale_factor:g}",
+        name=f"tpch-sf{settings.scale_factor:g}{'-file' if settings.from_file else ''}",
+        title=f"TPC-H, scale factor {settings.scale_factor:g}{', from file' if settings.from_file else ''}",
         tables=files(settings.data, settings.scale_factor),
         queries={query: (QUERIES / f"{query}.sql").read_text() for query in settings.queries},
         engines=settings.engines,
@@ -66,5 +68,7 @@ def run(settings: Settings) -> int:
         out=settings.out,
         pairs=settings.pairs,
         marks=MARKS,
+        stored=stored,
+        keep_files=settings.keep_files,
     )
     return contest.run(queries, {"scale_factor": settings.scale_factor})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -46,12 +47,17 @@ ENGINES: dict[str, tuple[str, str, dict[str, Any]]] = {
 WITH_FILES = ("sinter", "duckdb", "vortex")
 """Engines that keep a database in files of their own."""
 
+DATABASES = ("sinter", "duckdb", "duckdb-checkpoint")
+"""Engines that can close a database file and open it again."""
+
+FROM_FILE = ("sinter", "duckdb", "datafusion-parquet", "vortex")
+"""Engines that answer from files, each in one form."""
+
 PACKAGES = ("sinterdb", "duckdb", "datafusion", "vortex-data", "polars", "pyarrow")
 """Whose versions a record names."""
 
 
-def start(name: str, path: str | None, threads: int) -> Engine:
-    """Open an engine, in memory or on a file."""
+def maker(name: str) -> Callable[[str | None, int], Engine]:
+    """Import an engine; return what opens it, in memory or on a file, with so many threads."""
     module, kind, options = ENGINES[name]
-    make: Callable[..., Engine] = getattr(import_module(f"benchmarks.engines.{module}"), kind)
-    return make(path, threads, **options)
+    return partial(getattr(import_module(f"benchmarks.engines.{module}"), kind), **options)
