@@ -6,6 +6,7 @@
 mod accounts;
 pub mod commits;
 mod csv_file;
+pub mod cycles;
 mod latency;
 mod machine;
 pub mod page_wise;

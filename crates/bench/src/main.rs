@@ -2,7 +2,8 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 use sinter_bench::{
-    Failure, Invocation, commits, page_wise, planning, stalls, strings, throttled, tpch, write_csv, write_parquet,
+    Failure, Invocation, commits, cycles, page_wise, planning, stalls, strings, throttled, tpch, write_csv,
+    write_parquet,
 };
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -78,6 +79,17 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Measures where the processor's time of TPC-H's queries goes, and how far that is from memory's speed (perf).
+    Cycles {
+        #[command(flatten)]
+        settings: cycles::Settings,
+        /// Also writes a record as JSON.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// What `cycles` profiles.
+    #[command(hide = true)]
+    CyclesProfiled(cycles::ProfiledSettings),
     /// What `page-wise` counts.
     #[command(hide = true)]
     PageWiseProbed(page_wise::ProbedSettings),
@@ -104,6 +116,8 @@ fn main() -> Result<(), Failure> {
         Command::Stalls { settings, out } => show(stalls::measure(&settings)?, &invocation, out.as_deref()),
         Command::Planning { settings, out } => show(planning::measure(&settings)?, &invocation, out.as_deref()),
         Command::Throttled { settings, out } => show(throttled::measure(&settings)?, &invocation, out.as_deref()),
+        Command::Cycles { settings, out } => show(cycles::measure(&settings)?, &invocation, out.as_deref()),
+        Command::CyclesProfiled(settings) => cycles::run_profiled(&settings),
         Command::PageWise { settings, out } => show(page_wise::measure(&settings)?, &invocation, out.as_deref()),
         Command::PageWiseProbed(settings) => page_wise::run_probed(&settings),
         Command::ThrottledProfiled(settings) => throttled::run_profiled(&settings),

@@ -302,13 +302,18 @@ impl Chain<'_> {
                     flow.load(probe.columns())?;
                     let scratch = &mut state.probes[step];
                     scratch.find(probe, table, flow.columns(), flow.rows())?;
+                    flow.survivors.keep_columns(live);
                     if probe.may_expand(table) {
+                        // What the others would have had is not even loaded.
+                        if probe.kind.needs_partner() && !scratch.keep_partners(flow.survivors)? {
+                            self.clock.note(step, begun, 0);
+                            return Ok(ControlFlow::Continue(()));
+                        }
                         flow.load_scanned(live)?;
                         state.push_level(step, probe.condition.is_some(), flow);
                         self.clock.note(step, begun, 0);
                         return Ok(ControlFlow::Continue(()));
                     }
-                    flow.survivors.keep_columns(live);
                     scratch.narrow(probe, table, flow.survivors)?
                 }
             };

@@ -1,7 +1,7 @@
 //! GROUP BY: aggregates per group, in one pass over the rows.
 //!
 //! Keys become numbers first, whatever their type ([`key`]), and the numbers of a row become the number of its group
-//! ([`index`]). What is kept of the groups stands in arrays by that number ([`states`]), so that an aggregate is a loop
+//! ([`index`]; of keys that a join brought, once for each row of its table: [`partners`]). What is kept of the groups stands in arrays by that number ([`states`]), so that an aggregate is a loop
 //! over a vector's rows that adds to an array. Each worker has groups of its own, and those of all workers become one at
 //! the end.
 
@@ -15,6 +15,7 @@ mod ints;
 mod key;
 mod moments;
 mod numbers;
+mod partners;
 mod plan;
 mod rows;
 mod sink;

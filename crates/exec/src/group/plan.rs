@@ -2,6 +2,7 @@
 
 use super::distinct;
 use super::index::IndexPlan;
+use super::partners::PartnerKeys;
 use super::states::State;
 use crate::aggregate::{Part, parts};
 use crate::estimate::{GROUP_BYTES, bounds};
@@ -15,6 +16,8 @@ pub(crate) struct GroupPlan {
     pub(super) program: Program,
     pub(super) index: IndexPlan,
     pub(super) key_count: usize,
+    /// Where the keys are columns, of which joins may have brought all.
+    pub(super) partner_keys: Option<PartnerKeys>,
     pub(super) parts: Vec<Part>,
     /// How different values of each part are numbered, where they are.
     pub(super) pairs: Vec<Option<IndexPlan>>,
@@ -54,8 +57,11 @@ impl GroupPlan {
             _ => Ok(None),
         });
         let pairs = pairs.collect::<Result<_>>()?;
+        let arguments = compile(&exprs[keys.len()..].iter().collect::<Vec<_>>(), types)?.columns;
+        let partner_keys = PartnerKeys::new(keys, types, arguments);
         let (state_of, states) = (Vec::new(), Vec::new());
-        let mut plan = GroupPlan { program, index, key_count: keys.len(), parts, pairs, state_of, states };
+        let mut plan =
+            GroupPlan { program, index, key_count: keys.len(), partner_keys, parts, pairs, state_of, states };
         plan.share_states();
         Ok(plan)
     }

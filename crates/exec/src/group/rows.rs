@@ -1,8 +1,10 @@
 //! Which group each row of a vector is of: found once, read by every aggregate.
 
 use super::index::GroupIndex;
+use super::partners::{PartnerKeys, Partners};
 use crate::Result;
 use crate::aggregate::Argument;
+use crate::flow::Flow;
 use sinter_codec::{Bitmap, GROUPS_FEW, NO_GROUP, count_by_group, map_rows};
 
 /// The groups of a vector's rows, in memory that is used again.
@@ -11,6 +13,7 @@ pub(super) struct RowGroups {
     numbers: Vec<u32>,
     few: Vec<u8>,
     counts: [u64; GROUPS_FEW],
+    partners: Partners,
 }
 
 /// The same, for reading.
@@ -60,7 +63,28 @@ impl RowGroups {
         } else {
             index.number(keys, rows, &mut self.numbers)?;
         }
-        let group_count = index.len();
+        Ok(Some(self.grouped(alive, index.len(), are_known)))
+    }
+
+    /// The groups of rows that all are alive, by the rows of a join's table that they met; `None`, and nothing happens, where
+    /// these do not tell.
+    pub(super) fn find_by_partners<'a>(
+        &'a mut self,
+        index: &mut GroupIndex,
+        keys: &PartnerKeys,
+        flow: &Flow<'_>,
+    ) -> Result<Option<Grouped<'a>>> {
+        let are_found = self.partners.find(keys, flow, index, &mut self.numbers)?;
+        Ok(are_found.then(|| self.grouped(None, index.len(), false)))
+    }
+
+    /// Bytes that grow with the data.
+    pub(super) fn bytes(&self) -> usize {
+        self.partners.bytes()
+    }
+
+    /// With the numbers found; are those of `few` known, too?
+    fn grouped<'a>(&'a mut self, alive: Option<&'a Bitmap>, group_count: usize, are_known: bool) -> Grouped<'a> {
         let are_few = group_count <= GROUPS_FEW;
         if are_few && !are_known {
             map_rows(&self.numbers, &mut self.few, |number| number as u8);
@@ -68,6 +92,6 @@ impl RowGroups {
             count_by_group(&self.few, &mut self.counts);
         }
         let few = are_few.then_some(Few { groups: &self.few, counts: &self.counts });
-        Ok(Some(Grouped { numbers: &self.numbers, alive, few, group_count }))
+        Grouped { numbers: &self.numbers, alive, few, group_count }
     }
 }

@@ -152,13 +152,32 @@ impl Sink for GroupSink {
             }
             flow.gather()?;
         }
-        flow.load(self.groups.plan.columns())?;
-        self.take_rows(flow.columns(), flow.rows(), None)?;
+        if !self.take_partners(flow)? {
+            flow.load(self.groups.plan.columns())?;
+            self.take_rows(flow.columns(), flow.rows(), None)?;
+        }
         Ok(ControlFlow::Continue(()))
     }
 }
 
 impl GroupSink {
+    /// Takes rows whose groups the rows tell that they met; false, and nothing happens, where they do not.
+    fn take_partners(&mut self, flow: &mut Flow<'_>) -> Result<bool> {
+        let Groups { plan, index, rows: counts, states, .. } = &mut self.groups;
+        let Some(keys) = &plan.partner_keys else { return Ok(false) };
+        let Some(grouped) = self.rows.find_by_partners(index, keys, flow)? else { return Ok(false) };
+        flow.load(&keys.arguments)?;
+        let (columns, rows) = (flow.columns(), flow.rows());
+        self.machine.run(&plan.program, columns, rows)?;
+        let frame = self.machine.frame(&plan.program, columns, rows);
+        counts.add(grouped);
+        for (state, &part) in states.iter_mut().zip(&plan.states) {
+            state.take(plan, &plan.parts[part], frame, grouped)?;
+        }
+        self.groups.memory.need(self.groups.bytes() + self.rows.bytes())?;
+        Ok(true)
+    }
+
     /// Takes rows of which all, or those that are `alive`, count. False, and nothing happens, where dead ones cannot be left
     /// out.
     fn take_rows(&mut self, columns: &[Vector], rows: usize, alive: Option<&Bitmap>) -> Result<bool> {

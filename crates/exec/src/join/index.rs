@@ -6,7 +6,7 @@ use crate::dispatch::each_type;
 use crate::group::{ABSENT, Finder, GroupIndex, IndexPlan, IntScratch, Ints};
 use crate::store::{NONE, RowStore};
 use crate::{Error, LogicalType, Result};
-use sinter_codec::{Bitmap, Values};
+use sinter_codec::{Bitmap, Values, map_rows};
 use std::ops::Range;
 
 /// An index over the keys of a store's rows. Keys have numbers, and a number has rows.
@@ -35,10 +35,10 @@ enum Numbering {
 enum Rows {
     /// The row with the same number.
     Same,
-    /// One at most, or [`NONE`].
+    /// One at most, or [`NONE`], which also stands at the end.
     One(Vec<u32>),
-    /// Those from one offset to the next.
-    Several { offsets: Vec<u32>, rows: Vec<u32> },
+    /// Those from one offset to the next. Some numbers may have none.
+    Several { offsets: Vec<u32>, rows: Vec<u32>, has_empty: bool },
 }
 
 /// What one worker needs to look keys up.
@@ -118,7 +118,7 @@ impl JoinIndex {
             + match &self.rows {
                 Rows::Same => 0,
                 Rows::One(rows) => 4 * rows.len(),
-                Rows::Several { offsets, rows } => 4 * (offsets.len() + rows.len()),
+                Rows::Several { offsets, rows, .. } => 4 * (offsets.len() + rows.len()),
             }
     }
 
@@ -126,7 +126,7 @@ impl JoinIndex {
     pub(super) fn rows(&self, number: u32) -> &[u32] {
         match &self.rows {
             Rows::Same | Rows::One(_) => &[],
-            Rows::Several { offsets, rows } => {
+            Rows::Several { offsets, rows, .. } => {
                 &rows[offsets[number as usize] as usize..offsets[number as usize + 1] as usize]
             }
         }
@@ -145,11 +145,7 @@ impl JoinIndex {
                 let Some(ints) = lookup.ints.ints(keys[0]) else {
                     return Err(Error::Unsupported("keys that are no integers among integers".into()));
                 };
-                out.clear();
-                match ints {
-                    Ints::Narrow { values, .. } => out.extend(values.iter().map(|&value| ranks.find(value))),
-                    Ints::Wide(values) => out.extend(values.iter().map(|&value| ranks.find_wide(value))),
-                }
+                ranks.find_all(ints, out);
             }
             Numbering::Refined(refined) => refined.find(keys, &mut lookup.refined, out)?,
             Numbering::Groups(index) => index.find(keys, count, &mut lookup.finder, out)?,
@@ -165,8 +161,10 @@ impl JoinIndex {
         match &self.rows {
             Rows::Same => {}
             Rows::One(rows) => {
-                out.iter_mut().for_each(|number| *number = rows.get(*number as usize).copied().unwrap_or(NONE));
+                let end = rows.len() - 1;
+                out.iter_mut().for_each(|number| *number = rows[(*number as usize).min(end)]);
             }
+            Rows::Several { has_empty: false, .. } => {}
             Rows::Several { offsets, .. } => out.iter_mut().for_each(|number| {
                 let next = (*number as usize).wrapping_add(1);
                 let is_empty = offsets.get(next).is_none_or(|end| offsets[*number as usize] == *end);
@@ -240,10 +238,17 @@ pub(super) fn bounds(values: Values<'_>, validity: Option<&Bitmap>) -> Option<(i
 #[derive(Debug)]
 pub(super) struct Ranks {
     min: i64,
-    /// A bit for each integer from `min` on.
-    bits: Vec<u64>,
-    /// How many bits are set before each word, and in all.
-    before: Vec<u32>,
+    /// For the integers from `min` on; at the end stands one where none occurs.
+    stretches: Vec<RankedBits>,
+    /// How many occur.
+    count: usize,
+}
+
+/// Which of 64 integers occur, and how many before them: side by side, as both are asked for at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct RankedBits {
+    bits: u64,
+    before: u32,
 }
 
 impl Ranks {
@@ -277,40 +282,48 @@ impl Ranks {
         let (min, max) = (i64::try_from(min).ok()?, i64::try_from(max).ok()?);
         let span = usize::try_from(i128::from(max) - i128::from(min) + 1).ok()?;
         let is_small = span <= rows.saturating_mul(POSITIONS_PER_ROW).max(POSITIONS_MIN) && span < NONE as usize;
-        is_small.then(|| Ranks { min, bits: vec![0; span.div_ceil(64)], before: Vec::new() })
+        is_small.then(|| Ranks { min, stretches: vec![RankedBits::default(); span.div_ceil(64) + 1], count: 0 })
     }
 
     /// Notes that an integer occurs, if it is between those two.
     #[inline]
     pub(super) fn set(&mut self, value: i64) {
         let position = value.wrapping_sub(self.min) as u64;
-        if let Some(word) = self.bits.get_mut((position / 64) as usize) {
-            *word |= 1 << (position % 64);
+        let end = self.stretches.len() - 1;
+        if let Some(stretch) = self.stretches[..end].get_mut((position / 64) as usize) {
+            stretch.bits |= 1 << (position % 64);
         }
     }
 
     /// Notes all that another worker noted, with the same bounds.
     pub(super) fn add(&mut self, other: &Ranks) {
-        self.bits.iter_mut().zip(&other.bits).for_each(|(word, other)| *word |= other);
+        self.stretches.iter_mut().zip(&other.stretches).for_each(|(stretch, other)| stretch.bits |= other.bits);
     }
 
     /// To be called once all integers are noted.
     pub(super) fn count_bits(&mut self) {
-        self.before = Vec::with_capacity(self.bits.len() + 1);
         let mut count = 0;
-        for word in &self.bits {
-            self.before.push(count);
-            count += word.count_ones();
+        for stretch in &mut self.stretches {
+            stretch.before = count;
+            count += stretch.bits.count_ones();
         }
-        self.before.push(count);
+        self.count = count as usize;
     }
 
     pub(super) fn count(&self) -> usize {
-        self.before.last().map_or(0, |&count| count as usize)
+        self.count
     }
 
     pub(super) fn bytes(&self) -> usize {
-        8 * self.bits.len() + 4 * self.before.len()
+        size_of_val(&self.stretches[..])
+    }
+
+    /// Writes over `out` the rank of each integer.
+    pub(super) fn find_all(&self, ints: Ints<'_>, out: &mut Vec<u32>) {
+        match ints {
+            Ints::Narrow { values, .. } => map_rows(values, out, |value| self.find(value)),
+            Ints::Wide(values) => map_rows(values, out, |value| self.find_wide(value)),
+        }
     }
 
     /// As [`Ranks::find`].
@@ -322,12 +335,12 @@ impl Ranks {
     #[inline]
     pub(super) fn find(&self, value: i64) -> u32 {
         let position = value.wrapping_sub(self.min) as u64;
-        let Some(&word) = self.bits.get((position / 64) as usize) else { return NONE };
-        if word >> (position % 64) & 1 == 0 {
-            return NONE;
-        }
-        let lower = word & ((1 << (position % 64)) - 1);
-        self.before[(position / 64) as usize] + lower.count_ones()
+        let end = self.stretches.len() - 1;
+        let RankedBits { bits, before } = self.stretches[((position / 64) as usize).min(end)];
+        let lower = bits & ((1 << (position % 64)) - 1);
+        // Without a branch, which nobody could foresee. What does not occur is no rank, but all ones.
+        let occurs = (bits >> (position % 64) & 1) as u32;
+        (before + lower.count_ones()) | occurs.wrapping_sub(1)
     }
 }
 
@@ -361,8 +374,10 @@ impl Rows {
         }
         if is_unique {
             let is_same = one.iter().enumerate().all(|(number, &row)| number == row as usize);
+            one.push(NONE);
             return if is_same { Rows::Same } else { Rows::One(one) };
         }
+        let has_empty = one.contains(&NONE);
         drop(one);
         // First how many, then where the next one goes, which in the end is where the next number's rows begin.
         let mut offsets = vec![0u32; count + 1];
@@ -383,6 +398,6 @@ impl Rows {
         }
         offsets.rotate_right(1);
         offsets[0] = 0;
-        Rows::Several { offsets, rows }
+        Rows::Several { offsets, rows, has_empty }
     }
 }

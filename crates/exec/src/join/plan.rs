@@ -48,6 +48,16 @@ impl JoinKind {
         matches!(self, JoinKind::Inner | JoinKind::Left | JoinKind::Single | JoinKind::Right | JoinKind::Full)
     }
 
+    /// Whether nothing comes of our rows that have no partner.
+    pub(crate) fn needs_partner(self) -> bool {
+        match self {
+            JoinKind::Inner | JoinKind::Semi | JoinKind::Right | JoinKind::RightSemi | JoinKind::RightAnti => true,
+            JoinKind::Left | JoinKind::Single | JoinKind::Anti | JoinKind::NotIn | JoinKind::Mark | JoinKind::Full => {
+                false
+            }
+        }
+    }
+
     /// As plans call it.
     pub(crate) fn name(self) -> &'static str {
         match self {

@@ -86,26 +86,41 @@ impl Probe {
                 return Ok(false);
             }
         }
-        self.kept.clear();
-        let stays = |met: u32| match plan.kind {
-            JoinKind::Anti | JoinKind::NotIn => met == NONE,
-            JoinKind::Left | JoinKind::Single | JoinKind::Mark | JoinKind::Full => true,
-            _ => met != NONE,
-        };
-        // Written whether it stays or not, and written over by the next one that stays.
+        match plan.kind {
+            JoinKind::Anti | JoinKind::NotIn => self.choose(|met| met == NONE),
+            kind if kind.needs_partner() => self.choose(|met| met != NONE),
+            _ => self.choose(|_| true),
+        }
+        if plan.kind.has_payload() {
+            rows.meet(plan.join, &mut self.met);
+        }
+        self.keep_chosen(rows)
+    }
+
+    /// Keeps the rows that met somebody, and whom; false when there are none.
+    pub(crate) fn keep_partners(&mut self, rows: &mut Survivors) -> Result<bool> {
+        self.choose(|met| met != NONE);
+        self.kept.iter().enumerate().for_each(|(row, &from)| self.met[row] = self.met[usize::from(from)]);
+        self.met.truncate(self.kept.len());
+        self.keep_chosen(rows)
+    }
+
+    /// Writes down the rows that stay, by what they met.
+    fn choose(&mut self, stays: impl Fn(u32) -> bool) {
         self.kept.resize(self.met.len(), 0);
+        // Written whether it stays or not, and written over by the next one that stays.
         let mut count = 0;
         for (row, &met) in self.met.iter().enumerate() {
             self.kept[count] = row as u16;
             count += usize::from(stays(met));
         }
         self.kept.truncate(count);
-        if plan.kind.has_payload() {
-            rows.meet(plan.join, &mut self.met);
-        }
-        if count < rows.rows() {
+    }
+
+    fn keep_chosen(&self, rows: &mut Survivors) -> Result<bool> {
+        if self.kept.len() < rows.rows() {
             rows.keep(&self.kept)?;
         }
-        Ok(count > 0)
+        Ok(!self.kept.is_empty())
     }
 }

@@ -142,11 +142,7 @@ impl Refined {
     pub(super) fn find(&self, keys: &[Argument<'_>], scratch: &mut RefinedScratch, out: &mut Vec<u32>) -> Result<()> {
         let no_integers = || Error::Unsupported("keys that are no integers among integers".into());
         let RefinedScratch { ints, words } = scratch;
-        out.clear();
-        match ints.ints(keys[self.lead]).ok_or_else(no_integers)? {
-            Ints::Narrow { values, .. } => out.extend(values.iter().map(|&value| self.ranks.find(value))),
-            Ints::Wide(values) => out.extend(values.iter().map(|&value| self.ranks.find_wide(value))),
-        }
+        self.ranks.find_all(ints.ints(keys[self.lead]).ok_or_else(no_integers)?, out);
         words.clear();
         words.resize(out.len(), 0);
         for other in &self.others {

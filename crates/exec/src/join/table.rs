@@ -74,6 +74,11 @@ impl JoinTable {
         self.index.is_unique()
     }
 
+    /// How many rows can be met.
+    pub(crate) fn rows(&self) -> usize {
+        self.store.rows()
+    }
+
     /// The rows with keys of this number.
     pub(crate) fn matches(&self, number: u32) -> &[u32] {
         self.index.rows(number)

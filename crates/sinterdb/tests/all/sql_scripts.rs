@@ -196,6 +196,7 @@ scripts! {
     forced_schemes
     grouping_sets
     groups
+    groups_of_partners
     insert
     is_distinct_from
     joins
