@@ -50,7 +50,7 @@ pub(super) struct Lookup {
 }
 
 /// Positions that a bitmap may have for each row, and in any case.
-const POSITIONS_PER_ROW: usize = 64;
+const POSITIONS_PER_ROW: usize = 128;
 const POSITIONS_MIN: usize = 1 << 23;
 
 /// Rows that are numbered at a time.
@@ -172,6 +172,34 @@ impl JoinIndex {
             }),
         }
         Ok(())
+    }
+}
+
+impl JoinIndex {
+    /// For rows that come to nothing without a partner: writes over `kept` which rows have one, and over `out` the numbers of
+    /// their keys alone. False, and nothing happens, where that is not to be had at once.
+    pub(super) fn find_partners(
+        &self,
+        keys: &[Argument<'_>],
+        lookup: &mut Lookup,
+        kept: &mut Vec<u16>,
+        out: &mut Vec<u32>,
+    ) -> bool {
+        let (Numbering::Ranks(ranks), [key]) = (&self.numbering, keys) else { return false };
+        if matches!(self.rows, Rows::Several { has_empty: true, .. }) || key.validity.is_some() {
+            return false;
+        }
+        if matches!(key.form, Form::Null) {
+            return false;
+        }
+        let Some(Ints::Narrow { values, .. }) = lookup.ints.ints(*key) else { return false };
+        ranks.find_present(values, kept);
+        out.clear();
+        out.extend(kept.iter().map(|&row| ranks.find(values[usize::from(row)])));
+        if let Rows::One(rows) = &self.rows {
+            out.iter_mut().for_each(|number| *number = rows[*number as usize]);
+        }
+        true
     }
 }
 
@@ -324,6 +352,21 @@ impl Ranks {
             Ints::Narrow { values, .. } => map_rows(values, out, |value| self.find(value)),
             Ints::Wide(values) => map_rows(values, out, |value| self.find_wide(value)),
         }
+    }
+
+    /// Writes over `kept` at which places there are integers that occur.
+    fn find_present(&self, values: &[i64], kept: &mut Vec<u16>) {
+        let end = self.stretches.len() - 1;
+        kept.resize(values.len(), 0);
+        let mut count = 0;
+        for (row, &value) in values.iter().enumerate() {
+            let position = value.wrapping_sub(self.min) as u64;
+            let bits = self.stretches[((position / 64) as usize).min(end)].bits;
+            // Written whether it occurs or not, and written over by the next one that does.
+            kept[count] = row as u16;
+            count += (bits >> (position % 64) & 1) as usize;
+        }
+        kept.truncate(count);
     }
 
     /// As [`Ranks::find`].

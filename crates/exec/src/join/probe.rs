@@ -52,9 +52,10 @@ impl ProbePlan {
 pub(crate) struct Probe {
     machine: Machine,
     lookup: Lookup,
-    /// What each row met.
+    /// What each row met; or each of those that are kept, where others come to nothing and were left out at once.
     met: Vec<u32>,
     kept: Vec<u16>,
+    is_narrowed: bool,
 }
 
 impl Probe {
@@ -66,9 +67,14 @@ impl Probe {
         self.machine.run(&plan.keys, columns, rows)?;
         let frame = self.machine.frame(&plan.keys, columns, rows);
         let keys: Vec<_> = plan.keys.outputs.iter().map(|(operand, _)| Argument::new(frame, *operand)).collect();
-        table.find(&keys, rows, &mut self.lookup, &mut self.met)?;
+        let Probe { lookup, kept, met, .. } = self;
+        self.is_narrowed = plan.kind.needs_partner() && table.find_partners(&keys, lookup, kept, met);
+        if self.is_narrowed {
+            return Ok(());
+        }
+        table.find(&keys, rows, lookup, met)?;
         if plan.kind == JoinKind::NotIn {
-            table.leave_doubts_out(&keys, &mut self.met);
+            table.leave_doubts_out(&keys, met);
         }
         Ok(())
     }
@@ -86,19 +92,25 @@ impl Probe {
                 return Ok(false);
             }
         }
-        match plan.kind {
-            JoinKind::Anti | JoinKind::NotIn => self.choose(|met| met == NONE),
-            kind if kind.needs_partner() => self.choose(|met| met != NONE),
-            _ => self.choose(|_| true),
-        }
+        let some = match plan.kind {
+            kind if kind.needs_partner() => self.keep_partners(rows)?,
+            JoinKind::Anti | JoinKind::NotIn => {
+                self.choose(|met| met == NONE);
+                self.keep_chosen(rows)?
+            }
+            _ => true,
+        };
         if plan.kind.has_payload() {
             rows.meet(plan.join, &mut self.met);
         }
-        self.keep_chosen(rows)
+        Ok(some)
     }
 
     /// Keeps the rows that met somebody, and whom; false when there are none.
     pub(crate) fn keep_partners(&mut self, rows: &mut Survivors) -> Result<bool> {
+        if self.is_narrowed {
+            return self.keep_chosen(rows);
+        }
         self.choose(|met| met != NONE);
         self.kept.iter().enumerate().for_each(|(row, &from)| self.met[row] = self.met[usize::from(from)]);
         self.met.truncate(self.kept.len());

@@ -96,6 +96,17 @@ impl JoinTable {
         self.index.find(keys, rows, lookup, out)
     }
 
+    /// As [`JoinIndex::find_partners`].
+    pub(super) fn find_partners(
+        &self,
+        keys: &[Argument<'_>],
+        lookup: &mut Lookup,
+        kept: &mut Vec<u16>,
+        out: &mut Vec<u32>,
+    ) -> bool {
+        self.index.find_partners(keys, lookup, kept, out)
+    }
+
     /// Of rows that found no partner, those that might have one if a NULL were known meet something.
     pub(super) fn leave_doubts_out(&self, keys: &[Argument<'_>], met: &mut [u32]) {
         if self.has_null {
