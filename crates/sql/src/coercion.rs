@@ -12,7 +12,6 @@
 //! UUIDs are sixteen bytes to DataFusion, which compares and casts them with bytes only. Here text on the other side is
 //! read as a UUID. Runs before DataFusion's coercion.
 
-use crate::not_in::has_subquery;
 use crate::scalar_subquery::PERHAPS;
 use crate::uuid::{TEXT_OF_UUID, UUID, UUID_OF_TEXT};
 use arrow::datatypes::DataType;
@@ -25,7 +24,7 @@ use datafusion::logical_expr::{
     Aggregate, BinaryExpr, Cast, Expr, ExprSchemable, GroupingSet, LogicalPlan, Projection, ScalarUDF, cast,
 };
 use datafusion::optimizer::AnalyzerRule;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Begins the names of columns that would be called as keys are.
@@ -92,6 +91,14 @@ fn with_keys_below(aggregate: Aggregate, schema: &DFSchema) -> Result<Aggregate>
         };
         exprs.into_iter().map(|expr| Ok(expr.transform_down(column)?.data)).collect()
     };
+    let mut other_keys: HashSet<Column> = HashSet::new();
+    for key in &aggregate.group_expr {
+        let within = match key {
+            Expr::GroupingSet(sets) => sets.distinct_expr(),
+            key => vec![key],
+        };
+        other_keys.extend(within.into_iter().filter(|key| !keys.contains(key)).flat_map(Expr::column_refs).cloned());
+    }
     let (group_expr, mut aggr_expr) = (columns(aggregate.group_expr)?, columns(aggregate.aggr_expr)?);
     let mut below = Vec::new();
     for key in &keys {
@@ -100,8 +107,8 @@ fn with_keys_below(aggregate: Aggregate, schema: &DFSchema) -> Result<Aggregate>
     for column in aggregate.input.schema().columns() {
         // `CAST(t.d AS ...)` is called as `t.d` is, and some of DataFusion's rules then take one for the other.
         let is_called_alike = keys.iter().any(|key| key.schema_name().to_string() == column.flat_name());
-        let is_key = group_expr.iter().any(|key| key.column_refs().contains(&column));
-        if !is_called_alike || is_key || aggr_expr.iter().any(has_subquery) {
+        let is_kept = other_keys.contains(&column) || aggr_expr.iter().any(|call| asks_within(call, &column));
+        if !is_called_alike || is_kept {
             below.push(Expr::Column(column));
             continue;
         }
@@ -115,6 +122,21 @@ fn with_keys_below(aggregate: Aggregate, schema: &DFSchema) -> Result<Aggregate>
     }
     let input = LogicalPlan::Projection(Projection::try_new(below, aggregate.input)?);
     Aggregate::try_new(Arc::new(input), group_expr, aggr_expr)
+}
+
+/// Whether a subquery within an expression asks for a column of the rows around it.
+fn asks_within(expr: &Expr, column: &Column) -> bool {
+    let asks = |expr: &Expr| {
+        let subquery = match expr {
+            Expr::Exists(exists) => &exists.subquery,
+            Expr::InSubquery(found) => &found.subquery,
+            Expr::ScalarSubquery(subquery) => subquery,
+            _ => return Ok(false),
+        };
+        let mut outer = subquery.outer_ref_columns.iter();
+        Ok(outer.any(|outer| matches!(outer, Expr::OuterReferenceColumn(_, asked) if asked == column)))
+    };
+    expr.exists(asks).unwrap_or(true)
 }
 
 /// The columns that a node's expressions are about.

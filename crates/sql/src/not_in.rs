@@ -100,8 +100,7 @@ enum Place {
     Value,
 }
 
-/// Whether an expression asks for EXISTS or IN of a subquery.
-pub(crate) fn has_subquery(expr: &Expr) -> bool {
+fn has_subquery(expr: &Expr) -> bool {
     expr.exists(|expr| Ok(matches!(expr, Expr::InSubquery(_) | Expr::Exists(_)))).unwrap_or(true)
 }
 

@@ -176,24 +176,25 @@ impl JoinIndex {
 }
 
 impl JoinIndex {
-    /// For rows that come to nothing without a partner: writes over `kept` which rows have one, and over `out` the numbers of
-    /// their keys alone. False, and nothing happens, where that is not to be had at once.
+    /// For rows that come to nothing without a partner: writes over `kept` which rows have one, and, where somebody asks
+    /// whom, over `out` the numbers of their keys alone. False, and nothing happens, where that is not to be had at once.
     pub(super) fn find_partners(
         &self,
         keys: &[Argument<'_>],
         lookup: &mut Lookup,
         kept: &mut Vec<u16>,
-        out: &mut Vec<u32>,
+        out: Option<&mut Vec<u32>>,
     ) -> bool {
         let (Numbering::Ranks(ranks), [key]) = (&self.numbering, keys) else { return false };
-        if matches!(self.rows, Rows::Several { has_empty: true, .. }) || key.validity.is_some() {
-            return false;
-        }
-        if matches!(key.form, Form::Null) {
+        if matches!(self.rows, Rows::Several { has_empty: true, .. }) || matches!(key.form, Form::Null) {
             return false;
         }
         let Some(Ints::Narrow { values, .. }) = lookup.ints.ints(*key) else { return false };
         ranks.find_present(values, kept);
+        if let Some(validity) = key.validity {
+            kept.retain(|&row| validity.get(row.into()));
+        }
+        let Some(out) = out else { return true };
         out.clear();
         out.extend(kept.iter().map(|&row| ranks.find(values[usize::from(row)])));
         if let Rows::One(rows) = &self.rows {
@@ -272,12 +273,11 @@ pub(super) struct Ranks {
     count: usize,
 }
 
-/// Which of 64 integers occur, and how many before them: side by side, as both are asked for at once.
-#[derive(Clone, Copy, Debug, Default)]
-struct RankedBits {
-    bits: u64,
-    before: u32,
-}
+/// Which of 64 integers occur, and how many before them: side by side, as both are asked for at once. An array, as memory
+/// that is zero is there for the asking then.
+type RankedBits = [u64; 2];
+const BITS: usize = 0;
+const BEFORE: usize = 1;
 
 impl Ranks {
     /// `None` where keys are several, or no integers of 64 bits, or too far apart.
@@ -310,7 +310,7 @@ impl Ranks {
         let (min, max) = (i64::try_from(min).ok()?, i64::try_from(max).ok()?);
         let span = usize::try_from(i128::from(max) - i128::from(min) + 1).ok()?;
         let is_small = span <= rows.saturating_mul(POSITIONS_PER_ROW).max(POSITIONS_MIN) && span < NONE as usize;
-        is_small.then(|| Ranks { min, stretches: vec![RankedBits::default(); span.div_ceil(64) + 1], count: 0 })
+        is_small.then(|| Ranks { min, stretches: vec![[0; 2]; span.div_ceil(64) + 1], count: 0 })
     }
 
     /// Notes that an integer occurs, if it is between those two.
@@ -319,21 +319,21 @@ impl Ranks {
         let position = value.wrapping_sub(self.min) as u64;
         let end = self.stretches.len() - 1;
         if let Some(stretch) = self.stretches[..end].get_mut((position / 64) as usize) {
-            stretch.bits |= 1 << (position % 64);
+            stretch[BITS] |= 1 << (position % 64);
         }
     }
 
     /// Notes all that another worker noted, with the same bounds.
     pub(super) fn add(&mut self, other: &Ranks) {
-        self.stretches.iter_mut().zip(&other.stretches).for_each(|(stretch, other)| stretch.bits |= other.bits);
+        self.stretches.iter_mut().zip(&other.stretches).for_each(|(stretch, other)| stretch[BITS] |= other[BITS]);
     }
 
     /// To be called once all integers are noted.
     pub(super) fn count_bits(&mut self) {
         let mut count = 0;
         for stretch in &mut self.stretches {
-            stretch.before = count;
-            count += stretch.bits.count_ones();
+            stretch[BEFORE] = count;
+            count += u64::from(stretch[BITS].count_ones());
         }
         self.count = count as usize;
     }
@@ -361,7 +361,7 @@ impl Ranks {
         let mut count = 0;
         for (row, &value) in values.iter().enumerate() {
             let position = value.wrapping_sub(self.min) as u64;
-            let bits = self.stretches[((position / 64) as usize).min(end)].bits;
+            let bits = self.stretches[((position / 64) as usize).min(end)][BITS];
             // Written whether it occurs or not, and written over by the next one that does.
             kept[count] = row as u16;
             count += (bits >> (position % 64) & 1) as usize;
@@ -379,11 +379,11 @@ impl Ranks {
     pub(super) fn find(&self, value: i64) -> u32 {
         let position = value.wrapping_sub(self.min) as u64;
         let end = self.stretches.len() - 1;
-        let RankedBits { bits, before } = self.stretches[((position / 64) as usize).min(end)];
+        let [bits, before] = self.stretches[((position / 64) as usize).min(end)];
         let lower = bits & ((1 << (position % 64)) - 1);
         // Without a branch, which nobody could foresee. What does not occur is no rank, but all ones.
         let occurs = (bits >> (position % 64) & 1) as u32;
-        (before + lower.count_ones()) | occurs.wrapping_sub(1)
+        (before as u32 + lower.count_ones()) | occurs.wrapping_sub(1)
     }
 }
 

@@ -68,7 +68,9 @@ impl Probe {
         let frame = self.machine.frame(&plan.keys, columns, rows);
         let keys: Vec<_> = plan.keys.outputs.iter().map(|(operand, _)| Argument::new(frame, *operand)).collect();
         let Probe { lookup, kept, met, .. } = self;
-        self.is_narrowed = plan.kind.needs_partner() && table.find_partners(&keys, lookup, kept, met);
+        let asks_whom = plan.kind != JoinKind::Semi || plan.condition.is_some();
+        self.is_narrowed =
+            plan.kind.needs_partner() && table.find_partners(&keys, lookup, kept, asks_whom.then_some(&mut *met));
         if self.is_narrowed {
             return Ok(());
         }

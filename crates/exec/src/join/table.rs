@@ -102,7 +102,7 @@ impl JoinTable {
         keys: &[Argument<'_>],
         lookup: &mut Lookup,
         kept: &mut Vec<u16>,
-        out: &mut Vec<u32>,
+        out: Option<&mut Vec<u32>>,
     ) -> bool {
         self.index.find_partners(keys, lookup, kept, out)
     }
