@@ -5,13 +5,14 @@
 //! loops that the codec compiles for callers ([`sinter_codec::map_rows`]) count for these. The limit is what a sum over a
 //! gigabyte of plain numbers reaches with as many threads, for the bytes that the query's scans read compressed.
 
+use crate::perf::{SAMPLES_PER_SECOND, sampled};
 use crate::throttled::build;
 use crate::{Failure, machine};
 use serde_json::{Value, json};
 use sinterdb::{Config, Database};
+use std::ffi::OsStr;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// What is to be measured.
@@ -47,8 +48,6 @@ pub struct ProfiledSettings {
     #[arg(long)]
     threads: usize,
 }
-
-const SAMPLES_PER_SECOND: u32 = 1999;
 
 /// How long a query runs under perf.
 const PROFILED: Duration = Duration::from_secs(3);
@@ -90,7 +89,7 @@ pub fn measure(settings: &Settings) -> Result<(String, Value), Failure> {
     for number in &settings.queries {
         let sql = settings.texts.join(format!("q{number:02}.sql"));
         let (time, read) = once(&file, &std::fs::read_to_string(&sql)?, settings.threads)?;
-        let parts = sampled(&file, &sql, settings.threads)?;
+        let parts = seconds_in_parts(&file, &sql, settings.threads)?;
         let all: f64 = parts.iter().map(|(_, seconds)| seconds).sum();
         let limit_s = read.bytes as f64 / bytes_per_second;
         let ms = time.as_secs_f64() * 1e3;
@@ -191,40 +190,16 @@ pub fn run_profiled(settings: &ProfiledSettings) -> Result<(), Failure> {
 }
 
 /// Processor seconds of one run in each part.
-fn sampled(file: &Path, sql: &Path, threads: usize) -> Result<Vec<(&'static str, f64)>, Failure> {
-    let samples = file.with_extension("perf");
-    let recorded = Command::new("perf")
-        .args(["record", "--quiet", "--event", "cpu-clock:u", "--call-graph", "dwarf,4096"])
-        .args(["--freq", &SAMPLES_PER_SECOND.to_string(), "--output"])
-        .arg(&samples)
-        .arg("--")
-        .arg(std::env::current_exe()?)
-        .args(["cycles-profiled", "--threads", &threads.to_string(), "--file"])
-        .arg(file)
-        .arg("--sql")
-        .arg(sql)
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("perf: {error}"))?;
-    if !recorded.status.success() {
-        return Err(format!("perf record ended with {}", recorded.status).into());
-    }
-    let runs: f64 = String::from_utf8(recorded.stdout)?.trim().parse()?;
-    let script = Command::new("perf")
-        .args(["script", "--no-inline", "--fields", "event,ip,sym", "--input"])
-        .arg(&samples)
-        .stderr(Stdio::null())
-        .output()?;
-    std::fs::remove_file(&samples)?;
-    if !script.status.success() {
-        return Err(format!("perf script ended with {}", script.status).into());
-    }
-    let counts = counted(&String::from_utf8_lossy(&script.stdout));
-    let seconds = |count: usize| count as f64 / f64::from(SAMPLES_PER_SECOND) / runs.max(1.0);
-    Ok(counts.into_iter().map(|(part, count)| (part, seconds(count))).collect())
+fn seconds_in_parts(file: &Path, sql: &Path, threads: usize) -> Result<Vec<(&'static str, f64)>, Failure> {
+    let threads = threads.to_string();
+    let options = ["cycles-profiled", "--threads", &threads, "--file"].map(OsStr::new);
+    let rest = [file.as_os_str(), OsStr::new("--sql"), sql.as_os_str()];
+    let (runs, script) = sampled(file, &[&options[..], &rest].concat())?;
+    let seconds = |count: usize| count as f64 / f64::from(SAMPLES_PER_SECOND) / f64::from(runs.max(1));
+    Ok(counted(&script).into_iter().map(|(part, count)| (part, seconds(count))).collect())
 }
 
-/// Samples of each part: paragraphs of one line for the event, and one for each function on the stack, innermost first.
+/// Samples of each part.
 fn counted(script: &str) -> Vec<(&'static str, usize)> {
     let mut counts: Vec<(&'static str, usize)> = PARTS.iter().map(|(part, _)| (*part, 0)).collect();
     counts.push((OTHER, 0));

@@ -11,6 +11,7 @@ mod latency;
 mod machine;
 pub mod page_wise;
 mod parquet_file;
+mod perf;
 pub mod planning;
 pub mod stalls;
 pub mod strings;

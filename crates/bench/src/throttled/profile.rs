@@ -2,12 +2,10 @@
 
 use super::{QUERIES, measured};
 use crate::Failure;
+use crate::perf::{SAMPLES_PER_SECOND, sampled};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
-
-/// Samples a second of processor time.
-const SAMPLES_PER_SECOND: u32 = 1999;
 
 /// How long a profiled process is to be at work.
 const PROFILED: Duration = Duration::from_secs(2);
@@ -57,32 +55,10 @@ pub fn run_profiled(settings: &ProfiledSettings) -> Result<(), Failure> {
 impl Profile {
     /// Samples a query in a process of its own.
     pub(super) fn sample(file: &Path, query: &str, threads: usize) -> Result<Profile, Failure> {
-        let samples = file.with_extension("perf");
-        let recorded = Command::new("perf")
-            .args(["record", "--quiet", "--event", "cpu-clock:u", "--call-graph", "dwarf,16384"])
-            .args(["--freq", &SAMPLES_PER_SECOND.to_string(), "--output"])
-            .arg(&samples)
-            .arg("--")
-            .arg(std::env::current_exe()?)
-            .args(["throttled-profiled", "--query", query, "--threads", &threads.to_string(), "--file"])
-            .arg(file)
-            .stderr(Stdio::inherit())
-            .output()
-            .map_err(|error| format!("perf: {error}"))?;
-        if !recorded.status.success() {
-            return Err(format!("perf record ended with {}", recorded.status).into());
-        }
-        let runs: u32 = String::from_utf8(recorded.stdout)?.trim().parse()?;
-        let script = Command::new("perf")
-            .args(["script", "--no-inline", "--fields", "event,ip,sym", "--input"])
-            .arg(&samples)
-            .stderr(Stdio::null())
-            .output()?;
-        std::fs::remove_file(&samples)?;
-        if !script.status.success() {
-            return Err(format!("perf script ended with {}", script.status).into());
-        }
-        Ok(Profile::of(&String::from_utf8_lossy(&script.stdout), runs))
+        let threads = threads.to_string();
+        let options = ["throttled-profiled", "--query", query, "--threads", &threads, "--file"].map(OsStr::new);
+        let (runs, script) = sampled(file, &[&options[..], &[file.as_os_str()]].concat())?;
+        Ok(Profile::of(&script, runs))
     }
 
     /// Counts samples: paragraphs of one line for the event, and one for each function on the stack, innermost first.
