@@ -291,10 +291,14 @@ mod tests {
     }
 
     #[test]
-    fn floats_far_from_zero_keep_their_distances() {
+    fn numbers_far_from_zero_keep_their_distances() {
         let values: Vec<f64> = (0..1000).map(|row| 4e15 + f64::from(row % 5)).collect();
         let argument = Argument { form: Form::Flat(Values::F64(&values)), validity: None, rows: values.len() };
-        for groups in [1, FEW, FEW + 1] {
+        let integers: Vec<i64> = values.iter().map(|&value| value as i64).collect();
+        let of_integers = Argument { form: Form::Flat(Values::I64(&integers)), ..argument };
+        for (groups, argument) in
+            [1, FEW, FEW + 1].into_iter().flat_map(|groups| [(groups, argument), (groups, of_integers)])
+        {
             let mut moments = Moments::default();
             (0..30).for_each(|_| moments.add(argument, &[0; 1000], groups).expect("numbers"));
             let variance = moments.get(0).variance(false).expect("many values");
