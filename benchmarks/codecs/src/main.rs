@@ -33,7 +33,7 @@ struct Arguments {
     /// Fewer points and samples: a minute or less, to see that all runs and gives right answers.
     #[arg(long)]
     quick: bool,
-    /// Only these schemes of `schemes`, these codecs of `keys`.
+    /// Only these schemes of `schemes` and `memory`, these codecs of `keys`.
     #[arg(long, value_name = "SCHEME", value_delimiter = ',')]
     only: Vec<String>,
     /// The folder with roaring_lists/ and imdb_reviews/, for table 4 of `x100`.
@@ -49,8 +49,10 @@ struct Arguments {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Table {
-    /// Each scheme, type and width beside its peers, in cache and in memory, and the marks.
+    /// Each scheme, type and width beside its peers, in cache, and the marks.
     Schemes,
+    /// Each scheme beside its peers on more pressed bytes than a cache holds, at four widths.
+    Memory,
     /// Each codec of sorted keys, as in figures 6 and 7 of the Upscaledb paper, and the marks.
     Keys,
     /// Sum and filter on pressed values in memory, beside the best loops over plain ones.
@@ -69,6 +71,7 @@ impl Table {
     fn run(self, arguments: &Arguments, effort: Effort) -> Result<Value, Failure> {
         match self {
             Table::Schemes => schemes::run(&arguments.only, effort),
+            Table::Memory => schemes::memory::run(&arguments.only, effort),
             Table::Keys => keys::run(&arguments.only, effort),
             Table::Kernels => kernels::run(effort),
             Table::X100 => x100::run(arguments.data.as_deref(), effort),

@@ -40,22 +40,32 @@ pub struct Times {
 /// Repetitions in a sample at most.
 const REPEATS_MAX: u128 = 100_000;
 
+/// A turn that takes as long is a sample by itself and is not repeated: a peer of 0.3 GB/s on a gigabyte.
+const LONG: Duration = Duration::from_secs(1);
+
 /// Runs all of `runs` in turns, each round beginning with another one.
 pub fn race(runs: &mut [Run<'_>], effort: Effort) -> Vec<Times> {
+    let mut samples = vec![Vec::with_capacity(effort.rounds); runs.len()];
     let repeats: Vec<u32> = runs
         .iter_mut()
-        .map(|run| {
+        .zip(&mut samples)
+        .map(|(run, samples)| {
             let first = timed(run, 1);
+            if first >= LONG {
+                samples.push(first);
+                return 0;
+            }
             // The first turn is slow; what is long all the same need not be tried again.
             let once = if first > 4 * effort.sample { first } else { timed(run, 1).min(timed(run, 1)) };
             (effort.sample.as_nanos() / once.as_nanos().max(1) + 1).min(REPEATS_MAX) as u32
         })
         .collect();
-    let mut samples = vec![Vec::with_capacity(effort.rounds); runs.len()];
     for round in 0..effort.rounds {
         for turn in 0..runs.len() {
             let index = (round + turn) % runs.len();
-            samples[index].push(timed(&mut runs[index], repeats[index]));
+            if repeats[index] > 0 {
+                samples[index].push(timed(&mut runs[index], repeats[index]));
+            }
         }
     }
     samples.into_iter().map(times).collect()

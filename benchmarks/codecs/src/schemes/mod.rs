@@ -2,7 +2,7 @@
 
 mod marks;
 mod measure;
-mod memory;
+pub mod memory;
 mod points;
 
 use crate::Failure;
@@ -84,13 +84,11 @@ pub fn run(only: &[String], effort: Effort) -> Result<Value, Failure> {
             outcomes.push(outcome);
         }
     }
-    let memory = memory::run(only, effort)?;
     println!("\nMarks (beside a peer: its time or size divided by ours, so that more than 1 is ahead)");
     let marks = marks::judge(&outcomes);
     marks.iter().for_each(|mark| println!("{}", mark.line()));
     Ok(json!({
         "cache": outcomes.iter().map(Outcome::record).collect::<Vec<_>>(),
-        "memory": memory,
         "marks": marks.iter().map(Mark::record).collect::<Vec<_>>(),
     }))
 }
