@@ -22,6 +22,9 @@ const RATIO_MAX: usize = 64;
 /// Copies start at multiples of this, as pages do.
 const ALIGNMENT: usize = 64;
 
+/// Room for a block whose bytes are not always as many, as symbols depend on earlier blocks.
+const SLACK: usize = 64;
+
 /// The points that are measured so: four widths of `u32` and `u64`, or what a scheme of other values has. Nothing for
 /// `constant`, whose blocks are a few bytes, and for 128-bit numbers.
 fn of_scheme(scheme: &str) -> Vec<Point> {
@@ -174,8 +177,9 @@ fn encode(written: &mut [Written], point: &Point, effort: Effort) -> Vec<f64> {
     let copies = effort.memory_bytes.div_ceil(plain);
     let blocks = &vec![point.values.clone(); copies];
     let mut runs: Vec<Run<'_>> = Vec::new();
-    for Written { entrant, .. } in written {
-        let mut out = Vec::new();
+    for Written { entrant, bytes, .. } in written {
+        // Written once, so that no page is met for the first time within a turn.
+        let mut out = vec![1; (bytes.len() + SLACK) * copies];
         runs.push(Box::new(move || {
             out.clear();
             for block in blocks {
