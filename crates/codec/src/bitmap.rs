@@ -143,6 +143,26 @@ impl Bitmap {
         self.clear_tail();
     }
 
+    /// Appends runs of equal bits: how many, and which.
+    pub(crate) fn extend_with_runs(&mut self, runs: impl Iterator<Item = (usize, bool)>) {
+        let mut used = self.len % 64;
+        let mut word = if used == 0 { 0 } else { self.words.pop().unwrap_or(0) };
+        for (count, value) in runs {
+            let fill = 0u64.wrapping_sub(value.into());
+            // Beyond what is used stands what the last run would have gone on with.
+            word = word & ((1 << used) - 1) | fill << used;
+            self.len += count;
+            used += count;
+            while used >= 64 {
+                self.words.push(word);
+                (word, used) = (fill, used - 64);
+            }
+        }
+        if used > 0 {
+            self.words.push(word & ((1 << used) - 1));
+        }
+    }
+
     /// Appends the bits of `other`.
     pub fn extend(&mut self, other: &Bitmap) {
         let shift = self.len % 64;
@@ -337,5 +357,21 @@ mod tests {
         assert_eq!(grown.count_ones(), 133);
         grown.invert();
         assert_eq!(grown.ones().collect::<Vec<_>>(), (3..73).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn runs_are_appended_as_if_one_after_the_other() {
+        let lengths = [1, 2, 63, 64, 65, 127, 128, 129, 3, 5, 200, 0, 7];
+        for start in [0, 1, 31, 63, 64, 65, 128] {
+            for first in [false, true] {
+                let runs = || lengths.into_iter().enumerate().map(|(run, length)| (length, first ^ (run % 3 == 1)));
+                let (mut one_by_one, mut at_once) = (Bitmap::new(start, true), Bitmap::new(start, true));
+                runs().for_each(|(count, value)| one_by_one.extend_with(count, value));
+                at_once.extend_with_runs(runs());
+                assert_eq!(at_once, one_by_one, "from {start}");
+                at_once.extend_with_runs(std::iter::empty());
+                assert_eq!(at_once, one_by_one, "from {start}");
+            }
+        }
     }
 }

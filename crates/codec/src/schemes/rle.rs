@@ -90,6 +90,10 @@ impl Scheme for Rle {
 /// Runs up to this length are filled to it blindly; the next run overwrites what is too much. Spares a branch per value.
 const SHORT_RUN: usize = 8;
 
+/// Of a vector's rows, one in so many is gathered out of all of them: to look for the run of a row takes as long as to fill
+/// a few runs.
+const GATHER_SPREAD_MAX: usize = 12;
+
 /// Where runs of equal values start, and how long they are.
 fn runs(values: Values<'_>) -> (Vec<u32>, Vec<u32>) {
     fn fixed<T: Fixed>(values: &[T]) -> Vec<u32> {
@@ -269,6 +273,17 @@ impl Reader for RleReader<'_> {
 
     fn gather(&self, rows: &[u32], out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
         fn fixed<T: Native>(ends: &Ends, values: &[T], rows: &[u32], out: &mut [T]) {
+            if let ([first, .., last], Some(value)) = (rows, values.first())
+                && (last - first.min(last)) as usize / GATHER_SPREAD_MAX < rows.len()
+                && ((last - first.min(last)) as usize) < VECTOR_LEN
+                && rows.is_sorted()
+            {
+                let mut plain = [*value; VECTOR_LEN];
+                let span = *first as usize..*last as usize + 1;
+                spread(ends, values, span.clone(), &mut plain[..span.len()]);
+                out.iter_mut().zip(rows).for_each(|(slot, row)| *slot = plain[(row - first) as usize]);
+                return;
+            }
             let mut cursor = RunCursor::default();
             out.iter_mut().zip(rows).for_each(|(slot, row)| *slot = values[cursor.seek(&ends.0, *row)]);
         }
@@ -356,9 +371,8 @@ impl Reader for RleReader<'_> {
         out: &mut Bitmap,
         scratch: &mut Scratch,
     ) -> Result<bool> {
-        for (run, count) in self.ends(scratch)?.pieces(range) {
-            out.extend_with(count, prepared.passing.get(run));
-        }
+        let pieces = self.ends(scratch)?.pieces(range);
+        out.extend_with_runs(pieces.map(|(run, count)| (count, prepared.passing.get(run))));
         Ok(true)
     }
 
