@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 fn shop(directory: &Path) -> PathBuf {
     let file = directory.join("shop.sinter");
     let sql =
-        "CREATE TABLE t AS SELECT value AS id, 'name ' || value AS name FROM generate_series(1, 300) AS g (value);
-        INSERT INTO t SELECT value, 'name ' || value FROM generate_series(1001, 1300) AS g (value);
-        CREATE TABLE u AS SELECT value AS id FROM generate_series(1, 300) AS g (value);";
+        "CREATE TABLE t AS SELECT value AS id, 'name ' || value AS name FROM generate_series(1, 1100) AS g (value);
+        INSERT INTO t SELECT value, 'name ' || value FROM generate_series(2001, 3100) AS g (value);
+        CREATE TABLE u AS SELECT value AS id FROM generate_series(1, 1100) AS g (value);";
     assert_eq!(sinter(&[argument(&file), "-c", sql]).code, 0);
     file
 }
@@ -52,7 +52,7 @@ fn a_whole_database_passes() {
 fn a_damaged_chunk_is_named_and_skipped_on_demand() {
     let directory = tempfile::tempdir().unwrap();
     let file = shop(directory.path());
-    let found = damage(&file, "table t, columns id, name, 300 rows with ids 300 to 599");
+    let found = damage(&file, "table t, columns id, name, 1100 rows with ids 1100 to 2199");
     assert!(
         found.contains("page ") && found.contains("(chunk) at byte ") && found.contains("restore a backup"),
         "{found}"
@@ -62,10 +62,10 @@ fn a_damaged_chunk_is_named_and_skipped_on_demand() {
     assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{}", ran.err);
     assert!(ran.err.contains("shop.sinter: page "), "{}", ran.err);
     let ran = sinter(&[&[argument(&file), "--on-corruption", "skip"], &select[..]].concat());
-    assert_eq!((ran.code, ran.out.as_str()), (0, "s\n2292\n"), "{}", ran.err);
-    assert!(ran.err.contains("note: 1 row group (300 rows) of table t was left out: "), "{}", ran.err);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "s\n8793\n"), "{}", ran.err);
+    assert!(ran.err.contains("note: 1 row group (1,100 rows) of table t was left out: "), "{}", ran.err);
     let json = sinter(&["check", argument(&file), "--json"]).out;
-    assert!(json.contains("\"first_row_id\":300") || json.contains("\"first_row_id\": 300"), "{json}");
+    assert!(json.contains("\"first_row_id\":1100") || json.contains("\"first_row_id\": 1100"), "{json}");
 }
 
 #[test]

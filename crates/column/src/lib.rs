@@ -53,6 +53,7 @@ pub use error::{Error, Result};
 pub use group::{RowGroup, Segment, SegmentPlace};
 pub use group_entry::GroupEntry;
 pub use held::Held;
+pub use loader::PRESS_ROWS_MIN;
 pub use marks::Marks;
 pub use pressing::Unreadable;
 pub use rebase::{Prepared, Rebased};

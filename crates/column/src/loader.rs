@@ -5,12 +5,14 @@ use crate::group::RowGroup;
 use crate::group_writer::GroupWriter;
 use crate::{ColumnTable, Result};
 use arrow::array::RecordBatch;
+use sinter_codec::VECTOR_LEN;
 
-/// A remainder below this is kept as a delta batch: the next insert merges with it, and pressing so few rows saves
-/// little...
-const PRESS_ROWS_MIN: usize = 256;
+/// From so many rows on, what remains of an insert is pressed into a row group at once. Fewer are kept as a delta
+/// batch, unless they take more than a mebibyte: the next inserts merge with it, and to press so few rows (texts train
+/// a symbol table) takes many times as long as to keep them.
+pub const PRESS_ROWS_MIN: usize = VECTOR_LEN;
 
-/// ... unless its rows are large: delta batches stay in memory, and their bytes travel in the log.
+/// Fewer rows are pressed, too, if they take more: delta batches stay in memory, and their bytes travel in the log.
 const PRESS_BYTES_MIN: u64 = 1 << 20;
 
 /// Takes batches and presses full row groups as it goes, so memory stays at a few times one row group in plain form.

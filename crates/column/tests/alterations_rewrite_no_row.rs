@@ -166,7 +166,7 @@ fn alterations_and_rows_of_one_transaction_are_replayed_together() {
     };
     // A delta batch and a pressed group, both with a column that came after them.
     insert(&mut draft, &batch("a", numbers(3)));
-    insert(&mut draft, &batch("a", numbers(300)));
+    insert(&mut draft, &batch("a", numbers(PRESS_ROWS_MIN as i64)));
     draft.alter(add("b", LogicalType::Utf8, Some(texts("x")))).unwrap();
     draft.alter(drop_column("a")).unwrap();
     draft.alter(add("c", LogicalType::Int64, None)).unwrap();
@@ -175,9 +175,10 @@ fn alterations_and_rows_of_one_transaction_are_replayed_together() {
     shop.insert(&batch("a", numbers(2))).unwrap();
     shop.commit(draft).unwrap();
     let expected = rows(&*shop.table);
-    assert_eq!(expected.len(), 5 + 2 + 3 + 300 + 1);
-    assert_eq!(expected[&310], [Some("y".to_owned()), Some("0".to_owned())]);
-    assert_eq!(expected[&309], [Some("x".to_owned()), None]);
+    assert_eq!(expected.len(), 5 + 2 + 3 + PRESS_ROWS_MIN + 1);
+    let last = 5 + 2 + 3 + PRESS_ROWS_MIN as u64;
+    assert_eq!(expected[&last], [Some("y".to_owned()), Some("0".to_owned())]);
+    assert_eq!(expected[&(last - 1)], [Some("x".to_owned()), None]);
     let after = Arc::clone(shop.table.schema());
     assert_eq!(after.version, 3);
     drop(shop);

@@ -8,6 +8,9 @@ use sinter_exec::LogicalType;
 use std::sync::Arc;
 use support::{Shop, batch, column, rows, schema};
 
+/// So many rows become a row group at once.
+const MANY: i64 = PRESS_ROWS_MIN as i64;
+
 fn numbers(numbers: std::ops::Range<i64>) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(numbers))
 }
@@ -77,13 +80,14 @@ fn pressing_meanwhile_changes_nothing_about_that() {
 #[test]
 fn inserts_never_stand_in_each_others_way() {
     let mut shop = shop();
-    let drafts: Vec<Draft> = (0..5).map(|at| inserting(&shop, numbers(at * 100..at * 100 + 400))).collect();
+    let drafts: Vec<Draft> = (0..5).map(|at| inserting(&shop, numbers(at * 100..at * 100 + MANY))).collect();
     for draft in drafts.into_iter().rev() {
         shop.commit(draft).unwrap();
     }
     let rows = rows(&*shop.table);
-    assert_eq!(rows.len(), 2010);
-    assert_eq!(rows.into_keys().collect::<Vec<u64>>(), (0..2010).collect::<Vec<u64>>());
+    let all = 10 + 5 * MANY as u64;
+    assert_eq!(rows.len() as u64, all);
+    assert_eq!(rows.into_keys().collect::<Vec<u64>>(), (0..all).collect::<Vec<u64>>());
     shop.assert_no_page_is_lost();
 }
 
@@ -120,8 +124,8 @@ fn rows_of_others_may_stand_against_an_alteration() {
 #[test]
 fn what_was_inserted_and_deleted_again_is_not_in_the_log() {
     let mut shop = shop();
-    let mut draft = inserting(&shop, numbers(0..300));
-    for ids in [(10..310).collect(), vec![1]] {
+    let mut draft = inserting(&shop, numbers(0..MANY));
+    for ids in [(10..10 + MANY as u64).collect(), vec![1]] {
         let mut change = Change::on(&draft, 1);
         change.delete(ids).unwrap();
         draft.take(change.finish().unwrap());

@@ -162,7 +162,7 @@ impl World {
         let inserts = self.random.random_range(0..3);
         let (mut next, mut inserted) = (open.draft.now().next_row_id(), 0);
         for _ in 0..inserts {
-            let count = if self.random.random_bool(0.2) { 300 } else { self.random.random_range(1..12) };
+            let count = if self.random.random_bool(0.07) { PRESS_ROWS_MIN } else { self.random.random_range(1..12) };
             let columns = open.sees.schema.columns.clone();
             let new: Vec<Vec<Option<String>>> =
                 (0..count).map(|_| columns.iter().map(|column| self.value(column)).collect()).collect();

@@ -10,6 +10,9 @@ use sinter_exec::{LogicalType, TableSource};
 use std::sync::Arc;
 use support::{Rows, Shop, batch, column, rows, schema};
 
+/// So many rows become a row group at once.
+const MANY: i64 = PRESS_ROWS_MIN as i64;
+
 fn shop() -> Shop {
     Shop::memory(schema(vec![column("a", LogicalType::Int64)]))
 }
@@ -38,14 +41,14 @@ fn of_changes_and_drafts_that_came_to_nothing() {
     change.insert(&batch("a", numbers(1_000_000))).unwrap();
     drop(change);
     let mut change = Change::on(&draft, 2);
-    change.insert(&batch("a", numbers(300))).unwrap();
+    change.insert(&batch("a", numbers(MANY))).unwrap();
     let changed = change.finish().unwrap();
     assert_eq!(fresh_pages(&shop), 1);
     drop(changed);
     assert_eq!(fresh_pages(&shop), 0);
-    inserted(&mut draft, 300);
+    inserted(&mut draft, MANY);
     let savepoint = draft.clone();
-    inserted(&mut draft, 500);
+    inserted(&mut draft, MANY + 200);
     assert_eq!(fresh_pages(&shop), 2);
     draft = savepoint;
     assert_eq!(fresh_pages(&shop), 1);
@@ -82,11 +85,11 @@ fn of_rewrites() {
 #[test]
 fn but_not_before_its_last_reader_is_done() {
     let mut shop = shop();
-    shop.insert(&batch("a", numbers(1000))).unwrap();
+    shop.insert(&batch("a", numbers(MANY))).unwrap();
     let (reader, before): (Arc<dyn TableSource>, Rows) = (shop.table.clone(), rows(&*shop.table));
     let slow = shop.table.pressing(1, &mut Unreadable::default()).unwrap();
     assert!(slow.is_none());
-    shop.delete((0..600).collect());
+    shop.delete((0..MANY as u64 - 400).collect());
     let writer = shop.draft();
     shop.press();
     assert_eq!(rows(&*reader), before);

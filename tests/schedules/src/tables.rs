@@ -11,7 +11,9 @@ use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{Int64Type, UInt64Type};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
-use sinter_column::{Change, ColumnSchema, ColumnTable, Draft, Error, Result, Rewrite, TableSchema, Unreadable};
+use sinter_column::{
+    Change, ColumnSchema, ColumnTable, Draft, Error, PRESS_ROWS_MIN, Result, Rewrite, TableSchema, Unreadable,
+};
 use sinter_exec::{Batch, Expr, LogicalType, OnDamage, Output, Pipeline, ScanColumn, Source, TableSource, edge};
 use sinter_storage::testing::CrashingFileSystem;
 use sinter_storage::{
@@ -22,6 +24,9 @@ use crate::commits::{PATH, open};
 use crate::explore::{explore, repeats};
 
 const TABLE: ObjectId = ObjectId(1);
+
+/// So many rows become a row group at once.
+const MANY: i64 = PRESS_ROWS_MIN as i64;
 
 /// Rows by their ids.
 type Rows = BTreeMap<u64, i64>;
@@ -306,8 +311,7 @@ fn live() {
     let has_backup = thread_rng().gen_bool(0.2);
     thread::scope(|scope| {
         scope.spawn(|| {
-            // So many become a row group at once.
-            assert!(shop.insert(20..if is_large { 300 } else { 24 }) || is_dropped);
+            assert!(shop.insert(20..20 + if is_large { MANY } else { 4 }) || is_dropped);
             assert!(shop.insert(30..33) || is_dropped);
         });
         scope.spawn(|| (0..2).for_each(|_| shop.update()));
@@ -373,7 +377,7 @@ fn rewrites_of_the_same_groups_lose_no_row_and_no_delete() {
 fn leave() {
     let disk = CrashingFileSystem::new();
     let shop = Shop::new(&disk);
-    shop.insert(0..300);
+    shop.insert(0..MANY);
     let Shop { store, .. } = shop.clone();
     let old = shop.timeline.visible();
     let threads = [

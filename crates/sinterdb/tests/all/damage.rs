@@ -7,6 +7,7 @@
 use crate::answers::{lines, rows};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use sinter_column::PRESS_ROWS_MIN;
 use sinter_storage::testing::{Call, CrashingFileSystem, DiskFault, FaultyFileSystem, Trigger};
 use sinter_storage::{PageKind, header, log, map};
 use sinterdb::arrow::array::RecordBatch;
@@ -21,8 +22,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const PATH: &str = "shop.sinter";
 const UNIT: u64 = 4096;
 
-/// The tables, and what tells a row's group: rows of an INSERT have ids from a thousand of their own.
 const TABLES: [&str; 6] = ["numbers", "texts", "nested", "together", "added", "s.few"];
+
+/// What tells a row's group: rows of an INSERT have ids from so many of their own.
+const IDS_PER_GROUP: i64 = 2000;
 
 fn config(fs: &CrashingFileSystem) -> Config {
     let config = Config::builder().file_system(Arc::new(fs.clone())).background(false);
@@ -59,13 +62,13 @@ fn fill(conn: &Connection) {
     }
     conn.execute("ALTER TABLE added ADD COLUMN later VARCHAR DEFAULT 'was not there'", &[]).unwrap();
     conn.execute("DELETE FROM numbers WHERE id % 7 = 0", &[]).unwrap();
-    conn.execute("DELETE FROM texts WHERE id BETWEEN 1100 AND 1150", &[]).unwrap();
+    conn.execute("DELETE FROM texts WHERE id BETWEEN 2100 AND 2150", &[]).unwrap();
 }
 
-/// A row group for each table, with ids from a thousand of its own.
+/// A row group for each table, with ids of its own.
 fn add_group(conn: &Connection, group: usize) {
-    let first = group * 1000;
-    let rows = 260 + 40 * group;
+    let first = group as i64 * IDS_PER_GROUP;
+    let rows = PRESS_ROWS_MIN + 40 * group;
     let columns = [
         (
             "numbers (id, small, price, ratio, day)",
@@ -108,7 +111,7 @@ fn with_a_delta_batch_in_a_root(disk: CrashingFileSystem) -> CrashingFileSystem 
     let fs = FaultyFileSystem::on_disk(&disk);
     let database = Database::open_with(PATH, config(&disk).file_system(Arc::new(fs.clone()))).unwrap();
     let conn = database.connect();
-    for first in [4000, 4200] {
+    for first in [8000, 8200] {
         let sql = format!(
             "INSERT INTO together (id, word, flag) SELECT {first} + value, 'late', NULL FROM generate_series(0, 199) AS g (value)"
         );
@@ -150,13 +153,13 @@ fn left_open() -> (CrashingFileSystem, Vec<Contents>) {
     add_group(&conn, 5);
     let mut states = vec![contents(&database)];
     for sql in [
-        "INSERT INTO numbers VALUES (6000, 1, 2, 3, NULL), (6001, 4, 5, 6, '2021-05-05')",
-        "INSERT INTO nested VALUES (6000, [1, 2, NULL], NULL, NULL)",
-        "INSERT INTO texts VALUES (6000, 'late', NULL, NULL)",
+        "INSERT INTO numbers VALUES (12000, 1, 2, 3, NULL), (12001, 4, 5, 6, '2021-05-05')",
+        "INSERT INTO nested VALUES (12000, [1, 2, NULL], NULL, NULL)",
+        "INSERT INTO texts VALUES (12000, 'late', NULL, NULL)",
         "DELETE FROM added WHERE id % 50 = 3",
         "ALTER TABLE together DROP COLUMN flag",
-        "UPDATE s.few SET t = NULL WHERE id = 2005",
-        "INSERT INTO added VALUES (6000, 'last')",
+        "UPDATE s.few SET t = NULL WHERE id = 4005",
+        "INSERT INTO added VALUES (12000, 'last')",
     ] {
         conn.execute(sql, &[]).unwrap();
         states.push(contents(&database));
@@ -274,14 +277,14 @@ fn flipped(fs: &CrashingFileSystem, file: &Path, at: u64, bit: u32) -> CrashingF
     copy
 }
 
-/// Rows of `found` are those of `right` but for whole groups; returns how many are missing. A group is a thousand of ids.
+/// Rows of `found` are those of `right` but for whole groups; returns how many are missing.
 fn missing_groups(found: &RecordBatch, right: &RecordBatch) -> Result<u64, String> {
     let ids =
         sinterdb::arrow::array::AsArray::as_primitive::<sinterdb::arrow::datatypes::Int64Type>(right.column(0)).clone();
     let (mut at, mut start, mut missing) = (0, 0, 0);
     while start < right.num_rows() {
-        let group = ids.value(start) / 1000;
-        let rows = (start..right.num_rows()).take_while(|row| ids.value(*row) / 1000 == group).count();
+        let group = ids.value(start) / IDS_PER_GROUP;
+        let rows = (start..right.num_rows()).take_while(|row| ids.value(*row) / IDS_PER_GROUP == group).count();
         let (wanted, left) = (right.slice(start, rows), found.num_rows() - at);
         if left >= rows && found.slice(at, rows) == wanted {
             at += rows;
@@ -623,13 +626,13 @@ fn a_group_is_left_out_for_any_column_that_is_asked_for_and_for_no_other() {
     let database = Database::open_with(PATH, config(&fs)).unwrap();
     let conn = database.connect();
     conn.execute("CREATE TABLE t (id BIGINT, wide VARCHAR, last INT) WITH (compression_wide = 'raw')", &[]).unwrap();
-    for first in [0, 1000, 2000] {
+    for first in [0, IDS_PER_GROUP, 2 * IDS_PER_GROUP] {
         let sql = format!(
             "INSERT INTO t SELECT {first} + value, repeat('x', 3000), value FROM generate_series(0, {LIVE}) AS g (value)"
         );
         conn.execute(&sql, &[]).unwrap();
     }
-    conn.execute("DELETE FROM t WHERE id % 1000 = 7", &[]).unwrap();
+    conn.execute(&format!("DELETE FROM t WHERE id % {IDS_PER_GROUP} = 7"), &[]).unwrap();
     let right = select(&conn, "t").unwrap().0;
     database.close().unwrap();
     let chunks = used(&fs.bytes(Path::new(PATH)), &[]).into_iter().filter(|used| used.kind == Some(PageKind::CHUNK));

@@ -23,7 +23,7 @@ const STATEMENTS: &[&str] = &[
     "INSERT INTO t SELECT value, 'name ' || value FROM generate_series(1, 3000)",
     "INSERT INTO u VALUES (1, 1)",
     "CHECKPOINT",
-    "UPDATE t SET s = s || '!' WHERE id % 3 = 0",
+    "UPDATE t SET s = s || '!' WHERE id % 3 > 0",
     "INSERT INTO u SELECT id, 5 FROM t",
     "DELETE FROM t WHERE id % 2 = 0",
     "ALTER TABLE t ADD COLUMN c INT DEFAULT 7",

@@ -40,7 +40,7 @@ const DEEDS: &[Deed] = &[
     Deed { name: "VACUUM", sql: &["VACUUM"] },
     Deed {
         name: "COMMIT",
-        sql: &["BEGIN", "UPDATE t SET v = 0 WHERE id < 500", "INSERT INTO u SELECT id, 7 FROM t", "COMMIT"],
+        sql: &["BEGIN", "UPDATE t SET v = 0 WHERE id < 1500", "INSERT INTO u SELECT id, 7 FROM t", "COMMIT"],
     },
     Deed {
         name: "definitions",
@@ -64,9 +64,9 @@ impl Deed {
 const START: &[&str] = &[
     "CREATE TABLE t (id BIGINT, s VARCHAR, v DOUBLE)",
     "CREATE TABLE u (id BIGINT, v INT)",
-    "INSERT INTO t SELECT value, 'name ' || value, value * 0.5 FROM generate_series(1, 3000)",
+    "INSERT INTO t SELECT value, 'name ' || value, value * 0.5 FROM generate_series(1, 2200)",
     "CHECKPOINT",
-    "INSERT INTO t SELECT value, 'late ' || value, value * 0.25 FROM generate_series(3001, 3300)",
+    "INSERT INTO t SELECT value, 'late ' || value, value * 0.25 FROM generate_series(2201, 3300)",
     "DELETE FROM t WHERE id % 10 = 0",
     "INSERT INTO u VALUES (1, 1), (2, 2)",
 ];

@@ -279,7 +279,7 @@ impl World {
     fn append(&mut self) {
         let count = match self.is_large && self.model.rows.len() < GROUP_AND_MORE {
             true => GROUP_AND_MORE,
-            false => [30, 400, 2500][self.random.random_range(0..3)] + self.random.random_range(0..500),
+            false => [30, 1100, 2500][self.random.random_range(0..3)] + self.random.random_range(0..500),
         };
         let rows = self.fresh_rows(count);
         // Several batches, several statements: the split is the loader's, or ours.

@@ -1,6 +1,7 @@
 //! The statements that change something: as SQL, and what they do to the model.
 
 use super::model::{Cell, Check, Column, Condition, Kind, Name, Row, State, Table, View};
+use sinter_column::PRESS_ROWS_MIN;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -130,7 +131,7 @@ pub(super) enum Assigned {
 pub(super) struct Refused;
 
 /// From so many rows on, INSERT presses them at once.
-const BULK_ROWS_MIN: i64 = 256;
+pub(super) const BULK_ROWS_MIN: i64 = PRESS_ROWS_MIN as i64;
 
 impl Series {
     fn cell(&self, kind: Kind, column: usize, row: i64) -> Cell {

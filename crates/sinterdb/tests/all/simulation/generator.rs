@@ -1,6 +1,6 @@
 //! Random statements that fit a state, mostly.
 
-use super::action::{Action, Assigned, Series, Source};
+use super::action::{Action, Assigned, BULK_ROWS_MIN, Series, Source};
 use super::model::{Cell, Check, Column, Condition, Kind, Name, State, Table, View};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
@@ -221,12 +221,12 @@ impl Generator {
     fn series_of(&mut self, kinds: Vec<Kind>) -> Series {
         let count = match self.large_left > 0 && self.chance(3) {
             true => ROWS_OF_LARGE,
-            false => self.random.random_range(256..900),
+            false => self.random.random_range(BULK_ROWS_MIN..BULK_ROWS_MIN + 200),
         };
         self.large_left -= u32::from(count == ROWS_OF_LARGE);
         // Texts of a megabyte and more in one go, so that there are several chunks.
         let is_wide = count != ROWS_OF_LARGE && kinds.contains(&Kind::Text) && self.chance(12);
-        Series { kinds, first: self.random.random_range(0..50), count, repeats: if is_wide { 1000 } else { 1 } }
+        Series { kinds, first: self.random.random_range(0..50), count, repeats: if is_wide { 600 } else { 1 } }
     }
 
     fn insert_many(&mut self, state: &State) -> Option<Action> {
@@ -239,7 +239,7 @@ impl Generator {
     fn copy(&mut self, state: &State) -> Option<Action> {
         let (name, table) = self.growing(state)?;
         let kinds = table.columns.iter().map(|column| column.kind).collect();
-        let count = if self.chance(3) { 400 } else { self.random.random_range(1..20) };
+        let count = if self.chance(3) { BULK_ROWS_MIN } else { self.random.random_range(1..20) };
         let series = Series { kinds, first: self.random.random_range(0..50), count, repeats: 1 };
         Some(Action::Copy { name, series, path: Arc::clone(&self.csv) })
     }

@@ -1,7 +1,7 @@
 //! A database's life, from an opening to its close: random statements on several connections, each compared with the
 //! model, over a disk that records what is done to it.
 
-use super::action::{Action, Refused};
+use super::action::{Action, BULK_ROWS_MIN, Refused};
 use super::beside::{Beside, Interruption};
 use super::compare::{Seen, compare};
 use super::generator::Generator;
@@ -156,7 +156,9 @@ impl World {
             Action::Delete { .. } | Action::Update { .. } if rows > 0 && self.pressed.contains(&name) => {
                 self.marked.insert(name);
             }
-            Action::InsertSelect { .. } | Action::CreateTableAs { .. } | Action::Copy { .. } if rows >= 256 => {
+            Action::InsertSelect { .. } | Action::CreateTableAs { .. } | Action::Copy { .. }
+                if rows >= BULK_ROWS_MIN as u64 =>
+            {
                 self.pressed.insert(name);
             }
             _ => {}
