@@ -1,9 +1,13 @@
 //! Rows that are kept, as columns: those of a join's build side, and those that are sorted.
 
+use crate::dispatch::each_type;
+use crate::group::{canonical_f32, canonical_f64};
 use crate::memory::Held;
 use crate::vector::{append, gather_values};
 use crate::{Error, Memory, Result, Vector};
+use foldhash::fast::RandomState;
 use sinter_codec::{Bitmap, Encoded, Physical, Values, ValuesBuf};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// No row.
@@ -116,6 +120,49 @@ impl RowStore {
     pub(crate) fn forget(&mut self, column: usize) {
         let stored = &mut self.columns[column];
         *stored = StoredColumn { values: ValuesBuf::new(stored.values.physical()), validity: None };
+    }
+
+    /// Where a row stands, if it has a value in a column.
+    fn place(&self, column: usize, row: u32) -> Option<usize> {
+        let is_there = row != NONE && self.validity(column).is_none_or(|validity| validity.get(row as usize));
+        is_there.then_some(row as usize)
+    }
+
+    /// Mixes what rows have in a column into their `hashes`, the same for equal values, for NaNs, and for NULLs, which
+    /// [`NONE`] has.
+    #[expect(clippy::unnecessary_cast, reason = "one of the types has 128 bits already")]
+    pub(crate) fn hash(&self, column: usize, rows: &[u32], hasher: &RandomState, hashes: &mut [u64]) {
+        macro_rules! mix {
+            ($row:ident => $value:expr) => {
+                for (hash, &row) in hashes.iter_mut().zip(rows) {
+                    *hash = match self.place(column, row) {
+                        Some($row) => hasher.hash_one((*hash, $value)),
+                        None => hasher.hash_one(*hash),
+                    };
+                }
+            };
+        }
+        match self.values(column) {
+            Values::F32(values) => mix!(row => canonical_f32(values[row])),
+            Values::F64(values) => mix!(row => canonical_f64(values[row])),
+            values => {
+                each_type!(Values, values, values => mix!(row => values[row] as i128), texts => mix!(row => texts.get(row)))
+            }
+        }
+    }
+
+    /// Whether two rows have the same in a column, or NaNs, or NULLs.
+    pub(crate) fn is_same(&self, column: usize, one: u32, other: u32) -> bool {
+        let (Some(one), Some(other)) = (self.place(column, one), self.place(column, other)) else {
+            return self.place(column, one).is_none() && self.place(column, other).is_none();
+        };
+        match self.values(column) {
+            Values::F32(values) => canonical_f32(values[one]) == canonical_f32(values[other]),
+            Values::F64(values) => canonical_f64(values[one]) == canonical_f64(values[other]),
+            values => each_type!(Values, values,
+                values => values[one] == values[other],
+                texts => texts.get(one) == texts.get(other)),
+        }
     }
 
     /// Writes a column of these rows over `out`; NULL for [`NONE`].

@@ -6,9 +6,10 @@ use arrow::array::{ArrayRef, Int64Array};
 use sinter_codec::{Choice, CompareOp, Scalar};
 use sinter_exec::{
     Aggregate, AggregateFunction, Batch, Error, Expr, Join, JoinKind, LogicalType, Memory, Output, Pipeline, Result,
-    ScanColumn, Step, Unlimited,
+    ScanColumn, Source, Step, Unlimited,
 };
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use support::aggregates::holds;
@@ -37,7 +38,7 @@ const ROWS_MAX: usize = 30_000;
 
 fn scan(table: &Arc<MemoryTable>, columns: usize, output: Vec<Expr>) -> Pipeline {
     Pipeline {
-        source: sinter_exec::Source::Table(Arc::clone(table) as _),
+        source: Source::Table(Arc::clone(table) as _),
         columns: (0..columns).map(ScanColumn::Table).collect(),
         filter: Vec::new(),
         steps: Vec::new(),
@@ -159,6 +160,8 @@ fn all_kinds_all_keys_all_schemes() {
                 let mut texts = Vec::new();
                 // What a semi join's condition saw is not to be asked for afterwards.
                 let mut hidden: Vec<usize> = Vec::new();
+                // What each join brought.
+                let mut joined: Vec<Range<usize>> = Vec::new();
                 for _ in 0..1 + random.below(3) {
                     let (table, alive) = &tables[random.below(3)];
                     let kind = *random.pick(&KINDS);
@@ -242,6 +245,7 @@ fn all_kinds_all_keys_all_schemes() {
                         if !kind.has_payload() || kind == JoinKind::Mark {
                             hidden.extend(types.len()..types.len() + payload.len());
                         }
+                        joined.push(types.len()..types.len() + payload_types.len());
                         types.extend(payload_types);
                     }
                     if random.chance(25) {
@@ -258,6 +262,13 @@ fn all_kinds_all_keys_all_schemes() {
                     _ => (0..random.below(5)).map(|_| random.below(types.len())).collect(),
                 };
                 outputs.retain(|column| !hidden.contains(column));
+                // Keys that one join brought, as a rule.
+                let of_one = joined.get(random.below(joined.len().max(1))).cloned().unwrap_or(0..0);
+                let mut keys: Vec<usize> = of_one.filter(|_| random.chance(60)).collect();
+                keys.extend((0..types.len()).filter(|_| random.chance(1)));
+                keys.retain(|column| !hidden.contains(column));
+                let grouped = (!keys.is_empty()).then(|| grouped(&pipeline, &keys, &types, 1 + random.below(3)));
+                let wanted = counted(expected.iter().map(|row| keys.iter().map(|&key| row[key].clone()).collect()));
                 pipeline.output = Output::Rows(outputs.iter().map(|&column| Expr::Column(column)).collect());
                 let output_types: Vec<LogicalType> = outputs.iter().map(|&column| types[column].clone()).collect();
                 let expected: Vec<Vec<Scalar>> = expected
@@ -265,6 +276,10 @@ fn all_kinds_all_keys_all_schemes() {
                     .map(|row| outputs.iter().map(|&column| row[column].clone()).collect())
                     .collect();
                 let context = || format!("seed {seed}, query {query}, {choices:?}\n{}", texts.join("\n"));
+                if let Some(found) = grouped {
+                    let found = found.unwrap_or_else(|error| panic!("{error}\n{}", context()));
+                    assert!(found == wanted, "other groups by {keys:?}: {found:?} {wanted:?}\n{}", context());
+                }
                 let found = rows_of(pipeline, &output_types, 1 + random.below(3));
                 let found = found.unwrap_or_else(|error| panic!("{error}\n{}", context()));
                 assert_eq!(found.len(), expected.len(), "{}", context());
@@ -284,6 +299,44 @@ fn all_kinds_all_keys_all_schemes() {
         compared > 300 && rows_seen > 100_000 && most > 5000,
         "{compared} queries, {rows_seen} rows, {most} at most"
     );
+}
+
+/// How many rows have which keys.
+fn counted(keys: impl Iterator<Item = Vec<Scalar>>) -> BTreeMap<String, i128> {
+    let mut counts = BTreeMap::new();
+    keys.filter_map(|keys| identity(&keys, true)).for_each(|keys| *counts.entry(keys).or_insert(0) += 1);
+    counts
+}
+
+/// The same, of the rows that a pipeline makes.
+fn grouped(
+    pipeline: &Pipeline,
+    keys: &[usize],
+    types: &[LogicalType],
+    threads: usize,
+) -> Result<BTreeMap<String, i128>> {
+    let count =
+        Aggregate { function: AggregateFunction::CountStar, argument: None, filter: None, ty: LogicalType::Int64 };
+    let output = Output::Groups { keys: keys.iter().map(|&key| Expr::Column(key)).collect(), aggregates: vec![count] };
+    let groups = Pipeline { output, ..pipeline.clone() };
+    let types: Vec<LogicalType> = keys.iter().map(|&key| types[key].clone()).chain([LogicalType::Int64]).collect();
+    let rows = Pipeline {
+        source: Source::Gathered(Box::new(groups)),
+        columns: (0..types.len()).map(ScanColumn::Table).collect(),
+        filter: Vec::new(),
+        steps: Vec::new(),
+        output: Output::Rows((0..types.len()).map(Expr::Column).collect()),
+        limit: None,
+        on_damage: Default::default(),
+    };
+    let mut counts = BTreeMap::new();
+    for row in rows_of(rows, &types, threads)? {
+        let (count, keys) = row.split_last().expect("there is a count");
+        let Scalar::Int(count) = count else { panic!("{count:?} is no count") };
+        let twice = counts.insert(identity(keys, true).expect("NULLs are equal"), *count);
+        assert!(twice.is_none(), "two groups with {keys:?}");
+    }
+    Ok(counts)
 }
 
 /// `rows` numbers that repeat after `period`.

@@ -22,6 +22,16 @@ pub(crate) fn sum(sum: &Sum, argument: &LogicalType, ty: &LogicalType) -> Result
     }
 }
 
+/// Whether every sum in 64 bits of such values is one of this type as it stands.
+pub(crate) fn is_same_scale(argument: &LogicalType, ty: &LogicalType) -> bool {
+    const DIGITS_OF_64_BITS: u8 = 19;
+    let has_room = match ty {
+        LogicalType::Decimal { precision, .. } => *precision >= DIGITS_OF_64_BITS,
+        _ => *ty == LogicalType::Int64,
+    };
+    has_room && !is_float(argument) && scale_of(argument) == scale_of(ty)
+}
+
 /// AVG; NULL over nothing. Decimals have the SQL library's four more digits, and what is beyond them is cut.
 pub(crate) fn average(sum: &Sum, argument: &LogicalType, ty: &LogicalType) -> Result<Scalar> {
     if sum.count == 0 {

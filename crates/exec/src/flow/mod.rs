@@ -84,30 +84,9 @@ impl<'a> Flow<'a> {
         self.survivors.rows()
     }
 
-    /// The join that brought all of these columns, if one did.
-    pub(crate) fn join_of(&self, columns: &[usize]) -> Option<usize> {
-        let mut joins = columns.iter().map(|column| {
-            let payload = column.checked_sub(self.layout.scan_columns)?;
-            self.layout.payload.get(payload).map(|(join, _)| *join)
-        });
-        let first = joins.next()??;
-        joins.all(|join| join == Some(first)).then_some(first)
-    }
-
-    /// What a join's rows met.
-    pub(crate) fn table(&self, join: usize) -> &'a JoinTable {
-        &self.layout.tables[join]
-    }
-
     /// Which row of a join's table each row met.
     pub(crate) fn met(&self, join: usize) -> &[u32] {
         self.survivors.met(join)
-    }
-
-    /// Writes a column that a join brought over `out`, for these rows of its table.
-    pub(crate) fn gather_partners(&self, column: usize, rows: &[u32], out: &mut Vector) {
-        let (join, column) = self.layout.payload[column - self.layout.scan_columns];
-        self.layout.tables[join].gather(column, rows, out);
     }
 
     /// Makes these columns be there.

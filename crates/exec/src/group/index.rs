@@ -197,7 +197,8 @@ impl GroupIndex {
     fn number_level(&mut self, level: usize, keys: &[Argument<'_>], rows: usize, numbers: &mut Vec<u32>) -> Result<()> {
         let plan = &self.plan.levels[level];
         let (columns, codes) = (&mut self.keys, &mut self.codes);
-        match &mut self.tables[level] {
+        let table = &mut self.tables[level];
+        match table {
             Table::Same { count } => {
                 let (key, _) = plan.keys[0];
                 columns[key].codes(keys[key], codes)?;
@@ -206,13 +207,17 @@ impl GroupIndex {
                 *count = columns[key].number_count();
                 Ok(())
             }
-            Table::Array(array) => {
-                pack(plan, columns, keys, rows, codes, numbers, &mut self.narrow)?;
-                array.number_all(&self.narrow, numbers)
-            }
-            Table::Narrow(table) => {
-                pack(plan, columns, keys, rows, codes, numbers, &mut self.narrow)?;
-                number_all(table, &self.narrow, &mut self.slots, numbers)
+            Table::Array(_) | Table::Narrow(_) => {
+                match plan.keys[..] {
+                    // The codes of one key are the words.
+                    [(key, 0)] => columns[key].codes(keys[key], &mut self.narrow)?,
+                    _ => pack(plan, columns, keys, rows, codes, numbers, &mut self.narrow)?,
+                }
+                match table {
+                    Table::Array(array) => array.number_all(&self.narrow, numbers),
+                    Table::Narrow(table) => number_all(table, &self.narrow, &mut self.slots, numbers),
+                    Table::Same { .. } | Table::Wide(_) => Ok(()),
+                }
             }
             Table::Wide(table) => {
                 pack(plan, columns, keys, rows, codes, numbers, &mut self.wide)?;
@@ -285,8 +290,8 @@ impl Array {
 
     /// Writes over `numbers` those of the words.
     fn number_all(&mut self, words: &[u64], numbers: &mut Vec<u32>) -> Result<()> {
-        numbers.clear();
-        for &word in words {
+        numbers.resize(words.len(), 0);
+        for (number, &word) in numbers.iter_mut().zip(words) {
             let Some(place) = self.places.get_mut(word as usize) else {
                 return Err(Error::Unsupported("a key outside of what its table's statistics tell".into()));
             };
@@ -294,7 +299,7 @@ impl Array {
                 self.words.push(word);
                 *place = self.words.len() as u32;
             }
-            numbers.push(*place - 1);
+            *number = *place - 1;
         }
         Ok(())
     }

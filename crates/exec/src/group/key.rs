@@ -346,11 +346,11 @@ fn for_each_present(argument: Argument<'_>, mut visit: impl FnMut(usize) -> Resu
 }
 
 /// One NaN, and one zero.
-pub(super) fn canonical_f64(value: f64) -> u64 {
+pub(crate) fn canonical_f64(value: f64) -> u64 {
     if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() }
 }
 
-pub(super) fn canonical_f32(value: f32) -> u32 {
+pub(crate) fn canonical_f32(value: f32) -> u32 {
     if value.is_nan() { f32::NAN.to_bits() } else { (value + 0.0).to_bits() }
 }
 

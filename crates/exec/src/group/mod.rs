@@ -1,9 +1,9 @@
 //! GROUP BY: aggregates per group, in one pass over the rows.
 //!
 //! Keys become numbers first, whatever their type ([`key`]), and the numbers of a row become the number of its group
-//! ([`index`]; of keys that a join brought, once for each row of its table: [`partners`]). What is kept of the groups stands in arrays by that number ([`states`]), so that an aggregate is a loop
-//! over a vector's rows that adds to an array. Each worker has groups of its own, and those of all workers become one at
-//! the end.
+//! ([`index`]). Where one join brought all keys, its rows stand for them ([`partners`]). What is kept of the groups stands
+//! in arrays by that number ([`states`]), so that an aggregate is a loop over a vector's rows that adds to an array. Each
+//! worker has groups of its own, and those of all workers become one at the end.
 
 mod direct;
 mod distinct;
@@ -25,6 +25,7 @@ mod sums;
 pub(crate) use find::{ABSENT, Finder};
 pub(crate) use index::{GroupIndex, IndexPlan};
 pub(crate) use ints::{IntScratch, Ints};
+pub(crate) use key::{canonical_f32, canonical_f64};
 pub(crate) use moments::{Moments, Spread};
 pub(crate) use plan::GroupPlan;
 pub(crate) use sink::GroupSink;

@@ -21,7 +21,7 @@ const SLOTS_MIN: usize = 64;
 const SLOTS_LARGE: usize = 1 << 16;
 
 /// Keys by their numbers.
-pub(super) trait Keys: Default {
+pub(super) trait Keys {
     /// One of them.
     type Key<'a>: Copy;
     /// The upper half of it is used. Nobody can tell from the outside which keys have the same.
@@ -47,16 +47,26 @@ pub(super) struct Numbers<K> {
     slots: Vec<u64>,
 }
 
-impl<K: Keys> Default for Numbers<K> {
+impl<K: Keys + Default> Default for Numbers<K> {
     fn default() -> Self {
-        Numbers { keys: K::default(), slots: vec![EMPTY; SLOTS_MIN] }
+        Numbers::of(K::default())
     }
 }
 
 impl<K: Keys> Numbers<K> {
+    /// An empty table whose keys stand in `keys`.
+    pub(super) fn of(keys: K) -> Numbers<K> {
+        Numbers { keys, slots: vec![EMPTY; SLOTS_MIN] }
+    }
+
     /// The keys.
     pub(super) fn keys(&self) -> &K {
         &self.keys
+    }
+
+    /// The same; whoever changes their hashes tells [`Numbers::rehash`].
+    pub(super) fn keys_mut(&mut self) -> &mut K {
+        &mut self.keys
     }
 
     /// How many numbers there are.
@@ -75,7 +85,16 @@ impl<K: Keys> Numbers<K> {
     /// [`Error::TooManyKeys`].
     #[inline]
     pub(super) fn number(&mut self, key: K::Key<'_>) -> Result<u32> {
-        let half = self.keys.hash(key) >> 32;
+        self.number_hashed(self.keys.hash(key), key)
+    }
+
+    /// The same for a key with this hash.
+    ///
+    /// # Errors
+    /// [`Error::TooManyKeys`].
+    #[inline]
+    pub(super) fn number_hashed(&mut self, hash: u64, key: K::Key<'_>) -> Result<u32> {
+        let half = hash >> 32;
         let mask = self.slots.len() - 1;
         let mut place = half as usize & mask;
         loop {
@@ -178,20 +197,32 @@ impl<K: Keys> Numbers<K> {
         Ok(number)
     }
 
+    /// Finds every key by another hash from now on, which is given by number. Not where a number was skipped.
+    pub(super) fn rehash(&mut self, hashes: &[u64]) {
+        let mut slots = vec![EMPTY; self.slots.len()];
+        for (number, hash) in hashes.iter().enumerate() {
+            put(&mut slots, hash >> 32 << 32 | number as u64);
+        }
+        self.slots = slots;
+    }
+
     /// Twice as many slots; four times where there are few, as moving costs more than the memory.
     fn grow(&mut self) {
         let factor = if self.slots.len() < 1 << 16 { 4 } else { 2 };
-        let slots = vec![EMPTY; self.slots.len() * factor];
-        let mask = slots.len() - 1;
-        let old = std::mem::replace(&mut self.slots, slots);
-        for slot in old.into_iter().filter(|&slot| slot != EMPTY) {
-            let mut place = (slot >> 32) as usize & mask;
-            while self.slots[place] != EMPTY {
-                place = (place + 1) & mask;
-            }
-            self.slots[place] = slot;
-        }
+        let mut slots = vec![EMPTY; self.slots.len() * factor];
+        self.slots.iter().filter(|&&slot| slot != EMPTY).for_each(|&slot| put(&mut slots, slot));
+        self.slots = slots;
     }
+}
+
+/// Puts a slot at the first empty place from where it should be.
+fn put(slots: &mut [u64], slot: u64) {
+    let mask = slots.len() - 1;
+    let mut place = (slot >> 32) as usize & mask;
+    while slots[place] != EMPTY {
+        place = (place + 1) & mask;
+    }
+    slots[place] = slot;
 }
 
 /// A key of a known number of bits, in a word.
@@ -370,6 +401,16 @@ mod tests {
         assert_eq!(words.keys().words[77], 77 << 40);
         assert_eq!(texts.keys().get(4711), b"4711");
         assert_eq!(texts.keys().get(0), b"0");
+    }
+
+    #[test]
+    fn keys_are_found_by_their_new_hashes() {
+        let mut words = Numbers::<Words<u64>>::default();
+        (0..1000u64).for_each(|key| assert_eq!(words.number(key).unwrap(), key as u32));
+        let new_hash = |key: u64| (key % 7) << 40;
+        words.rehash(&(0..1000).map(new_hash).collect::<Vec<_>>());
+        (0..1000u64).for_each(|key| assert_eq!(words.number_hashed(new_hash(key), key).unwrap(), key as u32));
+        assert_eq!(words.number_hashed(new_hash(1000), 1000).unwrap(), 1000);
     }
 
     #[test]

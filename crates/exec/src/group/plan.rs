@@ -16,7 +16,7 @@ pub(crate) struct GroupPlan {
     pub(super) program: Program,
     pub(super) index: IndexPlan,
     pub(super) key_count: usize,
-    /// Where the keys are columns, of which joins may have brought all.
+    /// Where one join brings all keys, and one of them is a text.
     pub(super) partner_keys: Option<PartnerKeys>,
     pub(super) parts: Vec<Part>,
     /// How different values of each part are numbered, where they are.
@@ -58,7 +58,7 @@ impl GroupPlan {
         });
         let pairs = pairs.collect::<Result<_>>()?;
         let arguments = compile(&exprs[keys.len()..].iter().collect::<Vec<_>>(), types)?.columns;
-        let partner_keys = PartnerKeys::new(keys, types, arguments);
+        let partner_keys = PartnerKeys::new(keys, types, arguments, pipeline);
         let (state_of, states) = (Vec::new(), Vec::new());
         let mut plan =
             GroupPlan { program, index, key_count: keys.len(), partner_keys, parts, pairs, state_of, states };

@@ -1,10 +1,9 @@
 //! Which group each row of a vector is of: found once, read by every aggregate.
 
 use super::index::GroupIndex;
-use super::partners::{PartnerKeys, Partners};
+use super::partners::Partners;
 use crate::Result;
 use crate::aggregate::Argument;
-use crate::flow::Flow;
 use sinter_codec::{Bitmap, GROUPS_FEW, NO_GROUP, count_by_group, map_rows};
 
 /// The groups of a vector's rows, in memory that is used again.
@@ -13,7 +12,6 @@ pub(super) struct RowGroups {
     numbers: Vec<u32>,
     few: Vec<u8>,
     counts: [u64; GROUPS_FEW],
-    partners: Partners,
 }
 
 /// The same, for reading.
@@ -66,21 +64,13 @@ impl RowGroups {
         Ok(Some(self.grouped(alive, index.len(), are_known)))
     }
 
-    /// The groups of rows that all are alive, by the rows of a join's table that they met; `None`, and nothing happens, where
-    /// these do not tell.
-    pub(super) fn find_by_partners<'a>(
-        &'a mut self,
-        index: &mut GroupIndex,
-        keys: &PartnerKeys,
-        flow: &Flow<'_>,
-    ) -> Result<Option<Grouped<'a>>> {
-        let are_found = self.partners.find(keys, flow, index, &mut self.numbers)?;
-        Ok(are_found.then(|| self.grouped(None, index.len(), false)))
-    }
-
-    /// Bytes that grow with the data.
-    pub(super) fn bytes(&self) -> usize {
-        self.partners.bytes()
+    /// The groups of rows that all are alive, by which rows of a join's table they met.
+    ///
+    /// # Errors
+    /// [`crate::Error::TooManyKeys`].
+    pub(super) fn find_by_partners<'a>(&'a mut self, partners: &mut Partners, met: &[u32]) -> Result<Grouped<'a>> {
+        partners.find(met, &mut self.numbers)?;
+        Ok(self.grouped(None, partners.len(), false))
     }
 
     /// With the numbers found; are those of `few` known, too?

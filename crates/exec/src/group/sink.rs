@@ -1,6 +1,7 @@
 //! Groups of one worker, and how they become the rows of a result.
 
 use super::index::GroupIndex;
+use super::partners::Partners;
 use super::plan::GroupPlan;
 use super::rows::RowGroups;
 use super::states::{Counts, State};
@@ -8,10 +9,11 @@ use crate::aggregate::Argument;
 use crate::error::check_cancelled;
 use crate::expr::Machine;
 use crate::flow::{Flow, Sink};
+use crate::join::JoinTable;
 use crate::memory::Held;
-use crate::{Batch, Memory, Result, Vector};
+use crate::{Batch, Error, Memory, Result, Vector};
 use sinter_codec::{Bitmap, VECTOR_LEN};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -19,22 +21,98 @@ use std::sync::atomic::AtomicBool;
 #[derive(Debug)]
 pub struct Groups {
     plan: Arc<GroupPlan>,
-    index: GroupIndex,
+    index: Index,
     rows: Counts,
     states: Vec<State>,
     memory: Held,
 }
 
+/// What a row's group is found by.
+#[derive(Debug)]
+enum Index {
+    Keys(GroupIndex),
+    /// One join brings all keys.
+    Partners(Partners),
+}
+
+impl Index {
+    fn new(plan: &GroupPlan, tables: &[Arc<JoinTable>]) -> Index {
+        match &plan.partner_keys {
+            Some(keys) => Index::Partners(Partners::new(keys, &tables[keys.join])),
+            None => Index::Keys(GroupIndex::new(&plan.index)),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Index::Keys(index) => index.len(),
+            Index::Partners(partners) => partners.len(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Index::Keys(index) => index.bytes(),
+            Index::Partners(partners) => partners.bytes(),
+        }
+    }
+
+    /// Whether few groups have been met, and are known by where keys stand.
+    fn are_few(&self) -> bool {
+        matches!(self, Index::Keys(index) if index.are_few())
+    }
+
+    /// No more groups come.
+    fn settle(&mut self) {
+        if let Index::Keys(index) = self {
+            index.share_texts();
+        }
+    }
+
+    /// Writes over `out` the keys of these groups, a vector for each key.
+    fn keys(&self, groups: Range<usize>, out: &mut [Vector]) {
+        match self {
+            Index::Keys(index) => index.keys(groups, out),
+            Index::Partners(partners) => partners.keys(groups, out),
+        }
+    }
+
+    /// Takes over another worker's groups; returns which of ours they are.
+    fn merge(&mut self, other: &Index, key_count: usize, cancelled: &AtomicBool) -> Result<Vec<u32>> {
+        let (mut map, mut numbers) = (Vec::with_capacity(other.len()), Vec::new());
+        let mut keys = vec![Vector::default(); key_count];
+        for first in (0..other.len()).step_by(VECTOR_LEN) {
+            check_cancelled(cancelled)?;
+            let range = first..other.len().min(first + VECTOR_LEN);
+            match (&mut *self, other) {
+                (Index::Partners(partners), Index::Partners(other)) if partners.is_of_table_of(other) => {
+                    partners.find(other.rows(range), &mut numbers)?;
+                }
+                (Index::Keys(index), Index::Keys(other)) => {
+                    other.keys(range.clone(), &mut keys);
+                    let arguments: Vec<_> = keys.iter().map(|key| Argument::of(key, range.len())).collect();
+                    index.number(&arguments, range.len(), &mut numbers)?;
+                }
+                _ => return Err(mixed()),
+            }
+            map.extend_from_slice(&numbers);
+        }
+        Ok(map)
+    }
+}
+
 impl Groups {
+    /// Of a run with these tables of joins.
+    ///
     /// # Errors
     /// Those of foreign aggregates.
-    pub(crate) fn new(plan: &Arc<GroupPlan>, memory: &Arc<dyn Memory>) -> Result<Groups> {
+    pub(crate) fn new(plan: &Arc<GroupPlan>, tables: &[Arc<JoinTable>], memory: &Arc<dyn Memory>) -> Result<Groups> {
         let has_keys = plan.key_count > 0;
         let state = |&part: &usize| State::new(&plan.parts[part], plan.pairs[part].as_ref(), has_keys);
         Ok(Groups {
             states: plan.states.iter().map(state).collect::<Result<_>>()?,
             plan: Arc::clone(plan),
-            index: GroupIndex::new(&plan.index),
+            index: Index::new(plan, tables),
             rows: Counts::default(),
             memory: Held::new(memory),
         })
@@ -56,17 +134,8 @@ impl Groups {
     /// Those of aggregates, what memory says when it has no more, and [`crate::Error::Cancelled`].
     pub(crate) fn merge(&mut self, other: Groups, cancelled: &AtomicBool) -> Result<()> {
         let Groups { mut index, rows, states, memory: _memory, .. } = other;
-        index.share_texts();
-        let mut keys = vec![Vector::default(); self.plan.key_count];
-        let (mut map, mut numbers) = (Vec::with_capacity(index.len()), Vec::new());
-        for first in (0..index.len()).step_by(VECTOR_LEN) {
-            check_cancelled(cancelled)?;
-            let range = first..index.len().min(first + VECTOR_LEN);
-            index.keys(range.clone(), &mut keys);
-            let arguments: Vec<_> = keys.iter().map(|key| Argument::of(key, range.len())).collect();
-            self.index.number(&arguments, range.len(), &mut numbers)?;
-            map.extend_from_slice(&numbers);
-        }
+        index.settle();
+        let map = self.index.merge(&index, self.plan.key_count, cancelled)?;
         let group_count = self.index.len();
         self.rows.merge(&rows, &map, group_count);
         for (state, other) in self.states.iter_mut().zip(states) {
@@ -80,15 +149,15 @@ impl Groups {
     /// # Errors
     /// As [`Groups::merge`].
     pub(crate) fn finish(&mut self, cancelled: &AtomicBool) -> Result<()> {
-        if self.plan.key_count == 0 {
+        if let (0, Index::Keys(index)) = (self.plan.key_count, &mut self.index) {
             // All rows are one group, even where there are none.
-            self.index.number(&[], 1, &mut Vec::new())?;
+            index.number(&[], 1, &mut Vec::new())?;
         }
         let group_count = self.index.len();
         for (state, &part) in self.states.iter_mut().zip(&self.plan.states) {
             state.finish(&self.plan.parts[part], group_count, cancelled)?;
         }
-        self.index.share_texts();
+        self.index.settle();
         self.memory.need(self.bytes())
     }
 
@@ -126,8 +195,8 @@ pub(crate) struct GroupSink {
 impl GroupSink {
     /// # Errors
     /// As [`Groups::new`].
-    pub(crate) fn new(plan: &Arc<GroupPlan>, memory: &Arc<dyn Memory>) -> Result<GroupSink> {
-        let groups = Groups::new(plan, memory)?;
+    pub(crate) fn new(plan: &Arc<GroupPlan>, tables: &[Arc<JoinTable>], memory: &Arc<dyn Memory>) -> Result<GroupSink> {
+        let groups = Groups::new(plan, tables, memory)?;
         let takes_spread = groups.states.iter().all(State::takes_dead_rows);
         Ok(GroupSink { groups, machine: Machine::default(), rows: RowGroups::default(), takes_spread })
     }
@@ -152,20 +221,23 @@ impl Sink for GroupSink {
             }
             flow.gather()?;
         }
-        if !self.take_partners(flow)? {
-            flow.load(self.groups.plan.columns())?;
-            self.take_rows(flow.columns(), flow.rows(), None)?;
+        match &self.groups.plan.partner_keys {
+            Some(_) => self.take_partners(flow)?,
+            None => {
+                flow.load(self.groups.plan.columns())?;
+                self.take_rows(flow.columns(), flow.rows(), None)?;
+            }
         }
         Ok(ControlFlow::Continue(()))
     }
 }
 
 impl GroupSink {
-    /// Takes rows whose groups the rows tell that they met; false, and nothing happens, where they do not.
-    fn take_partners(&mut self, flow: &mut Flow<'_>) -> Result<bool> {
+    /// Takes rows whose groups the rows tell that they met.
+    fn take_partners(&mut self, flow: &mut Flow<'_>) -> Result<()> {
         let Groups { plan, index, rows: counts, states, .. } = &mut self.groups;
-        let Some(keys) = &plan.partner_keys else { return Ok(false) };
-        let Some(grouped) = self.rows.find_by_partners(index, keys, flow)? else { return Ok(false) };
+        let (Some(keys), Index::Partners(partners)) = (&plan.partner_keys, index) else { return Err(mixed()) };
+        let grouped = self.rows.find_by_partners(partners, flow.met(keys.join))?;
         flow.load(&keys.arguments)?;
         let (columns, rows) = (flow.columns(), flow.rows());
         self.machine.run(&plan.program, columns, rows)?;
@@ -174,14 +246,14 @@ impl GroupSink {
         for (state, &part) in states.iter_mut().zip(&plan.states) {
             state.take(plan, &plan.parts[part], frame, grouped)?;
         }
-        self.groups.memory.need(self.groups.bytes() + self.rows.bytes())?;
-        Ok(true)
+        self.groups.memory.need(self.groups.bytes())
     }
 
     /// Takes rows of which all, or those that are `alive`, count. False, and nothing happens, where dead ones cannot be left
     /// out.
     fn take_rows(&mut self, columns: &[Vector], rows: usize, alive: Option<&Bitmap>) -> Result<bool> {
         let Groups { plan, index, rows: counts, states, .. } = &mut self.groups;
+        let Index::Keys(index) = index else { return Err(mixed()) };
         match self.machine.run(&plan.program, columns, rows) {
             Err(_) if alive.is_some() => {
                 // Perhaps only for a row that is dead; but it may happen again.
@@ -200,4 +272,10 @@ impl GroupSink {
         self.groups.memory.need(self.groups.bytes())?;
         Ok(true)
     }
+}
+
+/// Whoever makes groups makes them all of one plan.
+#[cold]
+fn mixed() -> Error {
+    Error::Unsupported("groups of different plans as one".into())
 }

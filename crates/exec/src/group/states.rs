@@ -8,7 +8,7 @@ use super::moments::Moments;
 use super::plan::GroupPlan;
 use super::rows::Grouped;
 use super::sums::Sums;
-use crate::aggregate::{Argument, ForeignPart, Form, Part, average, sum, variance};
+use crate::aggregate::{Argument, ForeignPart, Form, Part, average, is_same_scale, sum, variance};
 use crate::expr::Frame;
 use crate::vector::push_scalar;
 use crate::{AggregateFunction, Error, Result, Vector};
@@ -250,6 +250,11 @@ impl State {
             Kind::Distinct(distinct) => return distinct.results(part, groups, out),
             _ => {}
         }
+        if let Some(values) = self.plain_results(part, rows, groups.clone()) {
+            out.values = Encoded::Flat(values);
+            (out.validity, out.dictionary, out.nested) = (None, None, None);
+            return Ok(());
+        }
         let mut values = ValuesBuf::new(part.ty.physical().unwrap_or(Physical::I64));
         let mut validity = Bitmap::new(groups.len(), true);
         for (row, group) in groups.enumerate() {
@@ -277,6 +282,30 @@ impl State {
         out.validity = (!validity.all()).then_some(validity);
         (out.dictionary, out.nested) = (None, None);
         Ok(())
+    }
+}
+
+impl State {
+    /// The results of these groups where they stand as they are: counts, and sums in 64 bits of integers that all have a value.
+    fn plain_results(&self, part: &Part, rows: &Counts, groups: Range<usize>) -> Option<ValuesBuf> {
+        let counted = rows.counts.get(groups.clone())?;
+        if !self.nulls.counts.is_empty() {
+            return None;
+        }
+        match (&self.kind, part.ty.physical()?) {
+            (Kind::Count, Physical::I64) => Some(ValuesBuf::I64(counted.iter().map(|&count| count as i64).collect())),
+            (Kind::Sum(sums), physical)
+                if *part.function.plain() == AggregateFunction::Sum && is_same_scale(&part.argument_type, &part.ty) =>
+            {
+                let sums = sums.in_64_bits(groups).filter(|_| !counted.contains(&0))?;
+                match physical {
+                    Physical::I64 => Some(ValuesBuf::I64(sums.to_vec())),
+                    Physical::I128 => Some(ValuesBuf::I128(sums.iter().map(|&sum| sum.into()).collect())),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::dispatch::each_narrow;
 use crate::vector::Progression;
 use crate::{Error, Result};
 use sinter_codec::{GROUPS_FEW, Values, add_by_group, bounds_of};
+use std::ops::Range;
 
 /// Running sums. Integers are summed in 64 bits as long as no sum can have passed them, and then in 128.
 #[derive(Debug, Default)]
@@ -191,6 +192,11 @@ impl Sums {
             }
             None => self.add_wide(|row| other.narrow[row].into(), all(other.narrow.len()), map),
         }
+    }
+
+    /// The sums of these groups, where they are integers and 64 bits are enough.
+    pub(super) fn in_64_bits(&self, groups: Range<usize>) -> Option<&[i64]> {
+        self.narrow.get(groups).filter(|_| self.wide.is_none() && self.floats.is_empty())
     }
 
     /// The sum of a group, over so many values.

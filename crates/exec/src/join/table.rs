@@ -7,6 +7,7 @@ use crate::aggregate::Argument;
 use crate::memory::Held;
 use crate::store::RowStore;
 use crate::{Error, Memory, Result, Vector};
+use foldhash::fast::RandomState;
 use sinter_codec::VECTOR_LEN;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -152,6 +153,19 @@ impl JoinTable {
             }
             *from += 1;
         }
+    }
+
+    /// Mixes what rows have in a payload column into their `hashes`, as [`RowStore::hash`] does.
+    pub(crate) fn hash(&self, column: usize, rows: &[u32], hasher: &RandomState, hashes: &mut [u64]) {
+        debug_assert!(self.payload[column].is_some(), "a column that nobody asked for");
+        if let Some(column) = self.payload[column] {
+            self.store.hash(column, rows, hasher, hashes);
+        }
+    }
+
+    /// Whether two rows have the same in a payload column, or NULLs.
+    pub(crate) fn is_same(&self, column: usize, one: u32, other: u32) -> bool {
+        self.payload[column].is_none_or(|column| self.store.is_same(column, one, other))
     }
 
     /// Writes a payload column of these rows over `out`; NULL for [`NONE`](crate::store::NONE).

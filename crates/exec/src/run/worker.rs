@@ -94,7 +94,7 @@ impl Worker {
         let OutputPlan::Groups(plan) = &self.run.output else {
             return Err(Error::Unsupported("rows as groups".into()));
         };
-        let mut sink = GroupSink::new(plan, memory)?;
+        let mut sink = GroupSink::new(plan, self.run.layout()?.tables, memory)?;
         while self.feed.run(&self.run, &mut sink)? {}
         Ok(sink.into_groups())
     }
