@@ -1,26 +1,25 @@
 //! One byte changed, in each page and chunk of a database in turn, in its headers, its page map and its log: it is named,
 //! or nothing depends on it. No answer is ever wrong, `check` names exactly what matters, and with
 //! `on_corruption = 'skip'` what is left comes out as whole row groups, with counts that are right.
-//!
-//! Which byte is in use is worked out here from the format pages, not asked of the code that is tested.
+
+mod used_bytes;
 
 use crate::answers::{lines, rows};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use sinter_column::PRESS_ROWS_MIN;
+use sinter_storage::PageKind;
 use sinter_storage::testing::{Call, CrashingFileSystem, DiskFault, FaultyFileSystem, Trigger};
-use sinter_storage::{PageKind, header, log, map};
 use sinterdb::arrow::array::RecordBatch;
 use sinterdb::arrow::compute::concat_batches;
 use sinterdb::{Config, Connection, Database, Error, Finding, OnCorruption, Report};
 use std::collections::BTreeMap;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use used_bytes::{Used, frames, logs, places, used};
 
 const PATH: &str = "shop.sinter";
-const UNIT: u64 = 4096;
 
 const TABLES: [&str; 6] = ["numbers", "texts", "nested", "together", "added", "s.few"];
 
@@ -167,106 +166,6 @@ fn left_open() -> (CrashingFileSystem, Vec<Contents>) {
     let left = fs.copy();
     drop(conn);
     (left, states)
-}
-
-/// A stretch of the file that something depends on.
-#[derive(Clone, Debug, PartialEq)]
-struct Used {
-    bytes: Range<u64>,
-    /// `None` for a header copy.
-    kind: Option<PageKind>,
-    page: Option<u64>,
-    /// What only the older header leads to.
-    is_fallback: bool,
-}
-
-/// Everything that the headers lead to, as docs/format/file.md, page-map.md and log.md say. Of the logs, the newest is the
-/// first.
-fn used(file: &[u8], logs: &[Vec<u8>]) -> Vec<Used> {
-    let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
-    let mut copies: Vec<usize> = (0..2).map(|copy| copy * UNIT as usize).collect();
-    copies.sort_by_key(|at| std::cmp::Reverse(number(at + header::CHECKPOINT_AT)));
-    let mut used: Vec<Used> = (0..2)
-        .map(|copy| Used { bytes: copy * UNIT..(copy + 1) * UNIT, kind: None, page: None, is_fallback: false })
-        .collect();
-    let add = |used: &mut Vec<Used>, entry: &[u8], page: Option<u64>, is_fallback: bool| {
-        let bytes = u64::from(u32::from_le_bytes(entry[map::BYTES_AT..map::BYTES_AT + 4].try_into().unwrap()));
-        let place = u64::from_le_bytes(entry[..8].try_into().unwrap());
-        let (start, kind) = ((place & ((1 << 48) - 1)) * UNIT, PageKind((place >> 48) as u16));
-        if start > 0 && used.iter().all(|known| known.bytes.start != start) {
-            used.push(Used { bytes: start..start + bytes, kind: Some(kind), page, is_fallback });
-        }
-        start as usize
-    };
-    for (index, at) in copies.into_iter().enumerate() {
-        let root = &file[at + header::MAP_ROOT_AT..at + header::MAP_ROOT_AT + map::ENTRY_BYTES];
-        assert!(file[at + header::MAP_DEPTH_AT] <= 1, "so few pages that the map is one node");
-        let node = add(&mut used, root, None, index > 0);
-        for page in 0..map::ENTRIES_PER_NODE {
-            let entry = node + page * map::ENTRY_BYTES;
-            if node > 0 {
-                add(&mut used, &file[entry..entry + map::ENTRY_BYTES], Some(page as u64), index > 0);
-            }
-        }
-        // Page references in the log: records with tag 1 of a page's id and entry.
-        for log in logs.iter().skip(index) {
-            for frame in frames(log) {
-                let mut records = &log[frame.start + log::FRAME_HEADER_BYTES..frame.end];
-                while let Some((record, rest)) = records.split_at_checked(log::RECORD_HEADER_BYTES) {
-                    let bytes = u32::from_le_bytes(record[4..8].try_into().unwrap()) as usize;
-                    if record[..2] == [1, 0] {
-                        let page = u64::from_le_bytes(rest[..8].try_into().unwrap());
-                        add(&mut used, &rest[8..24], Some(page), index > 0);
-                    }
-                    records = &rest[bytes..];
-                }
-            }
-        }
-    }
-    used
-}
-
-/// The frames of a log, the zeros behind them left out.
-fn frames(log: &[u8]) -> Vec<Range<usize>> {
-    let mut frames = Vec::new();
-    let mut at = log::HEADER_BYTES;
-    while at + log::FRAME_HEADER_BYTES <= log.len()
-        && log[at..at + log::FRAME_HEADER_BYTES].iter().any(|byte| *byte != 0)
-    {
-        let bytes = u32::from_le_bytes(log[at..at + 4].try_into().unwrap()) as usize;
-        frames.push(at..at + log::FRAME_HEADER_BYTES + bytes);
-        at += log::FRAME_HEADER_BYTES + bytes;
-    }
-    frames
-}
-
-/// The logs, the newest first.
-fn logs(fs: &CrashingFileSystem) -> Vec<PathBuf> {
-    let number = |path: &PathBuf| path.extension().and_then(|number| number.to_str()?.parse::<u64>().ok());
-    let mut logs: Vec<PathBuf> = fs.files().into_iter().filter(|path| number(path).is_some()).collect();
-    logs.sort_by_key(|path| std::cmp::Reverse(number(path)));
-    logs
-}
-
-/// Bytes to change: several of each stretch, its padding, and what is between stretches.
-fn places(used: &[Used], length: u64, each: usize, random: &mut SmallRng) -> Vec<u64> {
-    let mut places = Vec::new();
-    let mut sorted: Vec<_> = used.iter().map(|used| used.bytes.clone()).collect();
-    sorted.sort_by_key(|bytes| bytes.start);
-    let mut end = 0;
-    for bytes in sorted {
-        places.extend([bytes.start, bytes.start + 20, bytes.end - 1]);
-        places.extend((0..each).map(|_| random.random_range(bytes.clone())));
-        if bytes.start > end {
-            places.push(random.random_range(end..bytes.start));
-        }
-        end = bytes.end;
-        let padding = bytes.end..bytes.end.next_multiple_of(UNIT).min(length);
-        if !padding.is_empty() {
-            places.extend([padding.start, padding.end - 1]);
-        }
-    }
-    places
 }
 
 fn flipped(fs: &CrashingFileSystem, file: &Path, at: u64, bit: u32) -> CrashingFileSystem {
