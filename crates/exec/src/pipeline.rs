@@ -276,6 +276,12 @@ impl Pipeline {
         })
     }
 
+    /// Of which join each column beyond those of the scan is, and which of its payload.
+    pub(crate) fn payload(&self) -> impl Iterator<Item = (usize, usize)> {
+        let joins = self.joins().enumerate();
+        joins.flat_map(|(number, join)| (0..join.payload().len()).map(move |column| (number, column)))
+    }
+
     /// The types of all columns.
     pub(crate) fn column_types(&self) -> Vec<LogicalType> {
         let mut types = self.scan_types();

@@ -2,7 +2,7 @@
 
 mod support;
 
-use arrow::array::{ArrayRef, Int64Array};
+use arrow::array::{ArrayRef, Int64Array, StringArray};
 use sinter_codec::{Choice, CompareOp, Scalar};
 use sinter_exec::{
     Aggregate, AggregateFunction, Batch, Error, Expr, Join, JoinKind, LogicalType, Memory, Output, Pipeline, Result,
@@ -17,7 +17,7 @@ use support::exprs;
 use support::memory::Limited;
 use support::random::{self, Random};
 use support::table::MemoryTable;
-use support::{choice_lists, model, random_table, rows_of};
+use support::{choice_lists, model, random_table, read_back, rows_of};
 
 const KINDS: [JoinKind; 11] = [
     JoinKind::Inner,
@@ -320,17 +320,8 @@ fn grouped(
     let output = Output::Groups { keys: keys.iter().map(|&key| Expr::Column(key)).collect(), aggregates: vec![count] };
     let groups = Pipeline { output, ..pipeline.clone() };
     let types: Vec<LogicalType> = keys.iter().map(|&key| types[key].clone()).chain([LogicalType::Int64]).collect();
-    let rows = Pipeline {
-        source: Source::Gathered(Box::new(groups)),
-        columns: (0..types.len()).map(ScanColumn::Table).collect(),
-        filter: Vec::new(),
-        steps: Vec::new(),
-        output: Output::Rows((0..types.len()).map(Expr::Column).collect()),
-        limit: None,
-        on_damage: Default::default(),
-    };
     let mut counts = BTreeMap::new();
-    for row in rows_of(rows, &types, threads)? {
+    for row in rows_of(read_back(groups), &types, threads)? {
         let (count, keys) = row.split_last().expect("there is a count");
         let Scalar::Int(count) = count else { panic!("{count:?} is no count") };
         let twice = counts.insert(identity(keys, true).expect("NULLs are equal"), *count);
@@ -343,6 +334,26 @@ fn grouped(
 fn numbers(rows: i64, period: i64) -> Arc<MemoryTable> {
     let numbers: ArrayRef = Arc::new((0..rows).map(|row| row % period).collect::<Int64Array>());
     Arc::new(MemoryTable::new(&[(numbers, LogicalType::Int64)], 5000, &[Choice::Auto]))
+}
+
+#[test]
+fn rows_of_a_table_too_large_to_remember_them_are_grouped() -> Result<()> {
+    // More than a worker remembers the groups of, row by row.
+    let rows = (1 << 20) + 5000;
+    let numbers: ArrayRef = Arc::new((0..rows).collect::<Int64Array>());
+    let texts: ArrayRef = Arc::new((0..rows).map(|row| Some(format!("text {}", row % 7))).collect::<StringArray>());
+    let columns = [(numbers, LogicalType::Int64), (texts, LogicalType::Utf8)];
+    let table = Arc::new(MemoryTable::new(&columns, 100_000, &[Choice::Auto]));
+    let build = Box::new(scan(&table, 2, vec![Expr::Column(0), Expr::Column(1)]));
+    let join =
+        Join { kind: JoinKind::Inner, build, keys: vec![Expr::Column(0)], nulls_are_equal: false, condition: None };
+    let pipeline = Pipeline { steps: vec![Step::Join(join)], ..scan(&table, 2, Vec::new()) };
+    let wanted = counted((0..rows).map(|row| vec![Scalar::Bytes(format!("text {}", row % 7).into_bytes())]));
+    let types = [LogicalType::Int64, LogicalType::Utf8, LogicalType::Utf8];
+    for threads in [1, 2] {
+        assert_eq!(grouped(&pipeline, &[2], &types, threads)?, wanted, "{threads} threads");
+    }
+    Ok(())
 }
 
 fn self_join(table: &Arc<MemoryTable>, output: Output) -> Pipeline {

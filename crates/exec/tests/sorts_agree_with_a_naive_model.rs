@@ -15,7 +15,7 @@ use support::exprs::{self, boxed, int};
 use support::memory::Limited;
 use support::random::Random;
 use support::table::MemoryTable;
-use support::{choice_lists, model, random_table};
+use support::{choice_lists, model, random_table, read_back};
 
 fn pipeline(table: &Arc<MemoryTable>, columns: usize, rows: &[usize], order: Order) -> Pipeline {
     Pipeline {
@@ -45,15 +45,7 @@ fn sorted(pipeline: Pipeline, threads: usize) -> Result<Sorted> {
 /// The rows as whoever scans them sees them, one thread after the other.
 fn found(pipeline: Pipeline, threads: usize) -> Result<Vec<Vec<Scalar>>> {
     let types = pipeline.output_types();
-    let outer = Pipeline {
-        source: Source::Gathered(Box::new(pipeline)),
-        columns: (0..types.len()).map(ScanColumn::Table).collect(),
-        filter: Vec::new(),
-        steps: Vec::new(),
-        output: Output::Rows((0..types.len()).map(Expr::Column).collect()),
-        limit: None,
-        on_damage: Default::default(),
-    };
+    let outer = read_back(pipeline);
     assert_eq!(outer.worker_count_max(), 1, "rows stay in order");
     let run = outer.start()?;
     let memory: Arc<dyn Memory> = Arc::new(Unlimited);

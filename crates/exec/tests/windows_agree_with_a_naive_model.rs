@@ -19,7 +19,7 @@ use support::exprs;
 use support::memory::Limited;
 use support::random::{self, Random};
 use support::table::MemoryTable;
-use support::{choice_lists, model, random_table};
+use support::{choice_lists, model, random_table, read_back};
 
 /// A scan with these columns that hands out all of them, and what the window says.
 fn pipeline(table: &Arc<MemoryTable>, columns: usize, filter: Vec<Expr>, window: Window) -> Pipeline {
@@ -37,15 +37,7 @@ fn pipeline(table: &Arc<MemoryTable>, columns: usize, filter: Vec<Expr>, window:
 /// The rows in the order of the window.
 fn found(pipeline: Pipeline, threads: usize, memory: &Arc<dyn Memory>) -> Result<Vec<Vec<Scalar>>> {
     let types = pipeline.output_types();
-    let outer = Pipeline {
-        source: Source::Gathered(Box::new(pipeline)),
-        columns: (0..types.len()).map(ScanColumn::Table).collect(),
-        filter: Vec::new(),
-        steps: Vec::new(),
-        output: Output::Rows((0..types.len()).map(Expr::Column).collect()),
-        limit: None,
-        on_damage: Default::default(),
-    };
+    let outer = read_back(pipeline);
     let run = outer.start()?;
     run.prepare(threads, memory)?;
     support::rows_of_run(&run, &types, 1)

@@ -22,8 +22,8 @@ pub(crate) fn sum(sum: &Sum, argument: &LogicalType, ty: &LogicalType) -> Result
     }
 }
 
-/// Whether every sum in 64 bits of such values is one of this type as it stands.
-pub(crate) fn is_same_scale(argument: &LogicalType, ty: &LogicalType) -> bool {
+/// Whether a sum in 64 bits of such arguments, whatever it is, is a value of this type without being rescaled.
+pub(crate) fn takes_sums_as_they_are(ty: &LogicalType, argument: &LogicalType) -> bool {
     const DIGITS_OF_64_BITS: u8 = 19;
     let has_room = match ty {
         LogicalType::Decimal { precision, .. } => *precision >= DIGITS_OF_64_BITS,

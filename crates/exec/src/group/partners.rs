@@ -36,10 +36,7 @@ impl PartnerKeys {
         arguments: Vec<usize>,
         pipeline: &Pipeline,
     ) -> Option<PartnerKeys> {
-        let mut payload = Vec::new();
-        for (number, join) in pipeline.joins().enumerate() {
-            payload.extend((0..join.payload().len()).map(|column| (number, column)));
-        }
+        let payload: Vec<(usize, usize)> = pipeline.payload().collect();
         let place = |key: &Expr| {
             let Expr::Column(column) = key else { return None };
             let (join, place) = *payload.get(column.checked_sub(pipeline.columns.len())?)?;
@@ -189,7 +186,7 @@ impl Partners {
     }
 
     /// Whether these are groups of the same table.
-    pub(super) fn is_of_table_of(&self, other: &Partners) -> bool {
+    pub(super) fn shares_table(&self, other: &Partners) -> bool {
         Arc::ptr_eq(&self.numbers.keys().table, &other.numbers.keys().table)
     }
 }

@@ -85,7 +85,7 @@ impl Index {
             check_cancelled(cancelled)?;
             let range = first..other.len().min(first + VECTOR_LEN);
             match (&mut *self, other) {
-                (Index::Partners(partners), Index::Partners(other)) if partners.is_of_table_of(other) => {
+                (Index::Partners(partners), Index::Partners(other)) if partners.shares_table(other) => {
                     partners.find(other.rows(range), &mut numbers)?;
                 }
                 (Index::Keys(index), Index::Keys(other)) => {

@@ -8,7 +8,7 @@ use super::moments::Moments;
 use super::plan::GroupPlan;
 use super::rows::Grouped;
 use super::sums::Sums;
-use crate::aggregate::{Argument, ForeignPart, Form, Part, average, is_same_scale, sum, variance};
+use crate::aggregate::{Argument, ForeignPart, Form, Part, average, sum, takes_sums_as_they_are, variance};
 use crate::expr::Frame;
 use crate::vector::push_scalar;
 use crate::{AggregateFunction, Error, Result, Vector};
@@ -295,7 +295,8 @@ impl State {
         match (&self.kind, part.ty.physical()?) {
             (Kind::Count, Physical::I64) => Some(ValuesBuf::I64(counted.iter().map(|&count| count as i64).collect())),
             (Kind::Sum(sums), physical)
-                if *part.function.plain() == AggregateFunction::Sum && is_same_scale(&part.argument_type, &part.ty) =>
+                if *part.function.plain() == AggregateFunction::Sum
+                    && takes_sums_as_they_are(&part.ty, &part.argument_type) =>
             {
                 let sums = sums.in_64_bits(groups).filter(|_| !counted.contains(&0))?;
                 match physical {

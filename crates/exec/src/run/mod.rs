@@ -155,14 +155,14 @@ impl Run {
         };
         let inputs = inner.iter().map(input).collect::<Result<Vec<_>>>()?;
         let mut types = pipeline.scan_types();
-        let (mut steps, mut payload, mut probes) = (Vec::new(), Vec::new(), 0);
+        let payload: Vec<(usize, usize)> = pipeline.payload().collect();
+        let (mut steps, mut probes) = (Vec::new(), 0);
         for step in &pipeline.steps {
             steps.push(match step {
                 Step::Filter(condition) => StepPlan::Filter(compile_condition(condition, &types)?),
                 Step::Join(join) => StepPlan::Join(ProbePlan::new(probes, join, &types)?),
             });
             if let Step::Join(join) = step {
-                payload.extend((0..join.payload().len()).map(|column| (probes, column)));
                 types.extend(join.payload_types());
                 probes += 1;
             }

@@ -9,7 +9,9 @@ pub mod random;
 pub mod table;
 
 use sinter_codec::Scalar;
-use sinter_exec::{Batch, LogicalType, Memory, Pipeline, Result, Run, Unlimited, edge};
+use sinter_exec::{
+    Batch, Expr, LogicalType, Memory, Output, Pipeline, Result, Run, ScanColumn, Source, Unlimited, edge,
+};
 use std::sync::Arc;
 
 /// All rows that a pipeline hands out on this many threads, as scalars, sorted by `sort` where there are several.
@@ -47,6 +49,20 @@ pub fn rows_of_run(run: &Arc<Run>, types: &[LogicalType], threads: usize) -> Res
         rows.extend(part?);
     }
     Ok(rows)
+}
+
+/// All rows of what a pipeline gathers, as they come.
+pub fn read_back(gathered: Pipeline) -> Pipeline {
+    let columns = gathered.output_types().len();
+    Pipeline {
+        source: Source::Gathered(Box::new(gathered)),
+        columns: (0..columns).map(ScanColumn::Table).collect(),
+        filter: Vec::new(),
+        steps: Vec::new(),
+        output: Output::Rows((0..columns).map(Expr::Column).collect()),
+        limit: None,
+        on_damage: Default::default(),
+    }
 }
 
 /// A table of random columns with a random layout, and its rows that are not deleted.
