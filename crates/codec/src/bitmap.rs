@@ -149,7 +149,7 @@ impl Bitmap {
         let mut word = if used == 0 { 0 } else { self.words.pop().unwrap_or(0) };
         for (count, value) in runs {
             let fill = 0u64.wrapping_sub(value.into());
-            // Beyond what is used stands what the last run would have gone on with.
+            // Bits from `used` on are left over from the run before.
             word = word & ((1 << used) - 1) | fill << used;
             self.len += count;
             used += count;

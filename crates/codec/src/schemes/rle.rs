@@ -90,9 +90,10 @@ impl Scheme for Rle {
 /// Runs up to this length are filled to it blindly; the next run overwrites what is too much. Spares a branch per value.
 const SHORT_RUN: usize = 8;
 
-/// Of a vector's rows, one in so many is gathered out of all of them: to look for the run of a row takes as long as to fill
-/// a few runs.
-const GATHER_SPREAD_MAX: usize = 12;
+/// Where at least so many rows, and one of so many, are asked for, all from the first to the last are filled and picked from:
+/// to find the run of one row takes as long as to fill a few.
+const PICKED_MIN: usize = 16;
+const ROWS_PER_PICKED_MAX: usize = 12;
 
 /// Where runs of equal values start, and how long they are.
 fn runs(values: Values<'_>) -> (Vec<u32>, Vec<u32>) {
@@ -273,14 +274,14 @@ impl Reader for RleReader<'_> {
 
     fn gather(&self, rows: &[u32], out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
         fn fixed<T: Native>(ends: &Ends, values: &[T], rows: &[u32], out: &mut [T]) {
-            if let ([first, .., last], Some(value)) = (rows, values.first())
-                && (last - first.min(last)) as usize / GATHER_SPREAD_MAX < rows.len()
-                && ((last - first.min(last)) as usize) < VECTOR_LEN
+            if let (&[first, .., last], Some(value)) = (rows, values.first())
+                && let span = last.saturating_sub(first) as usize + 1
+                && span <= VECTOR_LEN
+                && rows.len() >= PICKED_MIN.max(span / ROWS_PER_PICKED_MAX)
                 && rows.is_sorted()
             {
                 let mut plain = [*value; VECTOR_LEN];
-                let span = *first as usize..*last as usize + 1;
-                spread(ends, values, span.clone(), &mut plain[..span.len()]);
+                spread(ends, values, first as usize..first as usize + span, &mut plain[..span]);
                 out.iter_mut().zip(rows).for_each(|(slot, row)| *slot = plain[(row - first) as usize]);
                 return;
             }
