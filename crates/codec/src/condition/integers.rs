@@ -1,6 +1,6 @@
 //! Tests of integers, vectorised.
 
-use super::Constants;
+use super::{Constants, Marks};
 use crate::Bitmap;
 use crate::fixed::Integer;
 use crate::kernels::push_tests;
@@ -62,18 +62,33 @@ impl IntegerCondition {
                 push_tests(values, out, |value| (key(value) < low) | (key(value) > high));
             }
             IntegerCondition::OneOf(constants) => {
-                let first = constants.partition_point(|constant| *constant < K::MIN.wide());
-                let end = constants.partition_point(|constant| *constant <= K::MAX.wide());
-                match &constants[first..end] {
+                let held = between(constants, K::MIN.wide(), K::MAX.wide());
+                // Of a long list, values that lie near each other may meet a few or none.
+                let held = if held.len() > COMPARED_CONSTANTS {
+                    let none = (K::MAX, K::MIN);
+                    let (least, greatest) = values.iter().fold(none, |(least, greatest), value| {
+                        let key = key(*value);
+                        (least.min(key), greatest.max(key))
+                    });
+                    between(held, least.wide(), greatest.wide())
+                } else {
+                    held
+                };
+                match held {
                     [] => out.extend_with(values.len(), false),
                     held if held.len() <= 2 => push_one_of::<2, _, _>(values, key, held, out),
                     held if held.len() <= COMPARED_CONSTANTS => {
                         push_one_of::<COMPARED_CONSTANTS, _, _>(values, key, held, out);
                     }
-                    held => match constants.marks() {
-                        Some(marks) => push_tests(values, out, |value| marks.hold(key(value).wide())),
-                        None => push_tests(values, out, |value| held.binary_search(&key(value).wide()).is_ok()),
-                    },
+                    held => {
+                        // Where a list is too wide for marks, what lies among these values may not be.
+                        let of_all = constants.marks();
+                        let of_held = if of_all.is_none() { Marks::of(held) } else { None };
+                        match of_all.or(of_held.as_ref()) {
+                            Some(marks) => push_tests(values, out, |value| marks.hold(key(value).wide())),
+                            None => push_tests(values, out, |value| held.binary_search(&key(value).wide()).is_ok()),
+                        }
+                    }
                 }
             }
             IntegerCondition::Marked(marked) => {
@@ -85,6 +100,13 @@ impl IntegerCondition {
             }
         }
     }
+}
+
+/// Those of constants that ascend from `low` to `high`.
+fn between(constants: &[i128], low: i128, high: i128) -> &[i128] {
+    let first = constants.partition_point(|constant| *constant < low);
+    let end = constants.partition_point(|constant| *constant <= high);
+    &constants[first..end.max(first)]
 }
 
 /// Appends a bit per value: its key is one of `constants`, `1..=N` that its type holds.
@@ -100,4 +122,33 @@ fn push_one_of<const N: usize, T: Copy, K: Integer>(
         let key = key(value);
         wanted.iter().fold(false, |found, wanted| found | (key == *wanted))
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_near_each_other_meet_what_is_among_them_of_a_long_list() {
+        let far = (0..500).map(|place| 1_000_000 * (place - 250));
+        let sorted = |near: std::ops::Range<i128>| {
+            let mut constants: Vec<i128> = far.clone().chain(near.map(|place| 3 * place)).collect();
+            constants.sort_unstable();
+            constants.dedup();
+            constants
+        };
+        // Of those near: none, a few, as many as are compared, more, and some too far apart for marks.
+        for near in [0..0, 400..402, 400..400 + COMPARED_CONSTANTS as i128 - 1, 390..420, -4000..4000] {
+            let condition = IntegerCondition::OneOf(sorted(near.clone()).into());
+            for values in
+                [Vec::new(), (1200..1300).rev().collect(), vec![i32::MIN, -11_999, 0, 1206, 6_000_000, i32::MAX]]
+            {
+                let mut passing = Bitmap::default();
+                condition.evaluate_by(&values, |value| value, &mut passing);
+                let expected: Vec<bool> = values.iter().map(|value| condition.passes(value.wide())).collect();
+                let bits: Vec<bool> = (0..passing.len()).map(|row| passing.get(row)).collect();
+                assert_eq!(bits, expected, "{near:?}");
+            }
+        }
+    }
 }
