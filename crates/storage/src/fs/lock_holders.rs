@@ -4,15 +4,45 @@
 //! where the holder lives in another container, nothing is known and the message does without.
 
 use std::fs::File;
+#[cfg(target_os = "linux")]
+use std::{io::Read, path::Path};
+
+/// Where Linux lists all locks.
+#[cfg(target_os = "linux")]
+const LOCKS: &str = "/proc/locks";
+
+/// What a list is read by: Linux gives a page at a time at most.
+#[cfg(target_os = "linux")]
+const LIST_BYTES: usize = 4096;
+
+/// How often the list is read where it names nobody: between two of its pages others may take and give back locks, and a
+/// line be passed over.
+#[cfg(target_os = "linux")]
+const TRIES: usize = 8;
 
 /// The holders' process ids, each once, in no particular order.
 #[cfg(target_os = "linux")]
 pub(super) fn of(file: &File) -> Vec<u32> {
     use std::os::unix::fs::MetadataExt;
-    let (Ok(metadata), Ok(locks)) = (file.metadata(), std::fs::read_to_string("/proc/locks")) else {
+    let Ok(metadata) = file.metadata() else {
         return Vec::new();
     };
-    parse(&locks, metadata.dev(), metadata.ino())
+    let tries = (0..TRIES).map_while(|_| listed(Path::new(LOCKS)));
+    let mut holders = tries.map(|locks| parse(&locks, metadata.dev(), metadata.ino()));
+    holders.find(|holders| !holders.is_empty()).unwrap_or_default()
+}
+
+/// The lines of a list that changes while it is read: `read_to_string` would begin with a few bytes, and tear it.
+#[cfg(target_os = "linux")]
+fn listed(path: &Path) -> Option<String> {
+    let mut list = File::open(path).ok()?;
+    let (mut text, mut page) = (Vec::new(), [0; LIST_BYTES]);
+    loop {
+        match list.read(&mut page).ok()? {
+            0 => return String::from_utf8(text).ok(),
+            read => text.extend_from_slice(&page[..read]),
+        }
+    }
 }
 
 /// Nothing is known.
