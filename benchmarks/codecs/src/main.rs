@@ -51,7 +51,7 @@ struct Arguments {
 enum Table {
     /// Each scheme, type and width beside its peers, in cache, and the marks.
     Schemes,
-    /// Each scheme beside its peers on more pressed bytes than a cache holds, at four widths.
+    /// Each scheme beside its peers on more pressed bytes than a cache holds, at four widths. Only where it is named.
     Memory,
     /// Each codec of sorted keys, as in figures 6 and 7 of the Upscaledb paper, and the marks.
     Keys,
@@ -71,7 +71,14 @@ impl Table {
     fn run(self, arguments: &Arguments, effort: Effort) -> Result<Value, Failure> {
         match self {
             Table::Schemes => schemes::run(&arguments.only, effort),
-            Table::Memory => schemes::memory::run(&arguments.only, effort),
+            Table::Memory => {
+                let mut records = schemes::memory::run(&arguments.only, effort)?;
+                records.extend(keys::memory::run(&arguments.only, effort)?);
+                if records.is_empty() {
+                    return Err("--only names nothing that is measured from memory".into());
+                }
+                Ok(Value::Array(records))
+            }
             Table::Keys => keys::run(&arguments.only, effort),
             Table::Kernels => kernels::run(effort),
             Table::X100 => x100::run(arguments.data.as_deref(), effort),
@@ -99,7 +106,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut record = json!({ "machine": machine::describe(), "is_quick": effort.is_quick });
     let mut tables = Map::new();
     for &table in Table::value_variants() {
-        let is_of_all = arguments.tables.is_empty() && table != Table::Misses;
+        let is_of_all = arguments.tables.is_empty() && !matches!(table, Table::Memory | Table::Misses);
         if is_of_all || arguments.tables.contains(&table) {
             let begun = Instant::now();
             tables.insert(table.name(), table.run(arguments, effort)?);

@@ -40,35 +40,60 @@ pub struct Times {
 /// Repetitions in a sample at most.
 const REPEATS_MAX: u128 = 100_000;
 
-/// A turn that takes as long is a sample by itself and is not repeated: a peer of 0.3 GB/s on a gigabyte.
-const LONG: Duration = Duration::from_secs(1);
-
 /// Runs all of `runs` in turns, each round beginning with another one.
 pub fn race(runs: &mut [Run<'_>], effort: Effort) -> Vec<Times> {
-    let mut samples = vec![Vec::with_capacity(effort.rounds); runs.len()];
     let repeats: Vec<u32> = runs
         .iter_mut()
-        .zip(&mut samples)
-        .map(|(run, samples)| {
+        .map(|run| {
             let first = timed(run, 1);
-            if first >= LONG {
-                samples.push(first);
-                return 0;
-            }
             // The first turn is slow; what is long all the same need not be tried again.
             let once = if first > 4 * effort.sample { first } else { timed(run, 1).min(timed(run, 1)) };
             (effort.sample.as_nanos() / once.as_nanos().max(1) + 1).min(REPEATS_MAX) as u32
         })
         .collect();
+    let mut samples = vec![Vec::with_capacity(effort.rounds); runs.len()];
     for round in 0..effort.rounds {
         for turn in 0..runs.len() {
             let index = (round + turn) % runs.len();
-            if repeats[index] > 0 {
-                samples[index].push(timed(&mut runs[index], repeats[index]));
-            }
+            samples[index].push(timed(&mut runs[index], repeats[index]));
         }
     }
     samples.into_iter().map(times).collect()
+}
+
+/// Turns of each long piece of work at most, and at least where they are short enough.
+const TURN_COUNT: usize = 4;
+const TURN_COUNT_MIN: usize = 2;
+
+/// What took so long in all, or in its first turn, has no more turns.
+const ENOUGH: Duration = Duration::from_secs(1);
+const LONG: Duration = Duration::from_secs(3);
+
+/// What long work took at best, in so many turns.
+#[derive(Clone, Copy, Debug)]
+pub struct Best {
+    /// The shortest turn.
+    pub least: Duration,
+    /// How many there were.
+    pub turns: usize,
+}
+
+/// Lets all of `runs`, each of which takes a good part of a second, take a few turns.
+pub fn in_turns(runs: &mut [Run<'_>], effort: Effort) -> Vec<Best> {
+    let mut spent = vec![Duration::ZERO; runs.len()];
+    let mut best = vec![Best { least: Duration::MAX, turns: 0 }; runs.len()];
+    for _ in 0..if effort.is_quick { 1 } else { TURN_COUNT } {
+        for ((run, best), spent) in runs.iter_mut().zip(&mut best).zip(&mut spent) {
+            if *spent >= LONG || *spent >= ENOUGH && best.turns >= TURN_COUNT_MIN {
+                continue;
+            }
+            let turn = timed(run, 1);
+            *spent += turn;
+            best.least = best.least.min(turn);
+            best.turns += 1;
+        }
+    }
+    best
 }
 
 fn timed(run: &mut Run<'_>, repeats: u32) -> Duration {

@@ -1,7 +1,7 @@
 //! The kernels of crate fastlanes, by a width that is known at run time only.
 
 use bytemuck::Pod;
-use fastlanes::{BitPacking, Delta, FastLanes, FoR, Transpose};
+use fastlanes::{BitPacking, Delta, FastLanes, FoR, RLE, Transpose};
 use seq_macro::seq;
 
 /// A vector, as fastlanes takes it.
@@ -24,6 +24,13 @@ pub trait Lane: Pod + FastLanes + Transpose {
     fn deltas(vector: &Vector<Self>, totals: &[Self], deltas: &mut Vector<Self>);
     /// Unpacks differences to a vector in fastlanes' transposed order.
     fn unpack_deltas(bit_width: usize, packed: &[Self], totals: &[Self], vector: &mut Vector<Self>);
+    /// The values of the runs, and of each number the run that it is in; returns how many runs there are.
+    fn runs(vector: &Vector<Self>, values: &mut Vector<Self>, runs: &mut [u16; 1024]) -> usize;
+    /// Of each number the value of its run.
+    ///
+    /// # Panics
+    /// Where there is a run without a value.
+    fn repeat(values: &[Self], runs: &[u16; 1024], vector: &mut Vector<Self>);
     /// Bits of the number.
     fn bit_width(self) -> usize;
     /// The distance from another, wrapped.
@@ -83,6 +90,20 @@ macro_rules! lane {
                         _ => unreachable!("a width of {bit_width} bits"),
                     }
                 });
+            }
+
+            #[expect(unsafe_code, reason = "the crate has it in this form alone")]
+            fn runs(vector: &Vector<Self>, values: &mut Vector<Self>, runs: &mut [u16; 1024]) -> usize {
+                // SAFETY: all three are of 1024 elements, which is what it asks for.
+                unsafe { RLE::encode_unchecked(vector, values, runs) }
+            }
+
+            #[expect(unsafe_code, reason = "the crate has it in this form alone")]
+            fn repeat(values: &[Self], runs: &[u16; 1024], vector: &mut Vector<Self>) {
+                let last = runs.iter().fold(0, |last, &run| last.max(run));
+                assert!(usize::from(last) < values.len(), "run {last} of {}", values.len());
+                // SAFETY: no run is beyond the values, as was just seen.
+                unsafe { RLE::decode_unchecked(values, runs, vector) }
             }
 
             fn bit_width(self) -> usize {

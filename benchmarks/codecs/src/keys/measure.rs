@@ -1,9 +1,11 @@
 //! One codec at one width.
 
+use super::peers::{self, Packer};
 use crate::Failure;
-use crate::race::{Effort, Run, race};
+use crate::race::{Effort, Run, Times, race};
 use crate::random::Random;
 use sinter_codec::{KEYS_MAX, Key, KeyBlock, KeyBlockMut, KeyCodec, KeyDescriptor};
+use std::cell::RefCell;
 use std::hint::black_box;
 
 /// Enough that no predictor knows them by heart, few enough for the L2 cache.
@@ -26,6 +28,15 @@ pub struct Figures {
     pub insert: f64,
     pub insert_by_encoding: f64,
     pub delete: f64,
+}
+
+/// What a peer made of blocks, in the units of [`Figures`].
+#[derive(Clone, Copy, Debug)]
+pub struct OfPeer {
+    pub name: &'static str,
+    pub bytes_per_key: f64,
+    pub encode: f64,
+    pub decode: f64,
 }
 
 /// A key from 64 bits.
@@ -146,8 +157,59 @@ pub fn measure<K: FromBits>(codec: KeyCodec, bits: u32, effort: Effort) -> Resul
     })
 }
 
+/// What peers make of the same blocks of `u32`.
+///
+/// # Errors
+/// Where one does not give back the keys.
+pub fn measure_peers(bits: u32, effort: Effort) -> Result<Vec<OfPeer>, Failure> {
+    let mut random = Random::new(bits.into());
+    let keys: Vec<Vec<u32>> = (0..BLOCKS).map(|_| sums(&mut random, bits)).collect();
+    let packers = peers::of_words();
+    let mut written: Vec<Vec<(KeyDescriptor<u32>, Vec<u8>)>> = Vec::new();
+    let mut out = [0; KEYS_MAX];
+    for packer in &packers {
+        let mut blocks = Vec::new();
+        for keys in &keys {
+            let mut bytes = Vec::new();
+            let descriptor = packer.encode(keys, &mut bytes)?;
+            packer.decode(descriptor, &bytes, &mut out);
+            if out[..] != keys[..] {
+                return Err(format!("{} decodes other keys", packer.label()).into());
+            }
+            blocks.push((descriptor, bytes));
+        }
+        written.push(blocks);
+    }
+    let (encoded, decoded) = (RefCell::new(Vec::with_capacity(BLOCKS * ROOM_BYTES)), RefCell::new(out));
+    let (keys, encoded, decoded) = (&keys, &encoded, &decoded);
+    let mut runs: Vec<Run<'_>> = Vec::new();
+    for (packer, blocks) in packers.iter().zip(&written) {
+        runs.push(Box::new(move || {
+            let encoded = &mut *encoded.borrow_mut();
+            encoded.clear();
+            keys.iter().for_each(|keys| _ = black_box(packer.encode(keys, encoded)));
+        }));
+        runs.push(Box::new(move || {
+            let decoded = &mut *decoded.borrow_mut();
+            for (descriptor, bytes) in blocks {
+                packer.decode(*descriptor, bytes, decoded);
+                black_box(&*decoded);
+            }
+        }));
+    }
+    let times = race(&mut runs, effort);
+    let key_count = (BLOCKS * KEYS_MAX) as f64;
+    let of_peer = |((packer, blocks), times): ((&Box<dyn Packer<u32>>, &Vec<(_, Vec<u8>)>), &[Times])| OfPeer {
+        name: packer.label(),
+        bytes_per_key: blocks.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() as f64 / key_count,
+        encode: key_count / times[0].min.as_nanos() as f64,
+        decode: key_count / times[1].min.as_nanos() as f64,
+    };
+    Ok(packers.iter().zip(&written).zip(times.chunks(2)).map(of_peer).collect())
+}
+
 /// Running sums of numbers of up to so many bits.
-fn sums<K: FromBits>(random: &mut Random, bits: u32) -> Vec<K> {
+pub fn sums<K: FromBits>(random: &mut Random, bits: u32) -> Vec<K> {
     let mut sum = 0;
     let next = |_| {
         sum += random.of_width(bits);

@@ -1,12 +1,14 @@
 //! Codecs of sorted keys: figures 6 and 7 of the Upscaledb paper (Lemire and Rupp, Information Systems 66, 2017, section
-//! 4.2), ours alone: its library is not to be had here.
+//! 4.2). Its library is not to be had here; beside ours stand crates that pack blocks of keys and can only be asked for all.
 
 mod measure;
+pub mod memory;
+mod peers;
 
 use crate::Failure;
 use crate::mark::Mark;
 use crate::race::Effort;
-use measure::{BLOCKS, Figures, measure};
+use measure::{BLOCKS, Figures, OfPeer, measure, measure_peers};
 use serde_json::{Value, json};
 use sinter_codec::{KEY_CODECS, KEYS_MAX, KeyCodec};
 
@@ -75,13 +77,22 @@ pub fn run(only: &[String], effort: Effort) -> Result<Value, Failure> {
         }
         outcomes.iter().filter(|outcome| outcome.codec == codec).for_each(Outcome::print);
     }
+    let mut peers = Vec::new();
+    eprintln!("keys: peers");
+    for &bits in bits_of_u32 {
+        peers.push((bits, measure_peers(bits, effort)?));
+    }
+    for index in 0..peers.first().map_or(0, |(_, of_peers)| of_peers.len()) {
+        peers.iter().for_each(|(bits, of_peers)| print_peer(*bits, &of_peers[index]));
+    }
     println!("{THEIRS}");
-    let marks = judge(&outcomes);
+    let marks: Vec<Mark> = judge(&outcomes).into_iter().chain(beside_peers(&outcomes, &peers)).collect();
     println!("\nMarks");
     marks.iter().for_each(|mark| println!("{}", mark.line()));
     Ok(json!({
         "theirs": THEIRS,
         "outcomes": outcomes.iter().map(Outcome::record).collect::<Vec<_>>(),
+        "peers": peers.iter().flat_map(|(bits, of_peers)| of_peers.iter().map(|peer| record_of_peer(*bits, peer))).collect::<Vec<_>>(),
         "marks": marks.iter().map(Mark::record).collect::<Vec<_>>(),
     }))
 }
@@ -113,6 +124,51 @@ fn judge(outcomes: &[Outcome]) -> Vec<Mark> {
     let text = format!("bits of bp128_transposed more than bp128_d1, at most {TRANSPOSED_BITS_MORE}");
     marks.extend(Mark::at_most(text, TRANSPOSED_BITS_MORE, more));
     marks
+}
+
+/// Ours and the peers of their family: bits after differences, and bytes after differences.
+const FAMILIES: [(KeyCodec, &str); 3] = [
+    (KeyCodec::Bp128D1, "crate bp128 d1"),
+    (KeyCodec::Bp128D1, "crate bp256 d1"),
+    (KeyCodec::VarintGb, "crate stream vbyte d1"),
+];
+
+/// Share of the widths at which ours should be ahead.
+const AHEAD_SHARE: f64 = 0.90;
+
+/// Ours as a multiple of a peer's speed, at each width.
+fn beside_peers(outcomes: &[Outcome], peers: &[(u32, Vec<OfPeer>)]) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    for (codec, name) in FAMILIES {
+        let both = || {
+            outcomes.iter().filter(move |ours| ours.codec == codec && ours.type_name == "u32").filter_map(move |ours| {
+                let (_, of_peers) = peers.iter().find(|(bits, _)| *bits == ours.bits)?;
+                Some((ours, of_peers.iter().find(|peer| peer.name == name)?))
+            })
+        };
+        let encode = both().map(|(ours, peer)| (ours.place(), ours.figures.encode / peer.encode)).collect::<Vec<_>>();
+        let decode = both().map(|(ours, peer)| (ours.place(), ours.figures.decode / peer.decode)).collect::<Vec<_>>();
+        for (what, figures) in [("encoding", encode), ("decoding", decode)] {
+            let mark = Mark::at_least(format!("{what}: {} ahead of {name}", codec.name()), 1.0, figures.into_iter());
+            marks.extend(mark.map(|mark| {
+                let is_met = mark.met.0 as f64 >= AHEAD_SHARE * mark.met.1 as f64;
+                Mark { is_met, ..mark }
+            }));
+        }
+    }
+    marks
+}
+
+fn print_peer(bits: u32, peer: &OfPeer) {
+    let OfPeer { name, bytes_per_key, encode, decode } = peer;
+    println!("{name:<22} {bits:>4} {bytes_per_key:>8.3} {encode:>8.2} {decode:>8.2}");
+}
+
+fn record_of_peer(bits: u32, peer: &OfPeer) -> Value {
+    json!({
+        "name": peer.name, "type": "u32", "bits": bits, "bytes_per_key": peer.bytes_per_key,
+        "encode_e9_per_s": peer.encode, "decode_e9_per_s": peer.decode,
+    })
 }
 
 impl Outcome {

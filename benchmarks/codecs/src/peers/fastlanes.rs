@@ -24,6 +24,8 @@ pub enum Form {
     Delta,
     /// Differences of a vector in transposed order; decoding leaves it so.
     DeltaTransposed,
+    /// The values of runs, and of each number the run that it is in, packed.
+    Runs,
 }
 
 /// The crate in one of its forms, for numbers as wide as `B`.
@@ -35,7 +37,7 @@ pub struct FastLanes<B> {
     patches: Patches<B>,
 }
 
-/// Of all vectors of a block.
+/// Of all vectors of a block; values of runs, too, which have no positions.
 struct Patches<B> {
     counts: Vec<u16>,
     positions: Vec<u16>,
@@ -93,6 +95,14 @@ impl<B: Lane + Bits> FastLanes<B> {
                 totals.iter().for_each(|total| writer.number(*total));
                 B::pack_in(bit_width, &deltas, cast_slice_mut(writer.block(bit_width, 128 * bit_width)));
             }
+            Form::Runs => {
+                let (mut values, mut runs) = ([B::default(); 1024], [0; 1024]);
+                let count = B::runs(vector, &mut values, &mut runs);
+                let bit_width = Lane::bit_width(count as u16 - 1);
+                u16::pack_in(bit_width, &runs, cast_slice_mut(writer.block(bit_width, 128 * bit_width)));
+                self.patches.counts.push(count as u16);
+                self.patches.values.extend_from_slice(&values[..count]);
+            }
         }
     }
 }
@@ -118,6 +128,7 @@ impl<B: Lane + Bits> Codec for FastLanes<B> {
             Form::Patched => " patched",
             Form::Delta => " delta",
             Form::DeltaTransposed => " delta, transposed",
+            Form::Runs => " RLE",
         };
         format!("fastlanes{form}")
     }
@@ -142,18 +153,19 @@ impl<B: Lane + Bits> Codec for FastLanes<B> {
 
     fn open<'b>(&self, bytes: &'b [u8], value_count: usize) -> Result<Box<dyn Opened + 'b>, Failure> {
         let numbers_per_vector = match self.form {
-            Form::Packed => 0,
+            Form::Packed | Form::Runs => 0,
             Form::Based | Form::Patched => 1,
             Form::Delta | Form::DeltaTransposed => B::TOTALS,
         };
         let reader = Reader::new(bytes, value_count, VECTOR_LEN, numbers_per_vector);
         let (mut patch_starts, mut positions, mut values) = (vec![0], &[][..], &[][..]);
-        if self.form == Form::Patched {
+        if matches!(self.form, Form::Patched | Form::Runs) {
             let (counts, rest) = reader.rest().split_at(2 * (value_count / VECTOR_LEN));
             for count in counts.chunks(2) {
                 patch_starts.push(patch_starts[patch_starts.len() - 1] + usize::from(pod_read_unaligned::<u16>(count)));
             }
-            (positions, values) = rest.split_at(2 * patch_starts[patch_starts.len() - 1]);
+            let position_bytes = if self.form == Form::Runs { 0 } else { 2 };
+            (positions, values) = rest.split_at(position_bytes * patch_starts[patch_starts.len() - 1]);
         }
         Ok(Box::new(Vectors::<B> { form: self.form, numbers_per_vector, reader, patch_starts, positions, values }))
     }
@@ -192,6 +204,14 @@ impl<B: Lane + Bits> Vectors<'_, B> {
                 B::untranspose(&transposed, out);
             }
             Form::DeltaTransposed => B::unpack_deltas(bit_width, packed, numbers, out),
+            Form::Runs => {
+                let (mut runs, mut of_runs) = ([0; 1024], [B::default(); 1024]);
+                u16::unpack_from(bit_width, cast_slice(self.reader.packed(index)), &mut runs);
+                let (start, end) = (self.patch_starts[index], self.patch_starts[index + 1]);
+                let of_runs = &mut of_runs[..end - start];
+                cast_slice_mut(of_runs).copy_from_slice(&self.values[size_of::<B>() * start..size_of::<B>() * end]);
+                B::repeat(of_runs, &runs, out);
+            }
         }
     }
 }

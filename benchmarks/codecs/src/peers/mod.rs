@@ -46,11 +46,12 @@ pub fn beside(scheme: &str, physical: Physical) -> Vec<Entrant> {
             }
             entrants.push(Entrant { kin: Kin::Other, ..fastlanes(FastLanesForm::DeltaTransposed, physical) });
         }
+        "rle" if physical != Physical::Bytes => entrants.push(fastlanes(FastLanesForm::Runs, physical)),
         "fsst" => entrants.push(Entrant::family(Fsst)),
         _ => {}
     }
-    if is_wide && physical.is_integer() && matches!(scheme, "bitpack" | "delta") {
-        let is_delta = scheme == "delta";
+    if is_wide && physical.is_integer() && matches!(scheme, "bitpack" | "for" | "pfor" | "delta" | "pfor_delta") {
+        let is_delta = matches!(scheme, "delta" | "pfor_delta");
         entrants.push(match physical.value_bytes() {
             Some(4) => Entrant::other(StreamVByte::<Coder1234>::new(is_delta)),
             _ => Entrant::other(StreamVByte::<Coder1248>::new(is_delta)),

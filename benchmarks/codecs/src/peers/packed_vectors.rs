@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! +------------------------+------------------------+---------------------+---------+-----------
-//! | bit width of each      | a number for each      | zeros, so that what | vector, | next
-//! | block (1 byte)         | vector (its own width) | follows is aligned  | packed  | vector ...
+//! | a number for each      | bit width of each      | zeros, so that what | vector, | next
+//! | vector (its own width) | block (1 byte)         | follows is aligned  | packed  | vector ...
 //! +------------------------+------------------------+---------------------+---------+-----------
 //! ```
 
 use crate::bits::Bits;
-use bytemuck::{cast_slice, pod_read_unaligned};
+use bytemuck::cast_slice;
 use sinter_codec::VECTOR_LEN;
 
 /// What packed numbers are aligned to.
@@ -49,8 +49,8 @@ impl<B: Bits> Writer<B> {
     /// Appends all vectors to `out`.
     pub(crate) fn finish(&self, out: &mut Vec<u8>) {
         let start = out.len();
-        out.extend_from_slice(&self.widths);
         out.extend_from_slice(cast_slice(&self.numbers));
+        out.extend_from_slice(&self.widths);
         out.resize(start + (out.len() - start).next_multiple_of(ALIGNMENT), 0);
         out.extend_from_slice(&self.packed);
     }
@@ -59,7 +59,7 @@ impl<B: Bits> Writer<B> {
 /// Reads vectors.
 pub(crate) struct Reader<'b, B> {
     pub(crate) widths: &'b [u8],
-    numbers: Vec<B>,
+    numbers: &'b [B],
     packed: &'b [u8],
     /// Where each vector starts in `packed`.
     starts: Vec<u32>,
@@ -69,16 +69,16 @@ impl<'b, B: Bits> Reader<'b, B> {
     /// Of blocks of `block_len` values, whose vectors have `numbers_per_vector` numbers.
     pub(crate) fn new(bytes: &'b [u8], value_count: usize, block_len: usize, numbers_per_vector: usize) -> Self {
         let (vectors, blocks_per_vector) = (value_count / VECTOR_LEN, VECTOR_LEN / block_len);
-        let (widths, rest) = bytes.split_at(vectors * blocks_per_vector);
-        let (numbers, rest) = rest.split_at(vectors * numbers_per_vector * size_of::<B>());
+        let (numbers, rest) = bytes.split_at(vectors * numbers_per_vector * size_of::<B>());
+        let (widths, rest) = rest.split_at(vectors * blocks_per_vector);
         let padding = (widths.len() + numbers.len()).next_multiple_of(ALIGNMENT) - widths.len() - numbers.len();
         let mut starts = vec![0];
         for widths in widths.chunks(blocks_per_vector) {
             let bits: usize = widths.iter().map(|&width| usize::from(width)).sum();
             starts.push(starts[starts.len() - 1] + (block_len / 8 * bits) as u32);
         }
-        let numbers = numbers.chunks(size_of::<B>()).map(pod_read_unaligned).collect();
-        Reader { widths, numbers, packed: &rest[padding..], starts }
+        // Blocks begin where numbers may.
+        Reader { widths, numbers: cast_slice(numbers), packed: &rest[padding..], starts }
     }
 
     /// The packed numbers of vector `index`.
@@ -92,7 +92,7 @@ impl<'b, B: Bits> Reader<'b, B> {
     }
 
     /// The numbers of vector `index`, of so many for each.
-    pub(crate) fn numbers(&self, index: usize, numbers_per_vector: usize) -> &[B] {
+    pub(crate) fn numbers(&self, index: usize, numbers_per_vector: usize) -> &'b [B] {
         &self.numbers[index * numbers_per_vector..(index + 1) * numbers_per_vector]
     }
 }

@@ -50,8 +50,10 @@ impl<C: Coder<Elem = B> + 'static, B: Bits> Codec for StreamVByte<C> {
     fn open<'b>(&self, bytes: &'b [u8], value_count: usize) -> Result<Box<dyn Opened + 'b>, Failure> {
         let (tags, data) = bytes.split_at(value_count / 4);
         let mut starts = vec![0];
-        for tags in tags.chunks(VECTOR_TAGS) {
-            starts.push(starts[starts.len() - 1] + self.coder.data_len(tags));
+        if !self.is_delta {
+            for tags in tags.chunks(VECTOR_TAGS) {
+                starts.push(starts[starts.len() - 1] + self.coder.data_len(tags));
+            }
         }
         Ok(Box::new(Groups { coder: self.coder, is_delta: self.is_delta, tags, data, starts }))
     }
@@ -62,19 +64,19 @@ struct Groups<'b, C> {
     is_delta: bool,
     tags: &'b [u8],
     data: &'b [u8],
-    /// Where each vector starts in `data`.
+    /// Where each vector starts in `data`; of differences, which are decoded as a whole, the first alone.
     starts: Vec<usize>,
 }
 
 impl<C: Coder<Elem = B>, B: Bits> Opened for Groups<'_, C> {
     fn vector(&self, index: usize, out: &mut ValuesBuf) -> bool {
+        if self.is_delta {
+            return false;
+        }
         let tags = self.tags.chunks(VECTOR_TAGS).nth(index).unwrap_or_default();
         let data = &self.data[self.starts[index]..self.starts[index + 1]];
-        let room = B::room(out, 4 * tags.len());
-        if !self.is_delta {
-            self.coder.decode(tags, data, room);
-        }
-        !self.is_delta
+        self.coder.decode(tags, data, B::room(out, 4 * tags.len()));
+        true
     }
 
     fn whole(&self, out: &mut ValuesBuf) {

@@ -76,15 +76,18 @@ impl Codec for Fsst {
         let (count, rest) = rest.split_at(1);
         let (symbol_lengths, rest) = rest.split_at(count[0].into());
         let (symbols, codes) = rest.split_at(8 * usize::from(count[0]));
-        let symbols: Vec<fsst::Symbol> = symbols.as_chunks::<8>().0.iter().map(fsst::Symbol::from_slice).collect();
-        let compressor = fsst::Compressor::rebuild_from(&symbols, symbol_lengths);
-        Ok(Box::new(Coded { lengths, compressor, codes }))
+        let mut table = ([fsst::Symbol::ZERO; 255], [0; 255]);
+        for (place, (symbol, &length)) in symbols.as_chunks::<8>().0.iter().zip(symbol_lengths).enumerate() {
+            (table.0[place], table.1[place]) = (fsst::Symbol::from_slice(symbol), length);
+        }
+        Ok(Box::new(Coded { lengths, table, codes }))
     }
 }
 
 struct Coded<'b> {
     lengths: Block<'b>,
-    compressor: fsst::Compressor,
+    /// Symbols and their lengths.
+    table: ([fsst::Symbol; 255], [u8; 255]),
     codes: &'b [u8],
 }
 
@@ -92,7 +95,7 @@ impl Opened for Coded<'_> {
     fn whole(&self, out: &mut ValuesBuf) {
         let data = room(&self.lengths, out);
         let length = data.len();
-        let decompressor = self.compressor.decompressor();
+        let decompressor = fsst::Decompressor::new(&self.table.0, &self.table.1);
         data.clear();
         data.reserve(decompressor.max_decompression_capacity(self.codes) + 8);
         let written = decompressor.decompress_into(self.codes, data.spare_capacity_mut());

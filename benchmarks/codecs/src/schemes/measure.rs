@@ -78,7 +78,8 @@ pub fn measure(entrants: Vec<Entrant>, values: &ValuesBuf, effort: Effort) -> Re
     for (entrant, bytes) in &written {
         let block = entrant.codec.open(bytes, values.len())?;
         let name = entrant.codec.name();
-        let has_vectors = check(&*block, &name, values)?;
+        let rounded = entrant.codec.rounded(values.as_values())?;
+        let has_vectors = check(&*block, &name, rounded.as_ref().unwrap_or(values))?;
         opened.push((name, block, has_vectors));
     }
     let (whole, vectors) = decode_times(&opened, values, effort);

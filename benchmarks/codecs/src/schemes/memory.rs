@@ -5,68 +5,79 @@ use super::points::{self, Point, WITH_EXCEPTIONS};
 use crate::Failure;
 use crate::codec::{Entrant, Kin};
 use crate::peers;
-use crate::race::{Effort, Run, Times, race};
+use crate::race::{Best, Effort, Run, in_turns};
 use crate::sinter::Sinter;
 use serde_json::{Value, json};
 use sinter_codec::{Physical, SCHEMES, VECTOR_LEN, ValuesBuf};
 use std::cell::RefCell;
 use std::hint::black_box;
 
-/// Points of a scheme at most, where not every width of two types is at hand.
-const POINT_COUNT_MAX: usize = 4;
+/// Points of a scheme and type at most: widths of `u32` and `u64`, and others.
+const WIDTH_COUNT_MAX: usize = 4;
+const POINT_COUNT_MAX: usize = 2;
 
-/// Plain bytes that one turn decodes at most, for each pressed byte of memory: a peer that makes a thousandth of runs would
-/// decode a terabyte to read a gigabyte.
-const RATIO_MAX: usize = 64;
+/// Schemes that are left out: a block of `constant` is a few bytes, and `halves` has 128-bit numbers alone.
+const LEFT_OUT: [&str; 2] = ["constant", "halves"];
 
-/// Copies start at multiples of this, as pages do.
+/// Where each block starts: at a multiple of this.
 const ALIGNMENT: usize = 64;
 
-/// Room for a block whose bytes are not always as many, as symbols depend on earlier blocks.
+/// Room for a block whose bytes are not always as many: dictionaries are remembered from block to block.
 const SLACK: usize = 64;
 
-/// The points that are measured so: four widths of `u32` and `u64`, or what a scheme of other values has. Nothing for
-/// `constant`, whose blocks are a few bytes, and for 128-bit numbers.
-fn of_scheme(scheme: &str) -> Vec<Point> {
-    let widths = |physical| match (scheme, physical) {
-        ("bitpack" | "for" | "pfor" | "delta" | "pfor_delta", Physical::U32) => Some([4, 8, 12, 16]),
-        ("bitpack" | "for" | "pfor" | "delta" | "pfor_delta", Physical::U64) => Some([8, 16, 24, 32]),
-        ("dict" | "pdict", Physical::U32 | Physical::U64) => Some([4, 8, 10, 12]),
-        ("rle", Physical::U32 | Physical::U64) => Some([2, 4, 16, 64]),
-        _ => None,
+/// The points that are measured so: widths of `u32` and `u64` for the schemes that have points at every width, and what there
+/// is for others; nothing of 128 bits.
+fn of_scheme(scheme: &str) -> Result<Vec<Point>, Failure> {
+    let is_wanted = |point: &Point| match (scheme, point.physical()) {
+        (_, Physical::I128) => false,
+        ("pfor", _) if point.kind != WITH_EXCEPTIONS => false,
+        ("bitpack" | "for" | "pfor" | "delta" | "pfor_delta", Physical::U32) => [4, 8, 12, 16].contains(&point.width),
+        ("bitpack" | "for" | "pfor" | "delta" | "pfor_delta", Physical::U64) => [8, 16, 24, 32].contains(&point.width),
+        ("dict" | "pdict", Physical::U32 | Physical::U64) => [4, 8, 10, 12].contains(&point.width),
+        ("rle", Physical::U32 | Physical::U64) => [2, 4, 16, 64].contains(&point.width),
+        ("bitpack" | "for" | "pfor" | "delta" | "pfor_delta" | "rle", _) => false,
+        ("dict" | "pdict", physical) => matches!(physical, Physical::F64 | Physical::Bytes),
+        _ => true,
     };
-    let mut points = points::of_scheme(scheme, false);
-    points.retain(|point| point.physical() != Physical::I128 && (scheme != "pfor" || point.kind == WITH_EXCEPTIONS));
-    if widths(Physical::U32).is_some() {
-        points.retain(|point| widths(point.physical()).is_some_and(|widths| widths.contains(&point.width)));
-    } else {
-        points.truncate(if scheme == "constant" { 0 } else { POINT_COUNT_MAX });
+    let mut points: Vec<Point> = Vec::new();
+    for point in points::of_scheme(scheme, false).into_iter().filter(is_wanted) {
+        let of_type = points.iter().filter(|other| other.physical() == point.physical()).count();
+        let is_word = matches!(point.physical(), Physical::U32 | Physical::U64);
+        if of_type < if is_word { WIDTH_COUNT_MAX } else { POINT_COUNT_MAX } || point.lossy.is_some() {
+            points.push(point);
+        }
     }
-    points
+    if points.is_empty() {
+        return Err(format!("{scheme} has no points in memory: memory.rs wants some, or leaves it out by name").into());
+    }
+    Ok(points)
 }
 
 /// Measures, prints, and returns the records. With names, only those schemes.
 ///
 /// # Errors
 /// Where a contender does not give back what it got.
-pub fn run(only: &[String], effort: Effort) -> Result<Value, Failure> {
-    let effort = Effort { rounds: if effort.is_quick { 1 } else { 3 }, ..effort };
+pub fn run(only: &[String], effort: Effort) -> Result<Vec<Value>, Failure> {
     println!("In memory: {} MB of pressed data, GB/s of plain values", effort.memory_bytes >> 20);
-    println!(
-        "{:<11} {:<6} {:>5}  {:<27} {:>8} {:>8} {:>8}",
-        "scheme", "type", "bits", "contender", "B/value", "encode", "decode"
-    );
     let mut records = Vec::new();
-    let names = SCHEMES.iter().map(|entry| entry.name);
+    let names = SCHEMES.iter().map(|entry| entry.name).filter(|name| !LEFT_OUT.contains(name));
     for scheme in names.filter(|scheme| only.is_empty() || only.iter().any(|name| name == scheme)) {
-        let mut points = of_scheme(scheme);
+        let mut points = of_scheme(scheme)?;
         points.truncate(if effort.is_quick { 1 } else { points.len() });
+        let mut heading = None;
         for point in points {
-            eprintln!("memory: {scheme}, {} {} {}", point.physical().name(), point.kind, point.width);
+            let this = (point.physical().name(), point.kind.clone());
+            let (type_name, kind) = &this;
+            eprintln!("memory: {scheme}, {type_name} {kind} {}", point.width);
+            if heading.as_ref() != Some(&this) {
+                println!("\n{scheme} of {type_name}, {kind}");
+                println!("{:>5}  {:<27} {:>8} {:>8} {:>8}", "width", "contender", "B/value", "encode", "decode");
+                heading = Some(this);
+            }
             records.push(measure(&point, effort)?);
         }
     }
-    Ok(Value::Array(records))
+    Ok(records)
 }
 
 /// A contender, and what it made of a point's values.
@@ -79,14 +90,16 @@ struct Written {
 
 fn measure(point: &Point, effort: Effort) -> Result<Value, Failure> {
     let physical = point.physical();
-    let entrants = [Entrant::ours(Sinter::new(point.scheme))].into_iter().chain(peers::beside(point.scheme, physical));
+    let entrants =
+        [Entrant::ours(Sinter::new(point.request()))].into_iter().chain(peers::beside(point.scheme, physical));
     let mut written = Vec::new();
     for mut entrant in entrants {
         let mut bytes = Vec::new();
         match entrant.codec.encode(point.values.as_values(), &mut bytes) {
             Ok(()) => {
                 let block = entrant.codec.open(&bytes, point.values.len())?;
-                let has_vectors = check(&*block, &entrant.codec.name(), &point.values)?;
+                let rounded = entrant.codec.rounded(point.values.as_values())?;
+                let has_vectors = check(&*block, &entrant.codec.name(), rounded.as_ref().unwrap_or(&point.values))?;
                 drop(block);
                 written.push(Written { entrant, bytes, has_vectors });
             }
@@ -100,21 +113,20 @@ fn measure(point: &Point, effort: Effort) -> Result<Value, Failure> {
     for (Written { entrant, bytes, has_vectors }, (encode, decode)) in
         written.iter().zip(encode.into_iter().zip(decode))
     {
+        let name = entrant.codec.name();
         let bytes_per_value = bytes.len() as f64 / point.values.len() as f64;
-        println!(
-            "{:<11} {:<6} {:>5}  {:<27} {bytes_per_value:>8.3} {encode:>8.2} {decode:>8.2}",
-            point.scheme,
-            physical.name(),
-            point.width,
-            entrant.codec.name(),
-        );
+        let (encode_speed, decode_speed) = (encode.gigabytes(), decode.gigabytes());
+        println!("{:>5}  {name:<27} {bytes_per_value:>8.3} {encode_speed:>8.2} {decode_speed:>8.2}", point.width);
         contenders.push(json!({
-            "name": entrant.codec.name(),
+            "name": name,
             "is_ours": entrant.kin == Kin::Ours,
             "bytes_per_value": bytes_per_value,
             "has_vectors": has_vectors,
-            "encode_gb_s": encode,
-            "decode_gb_s": decode,
+            "encode_gb_s": encode_speed,
+            "encode_turns": encode.best.turns,
+            "decode_gb_s": decode_speed,
+            "decode_turns": decode.best.turns,
+            "decode_pressed_bytes": decode.copies * bytes.len(),
         }));
     }
     Ok(json!({
@@ -123,21 +135,41 @@ fn measure(point: &Point, effort: Effort) -> Result<Value, Failure> {
     }))
 }
 
-/// GB/s of plain values, decoded by vectors, or as a whole where that is the only way, from as many copies as fill the
-/// memory. Opening each copy is part of it.
-fn decode(written: &[Written], point: &Point, effort: Effort) -> Vec<f64> {
+/// What so many copies of a block took at best.
+struct Speed {
+    copies: usize,
+    plain_bytes: usize,
+    best: Best,
+}
+
+impl Speed {
+    /// Gigabytes (1e9) of plain values a second.
+    fn gigabytes(&self) -> f64 {
+        (self.copies * self.plain_bytes) as f64 / self.best.least.as_secs_f64() / 1e9
+    }
+}
+
+/// Lets all of `runs`, which go over so many copies each, take turns.
+fn speeds(mut runs: Vec<Run<'_>>, copies: &[usize], point: &Point, effort: Effort) -> Vec<Speed> {
+    let plain_bytes = plain_bytes(point.values.as_values());
+    let best = in_turns(&mut runs, effort);
+    copies.iter().zip(best).map(|(&copies, best)| Speed { copies, plain_bytes, best }).collect()
+}
+
+/// Decoding by vectors, or as a whole where that is the only way, from as many copies as fill the memory. Opening each copy
+/// is part of it, and so is what a reader unpacks once.
+fn decode(written: &[Written], point: &Point, effort: Effort) -> Vec<Speed> {
     let value_count = point.values.len();
-    let plain = plain_bytes(point.values.as_values());
     let (mut memories, mut copies) = (Vec::new(), Vec::new());
     for Written { bytes, .. } in written {
         let stride = bytes.len().next_multiple_of(ALIGNMENT);
-        let count = (effort.memory_bytes / stride).min(effort.memory_bytes * RATIO_MAX / plain) + 1;
-        let mut memory = Vec::with_capacity(count * stride);
-        for copy in 0..count {
-            memory.extend_from_slice(bytes);
-            memory.resize((copy + 1) * stride, 0);
+        let count = effort.memory_bytes.div_ceil(bytes.len());
+        let mut memory = vec![0; count * stride + ALIGNMENT];
+        let start = memory.as_ptr().align_offset(ALIGNMENT);
+        for copy in memory[start..start + count * stride].chunks_exact_mut(stride) {
+            copy[..bytes.len()].copy_from_slice(bytes);
         }
-        memories.push((memory, stride));
+        memories.push((memory, start..start + count * stride, stride));
         copies.push(count);
     }
     // All write to the same memory: where it lies makes a difference.
@@ -145,9 +177,9 @@ fn decode(written: &[Written], point: &Point, effort: Effort) -> Vec<f64> {
         (RefCell::new(ValuesBuf::new(point.physical())), RefCell::new(room_for_vector(&point.values)));
     let (out, vector_out) = (&out, &vector_out);
     let mut runs: Vec<Run<'_>> = Vec::new();
-    for (Written { entrant, bytes, has_vectors }, (memory, stride)) in written.iter().zip(&memories) {
+    for (Written { entrant, bytes, has_vectors }, (memory, filled, stride)) in written.iter().zip(&memories) {
         runs.push(Box::new(move || {
-            for copy in memory.chunks_exact(*stride) {
+            for copy in memory[filled.clone()].chunks_exact(*stride) {
                 let block = entrant.codec.open(&copy[..bytes.len()], value_count).expect("it did before");
                 if *has_vectors {
                     let out = &mut *vector_out.borrow_mut();
@@ -162,24 +194,18 @@ fn decode(written: &[Written], point: &Point, effort: Effort) -> Vec<f64> {
             }
         }));
     }
-    let times = race(&mut runs, effort);
-    times.into_iter().zip(copies).map(|(times, copies)| gigabytes(plain * copies, times)).collect()
+    speeds(runs, &copies, point, effort)
 }
 
-/// In gigabytes (1e9) a second.
-fn gigabytes(bytes: usize, times: Times) -> f64 {
-    bytes as f64 / times.min.as_secs_f64() / 1e9
-}
-
-/// GB/s of plain values, read from memory and written to it.
-fn encode(written: &mut [Written], point: &Point, effort: Effort) -> Vec<f64> {
-    let plain = plain_bytes(point.values.as_values());
-    let copies = effort.memory_bytes.div_ceil(plain);
-    let blocks = &vec![point.values.clone(); copies];
+/// Encoding of plain values that are read from memory, to memory.
+fn encode(written: &mut [Written], point: &Point, effort: Effort) -> Vec<Speed> {
+    let count = effort.memory_bytes.div_ceil(plain_bytes(point.values.as_values()));
+    let copies = vec![count; written.len()];
+    let blocks = &vec![point.values.clone(); count];
     let mut runs: Vec<Run<'_>> = Vec::new();
     for Written { entrant, bytes, .. } in written {
         // Written once, so that no page is met for the first time within a turn.
-        let mut out = vec![1; (bytes.len() + SLACK) * copies];
+        let mut out = vec![1; (bytes.len() + SLACK) * count];
         runs.push(Box::new(move || {
             out.clear();
             for block in blocks {
@@ -188,5 +214,5 @@ fn encode(written: &mut [Written], point: &Point, effort: Effort) -> Vec<f64> {
             black_box(&out);
         }));
     }
-    race(&mut runs, effort).into_iter().map(|times| gigabytes(plain * copies, times)).collect()
+    speeds(runs, &copies, point, effort)
 }

@@ -67,7 +67,7 @@ pub fn run(only: &[String], effort: Effort) -> Result<Value, Failure> {
         }
         for point in points {
             eprintln!("{scheme}: {}, {} {}", point.physical().name(), point.kind, point.width);
-            let mut entrants = vec![Entrant::ours(Sinter::new(scheme))];
+            let mut entrants = vec![Entrant::ours(Sinter::new(point.request()))];
             entrants.extend(peers::beside(scheme, point.physical()));
             let measured = measure(entrants, &point.values, effort)?;
             if measured.first().is_none_or(|first| first.kin != Kin::Ours) {

@@ -7,6 +7,9 @@ use tpchgen::generators::{CustomerGenerator, LineItemGenerator};
 /// Values in a block that fits the L2 cache.
 const BLOCK_LEN: usize = 64 * 1024;
 
+/// Numbers of 128 bits in one that fits as well.
+const WIDE_BLOCK_LEN: usize = 16 * 1024;
+
 /// Strings in a block that fits the L2 cache.
 const TEXT_COUNT: usize = 8 * 1024;
 
@@ -20,9 +23,16 @@ pub struct Point {
     pub width: u32,
     /// The values.
     pub values: ValuesBuf,
+    /// The scheme with what may be lost, where something may: `base_delta(64)`.
+    pub lossy: Option<&'static str>,
 }
 
 impl Point {
+    /// The scheme as a user asks for it.
+    pub fn request(&self) -> &'static str {
+        self.lossy.unwrap_or(self.scheme)
+    }
+
     /// The type of the values.
     pub fn physical(&self) -> Physical {
         self.values.physical()
@@ -40,7 +50,7 @@ const WIDE: [u32; 9] = [1, 4, 8, 12, 16, 24, 32, 48, 60];
 
 /// All points of a scheme; nothing for one that has none.
 pub fn of_scheme(scheme: &str, is_quick: bool) -> Vec<Point> {
-    match scheme {
+    let lossless = match scheme {
         "bitpack" => bitpack(is_quick),
         "for" => frame_of_reference(is_quick),
         "pfor" => pfor(is_quick),
@@ -58,7 +68,8 @@ pub fn of_scheme(scheme: &str, is_quick: bool) -> Vec<Point> {
         "fsst" => fsst(),
         "raw" => raw(),
         _ => Vec::new(),
-    }
+    };
+    lossless.into_iter().chain(lossy(scheme)).collect()
 }
 
 fn narrow(physical: Physical, values: Vec<u64>) -> ValuesBuf {
@@ -70,7 +81,10 @@ fn narrow(physical: Physical, values: Vec<u64>) -> ValuesBuf {
         Physical::U32 => ValuesBuf::U32(values.iter().map(|&value| value as u32).collect()),
         Physical::I32 => ValuesBuf::I32(values.iter().map(|&value| value as u32 as i32).collect()),
         Physical::I64 => ValuesBuf::I64(values.iter().map(|&value| value as i64).collect()),
-        Physical::I128 => ValuesBuf::I128(values.iter().map(|&value| i128::from(value as i64)).collect()),
+        Physical::I128 => {
+            ValuesBuf::I128(values.iter().take(WIDE_BLOCK_LEN).map(|&value| i128::from(value as i64)).collect())
+        }
+        Physical::F64 => ValuesBuf::F64(values.iter().map(|&value| value as f64 / 7.0).collect()),
         _ => ValuesBuf::U64(values),
     }
 }
@@ -81,7 +95,7 @@ fn uniform(bit_width: u32) -> Vec<u64> {
 }
 
 fn point(scheme: &'static str, kind: &str, width: u32, values: ValuesBuf) -> Point {
-    Point { scheme, kind: kind.to_owned(), width, values }
+    Point { scheme, kind: kind.to_owned(), width, values, lossy: None }
 }
 
 fn bitpack(is_quick: bool) -> Vec<Point> {
@@ -151,6 +165,7 @@ fn pfor(is_quick: bool) -> Vec<Point> {
     let wide_with = of(WITH_EXCEPTIONS, Physical::U64, doubles());
     let others = [(Physical::U8, vec![2, 4]), (Physical::I16, vec![2, 6, 10]), (Physical::I32, vec![4, 8, 16])]
         .into_iter()
+        .chain([(Physical::I8, vec![2, 4]), (Physical::U16, vec![4, 8])])
         .chain([(Physical::I64, vec![4, 12, 24]), (Physical::I128, vec![4, 12, 24])]);
     let others = others.flat_map(|(physical, widths)| of(WITH_EXCEPTIONS, physical, widths));
     without.chain(with).chain(below).chain(wide_without).chain(wide_with).chain(others).collect()
@@ -203,7 +218,10 @@ fn deltas(scheme: &'static str, is_quick: bool) -> Vec<Point> {
     let doubles = doubles.flat_map(|width| [Physical::U64, Physical::I64].map(|physical| of(physical, width, false)));
     let others =
         [(Physical::I16, 4), (Physical::I32, 8), (Physical::I32, 16), (Physical::I128, 8), (Physical::I128, 24)];
-    words.chain(doubles).chain(others.map(|(physical, width)| of(physical, width, true))).collect()
+    // A wider gap would not fit these.
+    let narrow = if scheme == "delta" { &[(Physical::U8, 3), (Physical::I8, 3), (Physical::U16, 6)][..] } else { &[] };
+    let others = others.iter().chain(narrow).map(|&(physical, width)| of(physical, width, true));
+    words.chain(doubles).chain(others).collect()
 }
 
 /// Two to the power of the width different values, all over the range of the type.
@@ -282,7 +300,7 @@ fn halves() -> Vec<Point> {
     let of = |width: u32| {
         let mut random = Random::new(width.into());
         let mut next = || i128::from(random.of_width(width - 64)) << 64 | i128::from(random.of_width(64));
-        point("halves", "uniform", width, ValuesBuf::I128((0..BLOCK_LEN).map(|_| next()).collect()))
+        point("halves", "uniform", width, ValuesBuf::I128((0..WIDE_BLOCK_LEN).map(|_| next()).collect()))
     };
     [65, 68, 72, 80, 96, 112, 126].map(of).into()
 }
@@ -312,7 +330,15 @@ fn rle() -> Vec<Point> {
     };
     let means = [2, 4, 16, 64, 256];
     let types = [Physical::U32, Physical::U64, Physical::I128];
-    means.into_iter().flat_map(|mean| types.map(|physical| of(physical, mean))).collect()
+    let numbers = means.into_iter().flat_map(|mean| types.map(|physical| of(physical, mean)));
+    let others = [Physical::U8, Physical::I16, Physical::F64].into_iter();
+    let others = others.flat_map(|physical| [4, 64].map(|mean| of(physical, mean)));
+    let texts = [4, 64].map(|mean: u32| {
+        let ValuesBuf::U64(numbers) = of(Physical::U64, mean).values else { unreachable!("asked for as u64") };
+        let texts: Vec<String> = numbers.iter().take(TEXT_COUNT).map(|number| format!("Clerk#{number:09}")).collect();
+        point("rle", "runs of so many", mean, texts_of(&texts))
+    });
+    numbers.chain(others).chain(texts).collect()
 }
 
 fn base_delta() -> Vec<Point> {
@@ -321,6 +347,33 @@ fn base_delta() -> Vec<Point> {
     };
     let wide = [7, 15, 30, 40].into_iter().map(|width| of(Physical::I64, width));
     wide.chain([7, 15].map(|width| of(Physical::U32, width))).chain([of(Physical::I128, 15)]).collect()
+}
+
+/// Values that are rounded on the way, by schemes that do this where they are asked to.
+fn lossy(scheme: &str) -> Vec<Point> {
+    let of =
+        |scheme, request, kind, width, values| Point { lossy: Some(request), ..point(scheme, kind, width, values) };
+    let hundred = |number: &u64| 100.0 * *number as f64 / (1u64 << 50) as f64;
+    let floats: Vec<f64> = uniform(50).iter().map(hundred).collect();
+    let singles = floats.iter().map(|&float| float as f32).collect();
+    match scheme {
+        // Microseconds, of which a vector has about half a second: most have a base alone.
+        "base_delta" => {
+            let mut time = 1_700_000_000_000_000;
+            let mut next = |gap: &u64| {
+                time += *gap;
+                time as i64
+            };
+            let times = uniform(10).iter().map(&mut next).collect();
+            vec![of("base_delta", "base_delta(1000000)", "times by the second", 10, ValuesBuf::I64(times))]
+        }
+        "quantise" => vec![
+            of("quantise", "quantise(0.01)", "within 0.01", 50, ValuesBuf::F64(floats)),
+            of("quantise", "quantise(0.01)", "within 0.01", 50, ValuesBuf::F32(singles)),
+        ],
+        "single" => vec![of("single", "single(lossy)", "rounded to singles", 50, ValuesBuf::F64(floats))],
+        _ => Vec::new(),
+    }
 }
 
 fn floats(scheme: &str) -> Vec<Point> {
