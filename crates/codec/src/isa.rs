@@ -165,6 +165,9 @@ pub(crate) trait Proof: Copy {
 
     /// Adds the sum of eight bytes each to the sum at their place.
     fn add_eights(self, bytes: &[u8; 64], sums: &mut [u64; 8]);
+
+    /// The bytes at these places; zero for a place that is no byte's.
+    fn shuffle(self, bytes: &[u8; 16], places: &[u8; 16]) -> [u8; 16];
 }
 
 /// [`Isa::Scalar`].
@@ -201,6 +204,11 @@ impl Proof for Portable {
         for (sum, eight) in sums.iter_mut().zip(bytes.as_chunks::<8>().0) {
             *sum += eight.iter().map(|byte| u64::from(*byte)).sum::<u64>();
         }
+    }
+
+    #[inline(always)]
+    fn shuffle(self, bytes: &[u8; 16], places: &[u8; 16]) -> [u8; 16] {
+        places.map(|place| bytes.get(usize::from(place)).copied().unwrap_or(0))
     }
 }
 
@@ -281,6 +289,24 @@ mod proofs {
                 unsafe { add_half(bytes, sums) };
             }
         }
+
+        #[inline(always)]
+        fn shuffle(self, bytes: &[u8; 16], places: &[u8; 16]) -> [u8; 16] {
+            #[inline]
+            #[target_feature(enable = "avx2")]
+            fn shuffle(bytes: &[u8; 16], places: &[u8; 16]) -> [u8; 16] {
+                let mut shuffled = [0; 16];
+                // SAFETY: all three arrays have 16 bytes; loads and stores need no alignment.
+                unsafe {
+                    let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
+                    let places = _mm_loadu_si128(places.as_ptr().cast());
+                    _mm_storeu_si128(shuffled.as_mut_ptr().cast(), _mm_shuffle_epi8(bytes, places));
+                }
+                shuffled
+            }
+            // SAFETY: there is no proof without the set.
+            unsafe { shuffle(bytes, places) }
+        }
     }
 
     impl Proof for Avx512 {
@@ -328,6 +354,12 @@ mod proofs {
             }
             // SAFETY: there is no proof without the set.
             unsafe { add(bytes, sums) }
+        }
+
+        #[inline(always)]
+        fn shuffle(self, bytes: &[u8; 16], places: &[u8; 16]) -> [u8; 16] {
+            // SAFETY: who has this set has that one.
+            unsafe { Avx2::new() }.shuffle(bytes, places)
         }
     }
 }

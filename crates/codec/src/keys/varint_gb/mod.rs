@@ -12,12 +12,19 @@
 //!
 //! Each length is kept less one, the first in the lowest bits. Delete-stable: the sum of two differences needs at most
 //! a byte more than the greater, and so never more than both. We differ from the paper in that keys may be 64-bit, and
-//! in that deletes too work in place: as an insert does, they write the groups from the changed one on.
+//! in that deletes too work in place: as an insert does, they write the groups from the changed one on. Where there are
+//! shuffles of bytes, a [`table`] tells how to bring the bytes of a group into lanes of their own; what is left to wait for is
+//! each control in turn, which says where the next is.
+
+mod table;
 
 use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::KeyChange;
 use super::coding::{Coding, KEYS_MAX, Keys};
 use super::key::{Key, Word};
+use crate::isa::{Proof, each_isa};
+use crate::kernels::prefix_sum;
+use table::{OF_DOUBLES, OF_WORDS};
 
 /// Where the groups begin, behind the length of the last.
 const GROUPS_AT: usize = 1;
@@ -49,17 +56,9 @@ impl Coding for VarintGb {
     }
 
     fn decode<K: Key>(block: &KeyBlock<'_, K>, out: &mut Keys<K>) {
-        let mut key = block.descriptor.first;
-        out[0] = key;
-        let mut at = GROUPS_AT;
-        for out in out[1..block.descriptor.count].chunks_mut(GROUP_LEN) {
-            let (steps, end) = group::<K>(block.bytes, at);
-            for (out, step) in out.iter_mut().zip(steps) {
-                key = key.add(step);
-                *out = key;
-            }
-            at = end;
-        }
+        let out = &mut out[..block.descriptor.count];
+        unpack(block.bytes, GROUPS_AT, &mut out[1..]);
+        prefix_sum(block.descriptor.first, out);
     }
 
     fn select<K: Key>(block: &KeyBlock<'_, K>, index: usize) -> K {
@@ -68,7 +67,7 @@ impl Coding for VarintGb {
     }
 
     fn lower_bound<K: Key>(block: &KeyBlock<'_, K>, key: K) -> (usize, K) {
-        let Group { mut before, from, steps, .. } = walk(block.bytes, &block.descriptor, |_, last| last >= key);
+        let Group { mut before, from, steps, .. } = walk_to_key(block.bytes, &block.descriptor, key);
         let last = block.descriptor.count - 1;
         for (index, step) in (from + 1..=last).zip(steps) {
             before = before.add(step);
@@ -107,7 +106,7 @@ impl Coding for VarintGb {
     }
 
     fn insert<K: Key>(descriptor: &mut KeyDescriptor<K>, room: &mut [u8], key: K) -> Option<KeyChange> {
-        let group = walk(&room[..descriptor.byte_len], descriptor, |_, last| last >= key);
+        let group = walk_to_key(&room[..descriptor.byte_len], descriptor, key);
         let mut tail = Tail::read(&room[..descriptor.byte_len], descriptor, group);
         let within = tail.as_slice().iter().take_while(|one| **one < key).count();
         if tail.as_slice().get(within) == Some(&key) {
@@ -137,12 +136,46 @@ struct Group<K> {
     previous_at: usize,
 }
 
+each_isa! {
+    /// The first group whose last key is not less than `key`; or else the last.
+    fn walk_to_key<K: Key>(bytes: &[u8], descriptor: &KeyDescriptor<K>, key: K) -> Group<K> = walk_to_key_body, proof;
+    /// The group of the key at `index`, which for the first key is the first.
+    fn walk_to_index<K: Key>(bytes: &[u8], descriptor: &KeyDescriptor<K>, index: usize) -> Group<K>
+        = walk_to_index_body, proof;
+    /// As many differences as `out` has space for, of the groups from `at` on.
+    fn unpack<K: Key>(bytes: &[u8], at: usize, out: &mut [K]) = unpack_body, proof;
+    /// Bytes of the groups of the differences of these keys, two at least.
+    fn groups_size<K: Key>(keys: &[K]) -> usize = groups_size_body;
+    /// Writes the groups of the differences of these keys over all of `out`; returns the bytes of the last group.
+    fn put_groups<K: Key>(keys: &[K], out: &mut [u8]) -> usize = put_groups_body;
+}
+
+#[inline(always)]
+fn walk_to_key_body<K: Key, P: Proof>(proof: P, bytes: &[u8], descriptor: &KeyDescriptor<K>, key: K) -> Group<K> {
+    walk(proof, bytes, descriptor, |_, last| last >= key)
+}
+
+#[inline(always)]
+fn walk_to_index_body<K: Key, P: Proof>(
+    proof: P,
+    bytes: &[u8],
+    descriptor: &KeyDescriptor<K>,
+    index: usize,
+) -> Group<K> {
+    walk(proof, bytes, descriptor, |last, _| last >= index)
+}
+
 /// The first group of which `is_found` holds, given the index of its last key and that key; or else the last.
-#[inline]
-fn walk<K: Key>(bytes: &[u8], descriptor: &KeyDescriptor<K>, is_found: impl Fn(usize, K) -> bool) -> Group<K> {
+#[inline(always)]
+fn walk<K: Key, P: Proof>(
+    proof: P,
+    bytes: &[u8],
+    descriptor: &KeyDescriptor<K>,
+    is_found: impl Fn(usize, K) -> bool,
+) -> Group<K> {
     let (mut before, mut at, mut previous_at, mut from) = (descriptor.first, GROUPS_AT, GROUPS_AT, 0);
     loop {
-        let (steps, end) = group::<K>(bytes, at);
+        let (steps, end) = group_by::<K, _>(proof, bytes, at);
         let last = before.add(steps[0].add(steps[1]).add(steps[2].add(steps[3])));
         let index = from + GROUP_LEN;
         if index + 1 >= descriptor.count || is_found(index, last) {
@@ -152,9 +185,14 @@ fn walk<K: Key>(bytes: &[u8], descriptor: &KeyDescriptor<K>, is_found: impl Fn(u
     }
 }
 
-/// The group of the key at `index`, which for the first key is the first.
-fn walk_to_index<K: Key>(bytes: &[u8], descriptor: &KeyDescriptor<K>, index: usize) -> Group<K> {
-    walk(bytes, descriptor, |last, _| last >= index)
+#[inline(always)]
+fn unpack_body<K: Key, P: Proof>(proof: P, bytes: &[u8], mut at: usize, out: &mut [K]) {
+    let (wholes, rest) = out.as_chunks_mut();
+    for out in wholes {
+        (*out, at) = group_by(proof, bytes, at);
+    }
+    let (steps, _) = group(bytes, at);
+    rest.copy_from_slice(&steps[..rest.len()]);
 }
 
 /// The keys from the one before a group on, whose differences are written again.
@@ -168,15 +206,8 @@ impl<K: Key> Tail<K> {
     fn read(bytes: &[u8], descriptor: &KeyDescriptor<K>, start: Group<K>) -> Self {
         let mut keys = [start.before; KEYS_MAX + 1];
         let count = descriptor.count - start.from;
-        let (mut key, mut at) = (start.before, start.at);
-        for out in keys[1..count].chunks_mut(GROUP_LEN) {
-            let (steps, end) = group::<K>(bytes, at);
-            for (out, step) in out.iter_mut().zip(steps) {
-                key = key.add(step);
-                *out = key;
-            }
-            at = end;
-        }
+        unpack(bytes, start.at, &mut keys[1..count]);
+        prefix_sum(start.before, &mut keys[..count]);
         Tail { group: start, keys, count }
     }
 
@@ -259,6 +290,35 @@ fn group<K: Word>(bytes: &[u8], at: usize) -> ([K; GROUP_LEN], usize) {
     (steps, at)
 }
 
+/// As [`group`], by a shuffle where there is one and as many bytes as a group may have.
+#[inline(always)]
+fn group_by<K: Word, P: Proof>(proof: P, bytes: &[u8], at: usize) -> ([K; GROUP_LEN], usize) {
+    let rest = bytes.get(at..).unwrap_or_default();
+    let lanes = |bytes: &[u8; 16]| {
+        let mut steps = [K::default(); GROUP_LEN];
+        let words = bytes.chunks_exact(K::BYTES);
+        steps.iter_mut().zip(words).for_each(|(step, bytes)| *step = K::read_word(bytes));
+        steps
+    };
+    if !P::IS_WIDE {
+        return group(bytes, at);
+    }
+    if K::BYTES == 4 {
+        let Some([control, bytes @ ..]) = rest.first_chunk::<17>() else { return group(bytes, at) };
+        let control = usize::from(*control);
+        let steps = lanes(&proof.shuffle(bytes, &OF_WORDS.places[control]));
+        return (steps, at + 1 + usize::from(OF_WORDS.lens[control]));
+    }
+    let Some([low, high, bytes @ ..]) = rest.first_chunk::<34>() else { return group(bytes, at) };
+    let (low, high) = (usize::from(*low), usize::from(*high));
+    let low_len = usize::from(OF_DOUBLES.lens[low]);
+    let Some(behind) = bytes[low_len..].first_chunk() else { return group(rest, 0) };
+    let Some(first) = bytes.first_chunk() else { return group(rest, 0) };
+    let [a, b, ..] = lanes(&proof.shuffle(first, &OF_DOUBLES.places[low]));
+    let [c, d, ..] = lanes(&proof.shuffle(behind, &OF_DOUBLES.places[high]));
+    ([a, b, c, d], at + 2 + low_len + usize::from(OF_DOUBLES.lens[high]))
+}
+
 /// The bytes at `at` as a number, with zeros for those behind the end.
 #[inline]
 fn word_within<K: Word>(bytes: &[u8], at: usize) -> K {
@@ -279,16 +339,32 @@ fn put<K: Word>(step: K, out: &mut [u8]) {
     }
 }
 
-/// Bytes of the groups of the differences of these keys, two at least.
-fn groups_size<K: Key>(keys: &[K]) -> usize {
+#[inline(always)]
+fn groups_size_body<K: Key>(keys: &[K]) -> usize {
     let controls = (keys.len() - 1).div_ceil(GROUP_LEN) * control_bytes::<K>();
     controls + keys.windows(2).map(|pair| step_len(pair[1].sub(pair[0]))).sum::<usize>()
 }
 
-/// Writes the groups of the differences of these keys over all of `out`; returns the bytes of the last group.
-fn put_groups<K: Key>(keys: &[K], out: &mut [u8]) -> usize {
-    let (mut at, mut control_at) = (0, 0);
-    for (index, pair) in keys.windows(2).enumerate() {
+#[inline(always)]
+fn put_groups_body<K: Key>(keys: &[K], out: &mut [u8]) -> usize {
+    let (mut at, mut control_at, mut from) = (0, 0, 0);
+    // While there is room for more than a group may have, what is written beyond a difference is written over by the next.
+    while let Some(keys) = keys[from..].first_chunk::<{ GROUP_LEN + 1 }>()
+        && out.len() - at >= control_bytes::<K>() + GROUP_LEN * K::BYTES
+    {
+        (control_at, at) = (at, at + control_bytes::<K>());
+        let mut control = 0;
+        for place in 0..GROUP_LEN {
+            let step = keys[place + 1].sub(keys[place]);
+            let len = step_len(step);
+            control |= (len as u16 - 1) << (place * control_bits::<K>());
+            step.write_word(&mut out[at..]);
+            at += len;
+        }
+        out[control_at..][..control_bytes::<K>()].copy_from_slice(&control.to_le_bytes()[..control_bytes::<K>()]);
+        from += GROUP_LEN;
+    }
+    for (index, pair) in keys[from..].windows(2).enumerate() {
         let place = index % GROUP_LEN;
         if place == 0 {
             (control_at, at) = (at, at + control_bytes::<K>());
