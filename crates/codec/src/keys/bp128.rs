@@ -97,6 +97,10 @@ impl<S: Stride> Coding for S {
         packed_frames::write(keys, out, S::steps);
     }
 
+    fn encode<K: Key>(keys: &[K], out: &mut Vec<u8>) {
+        packed_frames::encode(keys, out, S::steps);
+    }
+
     #[inline]
     fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool {
         packed_frames::fits(descriptor, bytes)

@@ -4,6 +4,7 @@ use super::block::{KeyBlock, KeyDescriptor};
 use super::block_mut::KeyChange;
 use super::coding::{Coding, KEYS_MAX, Keys};
 use super::key::Key;
+use super::order::never_decrease;
 use super::{bit_string, bp128, masked_vbyte, none, simd_for, transposed, varint_gb, vbyte};
 use crate::{Error, Result};
 
@@ -46,6 +47,13 @@ macro_rules! key_codecs {
             pub(super) fn write<K: Key>(self, keys: &[K], out: &mut [u8]) {
                 match self {
                     $(KeyCodec::$variant => <$coding>::write(keys, out)),*
+                }
+            }
+
+            #[inline]
+            fn append_block<K: Key>(self, keys: &[K], out: &mut Vec<u8>) {
+                match self {
+                    $(KeyCodec::$variant => <$coding>::encode(keys, out)),*
                 }
             }
 
@@ -152,15 +160,13 @@ impl KeyCodec {
             return Err(Error::TooLarge { what: "keys", found: keys.len(), limit: KEYS_MAX });
         }
         let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else { return Ok(KeyDescriptor::default()) };
-        if !keys.is_sorted() {
+        if !never_decrease(keys) {
             let index = keys.windows(2).take_while(|pair| pair[0] <= pair[1]).count() + 1;
             return Err(Error::Unsorted { index });
         }
-        let byte_len = self.size(keys);
         let start = out.len();
-        out.resize(start + byte_len, 0);
-        self.write(keys, &mut out[start..]);
-        Ok(KeyDescriptor { first, last, count: keys.len(), byte_len })
+        self.append_block(keys, out);
+        Ok(KeyDescriptor { first, last, count: keys.len(), byte_len: out.len() - start })
     }
 }
 

@@ -27,6 +27,13 @@ pub(super) trait Coding {
     /// Writes the keys to `out`, which has just [`Coding::size`] bytes.
     fn write<K: Key>(keys: &[K], out: &mut [u8]);
 
+    /// Appends the bytes of these keys to `out`.
+    fn encode<K: Key>(keys: &[K], out: &mut Vec<u8>) {
+        let start = out.len();
+        out.resize(start + Self::size(keys), 0);
+        Self::write(keys, &mut out[start..]);
+    }
+
     /// Whether so many keys may take just these bytes, with the widths that they name; found in a time that does not
     /// grow with the count.
     fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool;

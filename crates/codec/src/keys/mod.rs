@@ -26,6 +26,7 @@ mod key;
 mod lanes;
 mod masked_vbyte;
 mod none;
+mod order;
 mod packed_frames;
 mod rows;
 mod simd_for;

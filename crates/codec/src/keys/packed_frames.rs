@@ -102,6 +102,22 @@ pub(super) fn write<K: Key>(
     }
 }
 
+/// Appends the frames of these keys to `out`; `numbers` as for [`size`].
+pub(super) fn encode<K: Key>(
+    keys: &[K],
+    out: &mut Vec<u8>,
+    numbers: impl Fn(&[K], [K; 4], &mut [K; FRAME_LEN]) -> u32,
+) {
+    for (frame, before) in keys.chunks(FRAME_LEN).zip(befores(keys)) {
+        let mut unpacked = [K::default(); FRAME_LEN];
+        let width = numbers(frame, before, &mut unpacked);
+        out.push(width as u8);
+        let start = out.len();
+        out.resize(start + packed_bytes(frame.len(), width), 0);
+        pack_frame(&unpacked, width, &mut out[start..]);
+    }
+}
+
 /// The four keys before each frame; before the first, the first key four times.
 fn befores<K: Key>(keys: &[K]) -> impl Iterator<Item = [K; 4]> {
     let before = |frame: usize| keys.get((frame * FRAME_LEN).wrapping_sub(4)..)?.first_chunk().copied();

@@ -32,13 +32,11 @@ impl Coding for Transposed {
     }
 
     fn write<K: Key>(keys: &[K], out: &mut [u8]) {
-        packed_frames::write(keys, out, |keys, before, out| {
-            let width = steps_d1(keys, before, out);
-            if keys.len() == FRAME_LEN {
-                *out = turn(out);
-            }
-            width
-        });
+        packed_frames::write(keys, out, turned_steps);
+    }
+
+    fn encode<K: Key>(keys: &[K], out: &mut Vec<u8>) {
+        packed_frames::encode(keys, out, turned_steps);
     }
 
     #[inline]
@@ -70,6 +68,15 @@ impl Coding for Transposed {
         }
         Some(change)
     }
+}
+
+/// The differences of a frame as they are packed, and the width of the greatest.
+fn turned_steps<K: Key>(keys: &[K], before: [K; 4], out: &mut [K; FRAME_LEN]) -> u32 {
+    let width = steps_d1(keys, before, out);
+    if keys.len() == FRAME_LEN {
+        *out = turn(out);
+    }
+    width
 }
 
 /// The lane of a run, and the run of a lane.

@@ -44,8 +44,21 @@ impl Coding for VarintGb {
 
     fn write<K: Key>(keys: &[K], out: &mut [u8]) {
         if let Some((last_len, groups)) = out.split_first_mut() {
-            *last_len = put_groups(keys, groups) as u8;
+            *last_len = put_groups(keys, groups).last_len as u8;
         }
+    }
+
+    fn encode<K: Key>(keys: &[K], out: &mut Vec<u8>) {
+        if keys.len() < 2 {
+            return;
+        }
+        let last_len_at = out.len();
+        let steps = keys.len() - 1;
+        let len_max = steps.div_ceil(GROUP_LEN) * control_bytes::<K>() + steps * K::BYTES;
+        out.resize(last_len_at + GROUPS_AT + len_max, 0);
+        let Put { len, last_len } = put_groups(keys, &mut out[last_len_at + GROUPS_AT..]);
+        out[last_len_at] = last_len as u8;
+        out.truncate(last_len_at + GROUPS_AT + len);
     }
 
     #[inline]
@@ -124,6 +137,14 @@ impl Coding for VarintGb {
     }
 }
 
+/// What was put.
+struct Put {
+    /// The bytes of all groups.
+    len: usize,
+    /// Those of the last.
+    last_len: usize,
+}
+
 /// A group that was walked to.
 #[derive(Clone, Copy)]
 struct Group<K> {
@@ -146,8 +167,9 @@ each_isa! {
     fn unpack<K: Key>(bytes: &[u8], at: usize, out: &mut [K]) = unpack_body, proof;
     /// Bytes of the groups of the differences of these keys, two at least.
     fn groups_size<K: Key>(keys: &[K]) -> usize = groups_size_body;
-    /// Writes the groups of the differences of these keys over all of `out`; returns the bytes of the last group.
-    fn put_groups<K: Key>(keys: &[K], out: &mut [u8]) -> usize = put_groups_body;
+    /// Writes the groups of the differences of these keys to `out`, which has room for them; what lies behind them there may
+    /// be written over.
+    fn put_groups<K: Key>(keys: &[K], out: &mut [u8]) -> Put = put_groups_body;
 }
 
 #[inline(always)]
@@ -233,7 +255,7 @@ impl<K: Key> Tail<K> {
         if end > room.len() {
             return KeyChange::NoRoom(end);
         }
-        let last_len = if keys.len() > 1 { put_groups(keys, &mut room[at..end]) } else { at - previous_at };
+        let last_len = if keys.len() > 1 { put_groups(keys, &mut room[at..end]).last_len } else { at - previous_at };
         room[0] = last_len.min(u8::MAX.into()) as u8;
         descriptor.count = from + keys.len();
         descriptor.byte_len = if descriptor.count > 1 { end } else { 0 };
@@ -346,7 +368,7 @@ fn groups_size_body<K: Key>(keys: &[K]) -> usize {
 }
 
 #[inline(always)]
-fn put_groups_body<K: Key>(keys: &[K], out: &mut [u8]) -> usize {
+fn put_groups_body<K: Key>(keys: &[K], out: &mut [u8]) -> Put {
     let (mut at, mut control_at, mut from) = (0, 0, 0);
     // While there is room for more than a group may have, what is written beyond a difference is written over by the next.
     while let Some(keys) = keys[from..].first_chunk::<{ GROUP_LEN + 1 }>()
@@ -376,5 +398,5 @@ fn put_groups_body<K: Key>(keys: &[K], out: &mut [u8]) -> usize {
         put(step, &mut out[at..at + len]);
         at += len;
     }
-    at - control_at
+    Put { len: at, last_len: at - control_at }
 }
