@@ -14,14 +14,6 @@ pub trait Codec {
     /// Where it cannot hold these.
     fn encode(&mut self, values: Values<'_>, out: &mut Vec<u8>) -> Result<(), Failure>;
 
-    /// The values as they are read back, where they are rounded.
-    ///
-    /// # Errors
-    /// Where it cannot hold these.
-    fn rounded(&self, _values: Values<'_>) -> Result<Option<ValuesBuf>, Failure> {
-        Ok(None)
-    }
-
     /// Reads what stands ahead of the values in a block of `value_count`.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::codec::{Codec, Opened};
-use sinter_codec::{Block, Choice, Chooser, VECTOR_LEN, Values, ValuesBuf, encode};
+use sinter_codec::{Block, Choice, Chooser, VECTOR_LEN, Values, ValuesBuf};
 
 /// A scheme by its name, with the chooser that a column has: it goes from block to block.
 pub struct Sinter {
@@ -30,16 +30,6 @@ impl Codec for Sinter {
     fn encode(&mut self, values: Values<'_>, out: &mut Vec<u8>) -> Result<(), Failure> {
         self.chooser.encode(values, None, out)?;
         Ok(())
-    }
-
-    fn rounded(&self, values: Values<'_>) -> Result<Option<ValuesBuf>, Failure> {
-        if !self.scheme.contains('(') {
-            return Ok(None);
-        }
-        let (mut plain, mut rounded) = (Vec::new(), ValuesBuf::new(values.physical()));
-        encode(values, None, &Choice::RawRounded(self.scheme.clone()), &mut plain)?;
-        Block::open(&plain)?.decode(0..values.len(), &mut rounded)?;
-        Ok(Some(rounded))
     }
 
     fn open<'b>(&self, bytes: &'b [u8], _value_count: usize) -> Result<Box<dyn Opened + 'b>, Failure> {

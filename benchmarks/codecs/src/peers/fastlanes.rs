@@ -55,23 +55,27 @@ impl<B: Lane + Bits> FastLanes<B> {
     fn write(&mut self, vector: &Vector<B>) {
         let writer = &mut self.writer;
         let sign = self.sign;
-        let first = vector[0] ^ sign;
-        let (least, greatest) = vector.iter().fold((first, first), |(least, greatest), &value| {
-            let value = value ^ sign;
-            (least.min(value), greatest.max(value))
-        });
-        let (least, greatest) = (least ^ sign, greatest ^ sign);
+        let bounds = || {
+            let first = vector[0] ^ sign;
+            let (least, greatest) = vector.iter().fold((first, first), |(least, greatest), &value| {
+                let value = value ^ sign;
+                (least.min(value), greatest.max(value))
+            });
+            (least ^ sign, greatest ^ sign)
+        };
         match self.form {
             Form::Packed => {
-                let bit_width = greatest.bit_width();
+                let bit_width = bounds().1.bit_width();
                 B::pack_in(bit_width, vector, cast_slice_mut(writer.block(bit_width, 128 * bit_width)));
             }
             Form::Based => {
+                let (least, greatest) = bounds();
                 let bit_width = greatest.less(least).bit_width();
                 writer.number(least);
                 B::pack_above(bit_width, vector, least, cast_slice_mut(writer.block(bit_width, 128 * bit_width)));
             }
             Form::Patched => {
+                let (least, _) = bounds();
                 let bit_width = cheapest_width(vector, least);
                 let patches = &mut self.patches;
                 let before = patches.values.len();

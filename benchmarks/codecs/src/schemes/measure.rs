@@ -78,8 +78,7 @@ pub fn measure(entrants: Vec<Entrant>, values: &ValuesBuf, effort: Effort) -> Re
     for (entrant, bytes) in &written {
         let block = entrant.codec.open(bytes, values.len())?;
         let name = entrant.codec.name();
-        let rounded = entrant.codec.rounded(values.as_values())?;
-        let has_vectors = check(&*block, &name, rounded.as_ref().unwrap_or(values))?;
+        let has_vectors = check(&*block, &name, values)?;
         opened.push((name, block, has_vectors));
     }
     let (whole, vectors) = decode_times(&opened, values, effort);
