@@ -1,8 +1,8 @@
 //! One codec at one width.
 
-use super::peers::{self, Packer};
+use super::peers;
 use crate::Failure;
-use crate::race::{Effort, Run, Times, race};
+use crate::race::{Effort, Run, race};
 use crate::random::Random;
 use sinter_codec::{KEYS_MAX, Key, KeyBlock, KeyBlockMut, KeyCodec, KeyDescriptor};
 use std::cell::RefCell;
@@ -165,7 +165,7 @@ pub fn measure_peers(bits: u32, effort: Effort) -> Result<Vec<OfPeer>, Failure> 
     let mut random = Random::new(bits.into());
     let keys: Vec<Vec<u32>> = (0..BLOCKS).map(|_| sums(&mut random, bits)).collect();
     let packers = peers::of_words();
-    let mut written: Vec<Vec<(KeyDescriptor<u32>, Vec<u8>)>> = Vec::new();
+    let mut written: Vec<Vec<Written<u32>>> = Vec::new();
     let mut out = [0; KEYS_MAX];
     for packer in &packers {
         let mut blocks = Vec::new();
@@ -199,13 +199,17 @@ pub fn measure_peers(bits: u32, effort: Effort) -> Result<Vec<OfPeer>, Failure> 
     }
     let times = race(&mut runs, effort);
     let key_count = (BLOCKS * KEYS_MAX) as f64;
-    let of_peer = |((packer, blocks), times): ((&Box<dyn Packer<u32>>, &Vec<(_, Vec<u8>)>), &[Times])| OfPeer {
-        name: packer.label(),
-        bytes_per_key: blocks.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() as f64 / key_count,
-        encode: key_count / times[0].min.as_nanos() as f64,
-        decode: key_count / times[1].min.as_nanos() as f64,
-    };
-    Ok(packers.iter().zip(&written).zip(times.chunks(2)).map(of_peer).collect())
+    let mut of_peers = Vec::new();
+    for ((packer, blocks), times) in packers.iter().zip(&written).zip(times.chunks(2)) {
+        let byte_count: usize = blocks.iter().map(|(_, bytes)| bytes.len()).sum();
+        of_peers.push(OfPeer {
+            name: packer.label(),
+            bytes_per_key: byte_count as f64 / key_count,
+            encode: key_count / times[0].min.as_nanos() as f64,
+            decode: key_count / times[1].min.as_nanos() as f64,
+        });
+    }
+    Ok(of_peers)
 }
 
 /// Running sums of numbers of up to so many bits.
