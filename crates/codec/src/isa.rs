@@ -166,7 +166,7 @@ pub(crate) trait Proof: Copy {
     /// Adds the sum of eight bytes each to the sum at their place.
     fn add_eights(self, bytes: &[u8; 64], sums: &mut [u64; 8]);
 
-    /// The bytes at these places; zero for a place that is no byte's.
+    /// The bytes at these places, each less than 16; zero for a place from 128 on. Of other places nothing is said.
     fn shuffle(self, bytes: &[u8; 16], places: &[u8; 16]) -> [u8; 16];
 }
 
@@ -424,6 +424,57 @@ pub(crate) use each_isa;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    each_isa! {
+        fn bits_of(flags: &[u8; 64]) -> u64 = bits_of_body, proof;
+        fn flags_of(bits: u64) -> [u8; 64] = flags_of_body, proof;
+        fn eights_of(bytes: &[u8; 64], sums: &mut [u64; 8]) = eights_of_body, proof;
+        fn shuffle_of(bytes: &[u8; 16], places: &[u8; 16]) -> [u8; 16] = shuffle_of_body, proof;
+    }
+
+    fn bits_of_body<P: Proof>(proof: P, flags: &[u8; 64]) -> u64 {
+        proof.bits(flags)
+    }
+
+    fn flags_of_body<P: Proof>(proof: P, bits: u64) -> [u8; 64] {
+        proof.flags(bits)
+    }
+
+    fn eights_of_body<P: Proof>(proof: P, bytes: &[u8; 64], sums: &mut [u64; 8]) {
+        proof.add_eights(bytes, sums);
+    }
+
+    fn shuffle_of_body<P: Proof>(proof: P, bytes: &[u8; 16], places: &[u8; 16]) -> [u8; 16] {
+        proof.shuffle(bytes, places)
+    }
+
+    #[test]
+    fn proofs_of_all_sets_do_the_same() {
+        let bytes: [u8; 64] = std::array::from_fn(|place| (place * 89 + 200) as u8);
+        let some = bytes.first_chunk().unwrap();
+        forms(|isa| {
+            for bits in [0, 1, 1 << 63, u64::MAX, 0x0123_4567_89ab_cdef] {
+                let flags = flags_of(bits);
+                let expected: [bool; 64] = std::array::from_fn(|place| bits >> place & 1 == 1);
+                assert_eq!(flags.map(|flag| flag != 0), expected, "{isa}");
+                assert_eq!(bits_of(&expected.map(u8::from)), bits, "{isa}");
+            }
+            let mut sums: [u64; 8] = std::array::from_fn(|place| u64::MAX / 9 * place as u64);
+            let expected: [u64; 8] = std::array::from_fn(|place| {
+                sums[place] + bytes[8 * place..][..8].iter().map(|byte| u64::from(*byte)).sum::<u64>()
+            });
+            eights_of(&bytes, &mut sums);
+            assert_eq!(sums, expected, "{isa}");
+            for first in 0..16 {
+                let places: [u8; 16] = std::array::from_fn(|place| match (first + 5 * place) % 19 {
+                    place @ 0..16 => place as u8,
+                    place => 0x80 | (place * 57) as u8,
+                });
+                let expected = places.map(|place| some.get(usize::from(place)).copied().unwrap_or(0));
+                assert_eq!(shuffle_of(some, &places), expected, "{isa}");
+            }
+        });
+    }
 
     #[test]
     fn a_greater_set_has_all_of_the_lesser() {

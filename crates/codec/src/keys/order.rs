@@ -12,5 +12,5 @@ each_isa! {
 #[inline(always)]
 fn never_decrease_body<K: Key>(keys: &[K]) -> bool {
     let next = keys.get(1..).unwrap_or_default();
-    keys.iter().zip(next).fold(true, |never, (key, next)| never & (key <= next))
+    keys.iter().zip(next).fold(true, |ascend, (key, next)| ascend & (key <= next))
 }

@@ -79,10 +79,8 @@ pub(super) fn fits<K: Key>(descriptor: &KeyDescriptor<K>, bytes: &[u8]) -> bool 
 /// The bytes that the frames of these keys take; `numbers` turns those of a frame, and the four keys before it, into
 /// what is packed, and returns the width.
 pub(super) fn size<K: Key>(keys: &[K], numbers: impl Fn(&[K], [K; 4], &mut [K; FRAME_LEN]) -> u32) -> usize {
-    let (mut size, mut packed) = (0, [K::default(); FRAME_LEN]);
-    for (frame, before) in keys.chunks(FRAME_LEN).zip(befores(keys)) {
-        size += 1 + packed_bytes(frame.len(), numbers(frame, before, &mut packed));
-    }
+    let mut size = 0;
+    each_packed(keys, numbers, |_, _, len| size += 1 + len);
     size
 }
 
@@ -92,14 +90,12 @@ pub(super) fn write<K: Key>(
     mut out: &mut [u8],
     numbers: impl Fn(&[K], [K; 4], &mut [K; FRAME_LEN]) -> u32,
 ) {
-    for (frame, before) in keys.chunks(FRAME_LEN).zip(befores(keys)) {
-        let mut unpacked = [K::default(); FRAME_LEN];
-        let width = numbers(frame, before, &mut unpacked);
-        let (this, rest) = out.split_at_mut(1 + packed_bytes(frame.len(), width));
+    each_packed(keys, numbers, |unpacked, width, len| {
+        let (this, rest) = std::mem::take(&mut out).split_at_mut(1 + len);
         this[0] = width as u8;
-        pack_frame(&unpacked, width, &mut this[1..]);
+        pack_frame(unpacked, width, &mut this[1..]);
         out = rest;
-    }
+    });
 }
 
 /// Appends the frames of these keys to `out`; `numbers` as for [`size`].
@@ -108,13 +104,25 @@ pub(super) fn encode<K: Key>(
     out: &mut Vec<u8>,
     numbers: impl Fn(&[K], [K; 4], &mut [K; FRAME_LEN]) -> u32,
 ) {
+    each_packed(keys, numbers, |unpacked, width, len| {
+        out.push(width as u8);
+        let start = out.len();
+        out.resize(start + len, 0);
+        pack_frame(unpacked, width, &mut out[start..]);
+    });
+}
+
+/// Gives the numbers of each frame, their width, and the bytes that they take when packed.
+#[inline(always)]
+fn each_packed<K: Key>(
+    keys: &[K],
+    numbers: impl Fn(&[K], [K; 4], &mut [K; FRAME_LEN]) -> u32,
+    mut take: impl FnMut(&[K; FRAME_LEN], u32, usize),
+) {
     for (frame, before) in keys.chunks(FRAME_LEN).zip(befores(keys)) {
         let mut unpacked = [K::default(); FRAME_LEN];
         let width = numbers(frame, before, &mut unpacked);
-        out.push(width as u8);
-        let start = out.len();
-        out.resize(start + packed_bytes(frame.len(), width), 0);
-        pack_frame(&unpacked, width, &mut out[start..]);
+        take(&unpacked, width, packed_bytes(frame.len(), width));
     }
 }
 

@@ -64,6 +64,33 @@ fn every_set_gives_the_same_bytes_and_answers() {
     answers_on_every_set::<u64>();
 }
 
+#[test]
+fn what_the_page_calls_in_place_does_not_encode_anew() {
+    let path = format!("{}/../../docs/format/keys.md", env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let keys: Vec<u32> = (0..100).map(|key| 10 * key).collect();
+    for &codec in KEY_CODECS {
+        let begins = format!("| {} | [{}]", codec.tag(), codec.name());
+        let row = page.lines().find(|line| line.starts_with(&begins)).unwrap_or_else(|| panic!("{path}: {begins}"));
+        let in_place: Vec<bool> = row.split('|').skip(4).take(2).map(|cell| cell.trim() != "no").collect();
+        let block = || {
+            let mut room = Vec::new();
+            let descriptor = codec.encode(&keys, &mut room).unwrap();
+            room.resize(4096, 0);
+            (descriptor, room)
+        };
+        let [(mut inserted, mut room_to_insert), (mut deleted, mut room_to_delete)] = [block(), block()];
+        let is_found = [
+            codec.insert(&mut inserted, &mut room_to_insert, 505) == Some(KeyChange::Done(51)),
+            codec.delete(&mut deleted, &mut room_to_delete, 50) == Some(KeyChange::Done(50)),
+        ];
+        assert_eq!(is_found[..], in_place, "{row}");
+        let (mut descriptor, mut room) = block();
+        let appended = codec.append(&mut descriptor, &mut room, 1000);
+        assert_eq!(appended, Some(KeyChange::Done(100)), "{}", codec.name());
+    }
+}
+
 fn appended_blocks_are_as_if_encoded<K: Key>() {
     let mut random = SmallRng::seed_from_u64(9);
     for width in [0, 1, 3, 7, 8, 9, 17, K::BITS - 9] {

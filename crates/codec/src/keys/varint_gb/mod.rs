@@ -24,7 +24,7 @@ use super::coding::{Coding, KEYS_MAX, Keys};
 use super::key::{Key, Word};
 use crate::isa::{Proof, each_isa};
 use crate::kernels::prefix_sum;
-use table::{OF_DOUBLES, OF_WORDS};
+use table::{FOUR_OF_32_BITS, TWO_OF_64_BITS};
 
 /// Where the groups begin, behind the length of the last.
 const GROUPS_AT: usize = 1;
@@ -56,7 +56,7 @@ impl Coding for VarintGb {
         let steps = keys.len() - 1;
         let len_max = steps.div_ceil(GROUP_LEN) * control_bytes::<K>() + steps * K::BYTES;
         out.resize(last_len_at + GROUPS_AT + len_max, 0);
-        let Put { len, last_len } = put_groups(keys, &mut out[last_len_at + GROUPS_AT..]);
+        let Written { len, last_len } = put_groups(keys, &mut out[last_len_at + GROUPS_AT..]);
         out[last_len_at] = last_len as u8;
         out.truncate(last_len_at + GROUPS_AT + len);
     }
@@ -137,8 +137,8 @@ impl Coding for VarintGb {
     }
 }
 
-/// What was put.
-struct Put {
+/// What [`put_groups`] wrote.
+struct Written {
     /// The bytes of all groups.
     len: usize,
     /// Those of the last.
@@ -169,7 +169,7 @@ each_isa! {
     fn groups_size<K: Key>(keys: &[K]) -> usize = groups_size_body;
     /// Writes the groups of the differences of these keys to `out`, which has room for them; what lies behind them there may
     /// be written over.
-    fn put_groups<K: Key>(keys: &[K], out: &mut [u8]) -> Put = put_groups_body;
+    fn put_groups<K: Key>(keys: &[K], out: &mut [u8]) -> Written = put_groups_body;
 }
 
 #[inline(always)]
@@ -197,7 +197,7 @@ fn walk<K: Key, P: Proof>(
 ) -> Group<K> {
     let (mut before, mut at, mut previous_at, mut from) = (descriptor.first, GROUPS_AT, GROUPS_AT, 0);
     loop {
-        let (steps, end) = group_by::<K, _>(proof, bytes, at);
+        let (steps, end) = group_by_isa::<K, _>(proof, bytes, at);
         let last = before.add(steps[0].add(steps[1]).add(steps[2].add(steps[3])));
         let index = from + GROUP_LEN;
         if index + 1 >= descriptor.count || is_found(index, last) {
@@ -211,7 +211,7 @@ fn walk<K: Key, P: Proof>(
 fn unpack_body<K: Key, P: Proof>(proof: P, bytes: &[u8], mut at: usize, out: &mut [K]) {
     let (wholes, rest) = out.as_chunks_mut();
     for out in wholes {
-        (*out, at) = group_by(proof, bytes, at);
+        (*out, at) = group_by_isa(proof, bytes, at);
     }
     let (steps, _) = group(bytes, at);
     rest.copy_from_slice(&steps[..rest.len()]);
@@ -312,33 +312,37 @@ fn group<K: Word>(bytes: &[u8], at: usize) -> ([K; GROUP_LEN], usize) {
     (steps, at)
 }
 
-/// As [`group`], by a shuffle where there is one and as many bytes as a group may have.
+/// As [`group`], by shuffles where there are any.
 #[inline(always)]
-fn group_by<K: Word, P: Proof>(proof: P, bytes: &[u8], at: usize) -> ([K; GROUP_LEN], usize) {
-    let rest = bytes.get(at..).unwrap_or_default();
+fn group_by_isa<K: Word, P: Proof>(proof: P, bytes: &[u8], at: usize) -> ([K; GROUP_LEN], usize) {
+    shuffled_group(proof, bytes, at).unwrap_or_else(|| group(bytes, at))
+}
+
+/// As [`group`]; `None` where there are no shuffles, or fewer bytes than a group may have.
+#[inline(always)]
+fn shuffled_group<K: Word, P: Proof>(proof: P, bytes: &[u8], at: usize) -> Option<([K; GROUP_LEN], usize)> {
+    if !P::IS_WIDE {
+        return None;
+    }
+    let rest = bytes.get(at..)?;
     let lanes = |bytes: &[u8; 16]| {
         let mut steps = [K::default(); GROUP_LEN];
         let words = bytes.chunks_exact(K::BYTES);
         steps.iter_mut().zip(words).for_each(|(step, bytes)| *step = K::read_word(bytes));
         steps
     };
-    if !P::IS_WIDE {
-        return group(bytes, at);
-    }
     if K::BYTES == 4 {
-        let Some([control, bytes @ ..]) = rest.first_chunk::<17>() else { return group(bytes, at) };
+        let [control, bytes @ ..] = rest.first_chunk::<17>()?;
         let control = usize::from(*control);
-        let steps = lanes(&proof.shuffle(bytes, &OF_WORDS.places[control]));
-        return (steps, at + 1 + usize::from(OF_WORDS.lens[control]));
+        let steps = lanes(&proof.shuffle(bytes, &FOUR_OF_32_BITS.places[control]));
+        return Some((steps, at + 1 + usize::from(FOUR_OF_32_BITS.lens[control])));
     }
-    let Some([low, high, bytes @ ..]) = rest.first_chunk::<34>() else { return group(bytes, at) };
+    let [low, high, bytes @ ..] = rest.first_chunk::<34>()?;
     let (low, high) = (usize::from(*low), usize::from(*high));
-    let low_len = usize::from(OF_DOUBLES.lens[low]);
-    let Some(behind) = bytes[low_len..].first_chunk() else { return group(rest, 0) };
-    let Some(first) = bytes.first_chunk() else { return group(rest, 0) };
-    let [a, b, ..] = lanes(&proof.shuffle(first, &OF_DOUBLES.places[low]));
-    let [c, d, ..] = lanes(&proof.shuffle(behind, &OF_DOUBLES.places[high]));
-    ([a, b, c, d], at + 2 + low_len + usize::from(OF_DOUBLES.lens[high]))
+    let low_len = usize::from(TWO_OF_64_BITS.lens[low]);
+    let [a, b, ..] = lanes(&proof.shuffle(bytes.first_chunk()?, &TWO_OF_64_BITS.places[low]));
+    let [c, d, ..] = lanes(&proof.shuffle(bytes[low_len..].first_chunk()?, &TWO_OF_64_BITS.places[high]));
+    Some(([a, b, c, d], at + 2 + low_len + usize::from(TWO_OF_64_BITS.lens[high])))
 }
 
 /// The bytes at `at` as a number, with zeros for those behind the end.
@@ -368,7 +372,7 @@ fn groups_size_body<K: Key>(keys: &[K]) -> usize {
 }
 
 #[inline(always)]
-fn put_groups_body<K: Key>(keys: &[K], out: &mut [u8]) -> Put {
+fn put_groups_body<K: Key>(keys: &[K], out: &mut [u8]) -> Written {
     let (mut at, mut control_at, mut from) = (0, 0, 0);
     // While there is room for more than a group may have, what is written beyond a difference is written over by the next.
     while let Some(keys) = keys[from..].first_chunk::<{ GROUP_LEN + 1 }>()
@@ -398,5 +402,5 @@ fn put_groups_body<K: Key>(keys: &[K], out: &mut [u8]) -> Put {
         put(step, &mut out[at..at + len]);
         at += len;
     }
-    Put { len: at, last_len: at - control_at }
+    Written { len: at, last_len: at - control_at }
 }

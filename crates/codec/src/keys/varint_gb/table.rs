@@ -13,10 +13,10 @@ pub(super) struct Table {
 const NONE: u8 = 0x80;
 
 /// Of four lengths of up to four bytes.
-pub(super) static OF_WORDS: Table = table(4);
+pub(super) static FOUR_OF_32_BITS: Table = table(4);
 
 /// Of two lengths of up to eight bytes: half a control.
-pub(super) static OF_DOUBLES: Table = table(8);
+pub(super) static TWO_OF_64_BITS: Table = table(8);
 
 const fn table(lane_bytes: usize) -> Table {
     let mut table = Table { places: [[NONE; 16]; 256], lens: [0; 256] };
