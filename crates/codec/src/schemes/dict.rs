@@ -33,6 +33,15 @@ pub(crate) struct Dict;
 /// Rows a different value must have on average for a dictionary to be worth trying.
 const ROWS_PER_VALUE_MIN: usize = 2;
 
+/// Or bytes that texts must have on average, beside which a code is next to nothing,
+const LONG_TEXT_BYTES: usize = 64;
+
+/// and of so many of them one that was there before.
+const LONG_TEXTS_PER_REPEATED: usize = 9;
+
+/// Texts of more bytes than these are not written only to see what they take.
+const WRITTEN_TEXT_BYTES_MAX: usize = 1 << 20;
+
 impl Scheme for Dict {
     fn name(&self) -> &'static str {
         "dict"
@@ -51,8 +60,10 @@ impl Scheme for Dict {
     }
 
     fn estimate(&self, sample: &Sample<'_>, encoder: &Encoder<'_>) -> Option<usize> {
-        let counts = sample.counts;
-        if counts.distinct * ROWS_PER_VALUE_MIN > sample.whole_count() {
+        let (counts, rows) = (sample.counts, sample.whole_count());
+        let are_long = text_bytes(sample.values()) >= LONG_TEXT_BYTES * sample.values().len();
+        let repeated = rows.saturating_sub(counts.distinct);
+        if counts.distinct * ROWS_PER_VALUE_MIN > rows && !(are_long && repeated * LONG_TEXTS_PER_REPEATED >= rows) {
             return None;
         }
         let sampled = Dictionary::of(sample.values());
@@ -64,7 +75,7 @@ impl Scheme for Dict {
             sample.scale(encoder.promise_part(Values::U32(&sampled.codes), Role::Codes))
         } else {
             let run_bytes = counts.runs * (code_bits + RUN_LENGTH_BITS) / 8;
-            run_bytes.min(sample.whole_count() * code_bits / 8)
+            run_bytes.min(rows * code_bits / 8)
         };
         Some(2 * PAYLOAD_AT + values_bytes as usize + codes_bytes)
     }
@@ -95,7 +106,11 @@ const ENTRIES_MIN: usize = 64;
 /// What a dictionary of `count` entries takes, of which the sample has some. The more there are, the nearer each lies to
 /// the one before: what an entry takes falls with each doubling as it fell with the last one in the sample.
 fn entries_bytes(sampled: Values<'_>, count: usize, encoder: &Encoder<'_>) -> f64 {
-    let per_entry = |entries: Values<'_>| encoder.estimate_part(entries, Role::Values) as f64 / entries.len() as f64;
+    let bytes = |entries: Values<'_>| match text_bytes(entries) {
+        0..WRITTEN_TEXT_BYTES_MAX => encoder.estimate_part(entries, Role::Values),
+        _ => encoder.promise_part(entries, Role::Values),
+    };
+    let per_entry = |entries: Values<'_>| bytes(entries) as f64 / entries.len() as f64;
     let (all, growth) = (per_entry(sampled), count as f64 / sampled.len() as f64);
     if sampled.len() < ENTRIES_MIN || growth <= 1.0 {
         return all * count as f64;
@@ -103,6 +118,14 @@ fn entries_bytes(sampled: Values<'_>, count: usize, encoder: &Encoder<'_>) -> f6
     let of_half = per_entry(sampled.at((0..sampled.len()).step_by(2)).as_values());
     let saved = (of_half - all).max(0.0) * growth.log2();
     (all - saved).max(all / 2.0) * count as f64
+}
+
+/// Bytes of texts; none of other values.
+fn text_bytes(values: Values<'_>) -> usize {
+    match values {
+        Values::Bytes(view) => view.data_bytes(),
+        _ => 0,
+    }
 }
 
 /// What the length of a run takes about, for judging runs of codes.
