@@ -11,7 +11,8 @@ pub struct Scratch {
     pub(crate) rows: Vec<u32>,
     pub(crate) present: Bitmap,
     pub(crate) codes: Encoded,
-    /// Values that kernels decoded because the scheme had no way of its own, since somebody set it to zero.
+    /// Values that kernels decoded because the scheme had no way of its own, and others that were decoded for those that
+    /// were asked for, since somebody set it to zero.
     pub(crate) decoded_values: usize,
 }
 

@@ -20,8 +20,8 @@ pub struct KernelRow {
     pub physical: Physical,
     /// The name in [`KERNELS`].
     pub kernel: &'static str,
-    /// Whether no value was decoded for the answer (codes of a dictionary are none); else schemes fall back to decoding
-    /// vectors.
+    /// Whether no value was decoded for the answer beyond those asked for (codes of a dictionary and suffixes behind a
+    /// front are none); else schemes fall back to decoding vectors.
     pub is_native: bool,
     /// Values a second, in cache, on one core.
     pub values_per_second: f64,
@@ -120,6 +120,11 @@ fn fastest(
 mod tests {
     use super::*;
 
+    fn is_native(table: &[KernelRow], scheme: &str, physical: Physical, kernel: &str) -> bool {
+        let found = |row: &&KernelRow| (row.scheme, row.physical, row.kernel) == (scheme, physical, kernel);
+        table.iter().find(found).is_some_and(|row| row.is_native)
+    }
+
     #[test]
     fn a_scheme_is_asked_of_all_kinds_of_values_that_it_holds() {
         let table = table_of(8 * 1024, Duration::ZERO).unwrap();
@@ -134,10 +139,26 @@ mod tests {
                 assert_eq!(shows(is_kind), holds(is_kind), "{}", entry.name);
             }
         }
-        let natively = |physical: Physical, kernel: &str| {
-            let found = |row: &&KernelRow| (row.scheme, row.physical, row.kernel) == ("dict", physical, kernel);
-            table.iter().find(found).is_some_and(|row| row.is_native)
-        };
+        let integers_are_tested = ["compare", "equal", "range", "in", "min", "max"];
+        for scheme in ["constant", "rle", "for", "pfor", "dict", "pdict"] {
+            for kernel in integers_are_tested {
+                assert!(is_native(&table, scheme, Physical::I64, kernel), "{kernel} on {scheme}");
+            }
+        }
+        for scheme in ["rle", "bitpack", "for", "delta"] {
+            assert!(is_native(&table, scheme, Physical::I64, "sum"), "sum on {scheme}");
+        }
+        for scheme in ["dict", "pdict", "front", "fsst"] {
+            for kernel in ["equal", "prefix"] {
+                assert!(is_native(&table, scheme, Physical::Bytes, kernel), "{kernel} on {scheme}");
+            }
+        }
+        for (scheme, is_apart) in
+            [("for", true), ("raw", true), ("dict", true), ("delta", false), ("pfor_delta", false)]
+        {
+            assert_eq!(is_native(&table, scheme, Physical::I64, "gather"), is_apart, "gather from {scheme}");
+        }
+        let natively = |physical: Physical, kernel: &str| is_native(&table, "dict", physical, kernel);
         for kernel in ["equal", "prefix", "contains", "like", "histogram", "distinct", "percentiles"] {
             assert!(natively(Physical::Bytes, kernel), "{kernel} of strings: a dictionary tests and counts codes");
         }

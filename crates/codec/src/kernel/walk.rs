@@ -7,7 +7,7 @@ use crate::fixed::{for_fixed, for_integers};
 use crate::kernels::{keep_marked, sum};
 use crate::scheme::Reader;
 use crate::scratch::Scratch;
-use crate::values_mut::ValuesMut;
+use crate::values_mut::{Native, ValuesMut};
 use crate::{Physical, Result, VECTOR_LEN, Values, ValuesBuf};
 use std::ops::Range;
 
@@ -120,7 +120,39 @@ impl Reader for DecodeOnly<'_> {
         self.reader.decode(range, out, scratch)
     }
 
-    fn gather(&self, rows: &[u32], out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
-        self.reader.gather(rows, out, scratch)
+    /// Decodes all from the first to the last row of each vector.
+    fn gather(&self, rows: &[u32], mut out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
+        let physical = out.physical();
+        let mut decoded = scratch.take_values(physical);
+        let (mut gathered, mut start) = (Ok(()), 0);
+        for rows in rows.chunk_by(|a, b| *a as usize / VECTOR_LEN == *b as usize / VECTOR_LEN) {
+            let widened = |(first, last): (u32, u32), &row: &u32| (first.min(row), last.max(row));
+            let (first, last) = rows.iter().fold((rows[0], rows[0]), widened);
+            let len = (last - first) as usize + 1;
+            let target = ValuesMut::over(&mut decoded, physical, len);
+            gathered = self.reader.decode(first as usize..first as usize + len, target, scratch);
+            gathered = gathered.and_then(|()| pick(&mut decoded, rows, first, out.part(start, rows.len())));
+            if gathered.is_err() {
+                break;
+            }
+            start += rows.len();
+        }
+        scratch.give_values(decoded);
+        gathered
     }
+}
+
+/// Writes the values at `rows` of those from row `first` on.
+fn pick(values: &mut ValuesBuf, rows: &[u32], first: u32, out: ValuesMut<'_>) -> Result<()> {
+    fn fixed<T: Native>(values: &mut ValuesBuf, rows: &[u32], first: u32, out: &mut [T]) {
+        let values = T::vec_mut(values);
+        out.iter_mut().zip(rows).for_each(|(out, row)| *out = values[(row - first) as usize]);
+    }
+    for_fixed!(ValuesMut, out, out => fixed(values, rows, first, out), out => {
+        let Values::Bytes(texts) = values.as_values() else { unreachable!("decoded for a buffer of bytes") };
+        for row in rows {
+            out.push_decoded(texts.get((row - first) as usize), "a decoded vector")?;
+        }
+    });
+    Ok(())
 }

@@ -177,6 +177,7 @@ impl<'a, T: Integer> PackedReader<'a, T> {
             });
         } else if self.layout.stepped || !is_few {
             with_spare(scratch, |scratch, spare| {
+                scratch.decoded_values += vector.count;
                 spare.resize(vector.count, T::default());
                 if self.layout.stepped {
                     decode_stepped(&vector, spare, &mut scratch.unpacked);
@@ -288,7 +289,11 @@ impl<T: Integer> Reader for PackedReader<'_, T> {
             }
             let vector = self.vector(index)?;
             self.prefetch_after_small(vector.packed);
-            on_encoded &= filter::filter(&vector, piece, condition, out, &mut scratch.unpacked);
+            let len = piece.len();
+            if !filter::filter(&vector, piece, condition, out, &mut scratch.unpacked) {
+                scratch.decoded_values += len;
+                on_encoded = false;
+            }
         }
         Ok(on_encoded)
     }

@@ -148,6 +148,7 @@ impl FrontReader<'_> {
             for rows in in_vector.chunk_by(in_order(apart)) {
                 let (first, last) = (rows[0] as usize, rows[rows.len() - 1] as usize);
                 strings.clear();
+                scratch.decoded_values += last + 1 - first - rows.len().min(last + 1 - first);
                 self.rebuild(first..last + 1, strings, scratch)?;
                 for &row in rows {
                     out.push_decoded(strings.view().get(row as usize - first), "front")?;

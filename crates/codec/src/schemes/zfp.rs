@@ -191,17 +191,19 @@ impl<T: Native + ZfpScalar> ZfpReader<'_, T> {
         Ok(())
     }
 
-    fn gather_with(&self, rows: &[u32], out: &mut [T], room: &mut Vector<'_, T>) -> Result<()> {
-        let mut unpacked = None;
+    /// Returns how many values were unpacked for it.
+    fn gather_with(&self, rows: &[u32], out: &mut [T], room: &mut Vector<'_, T>) -> Result<usize> {
+        let (mut unpacked, mut unpacked_count) = (None, 0);
         for (out, &row) in out.iter_mut().zip(rows) {
             let (vector, index) = (row as usize / VECTOR_LEN, row as usize % VECTOR_LEN);
             if unpacked != Some(vector) {
                 self.unpack(vector, room)?;
                 unpacked = Some(vector);
+                unpacked_count += room.values.len();
             }
             *out = room.values[index];
         }
-        Ok(())
+        Ok(unpacked_count)
     }
 }
 
@@ -225,7 +227,9 @@ impl<T: Native + ZfpScalar> Reader for ZfpReader<'_, T> {
     }
 
     fn gather(&self, rows: &[u32], out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
-        with_room(scratch, |room| self.gather_with(rows, T::slice_mut(out), room))
+        let unpacked = with_room(scratch, |room| self.gather_with(rows, T::slice_mut(out), room))?;
+        scratch.decoded_values += unpacked;
+        Ok(())
     }
 }
 
