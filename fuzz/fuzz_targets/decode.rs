@@ -8,7 +8,9 @@ use sinter_fuzz::{interrogate, scheme_name};
 
 fuzz_target!(|data: &[u8]| {
     let Ok(block) = Block::open(data) else { return };
-    if scheme_name().is_none_or(|name| block.describe().starts_with(name)) {
+    let description = block.describe();
+    let scheme = description.split(['(', '[', ' ']).next();
+    if scheme_name().is_none_or(|name| scheme == Some(name)) {
         interrogate(&block);
     }
 });

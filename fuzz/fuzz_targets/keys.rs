@@ -1,9 +1,10 @@
-//! Any bytes as a block of sorted keys, in every codec of the list: asked everything, and changed. Nothing may panic, hang or
-//! read elsewhere.
+//! Any bytes as a block of sorted keys, in every codec of the list or that of `SINTER_SCHEME`: asked everything, and changed.
+//! Nothing may panic, hang or read elsewhere.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use sinter_codec::{KEY_CODECS, KEYS_MAX, Key, KeyBlock, KeyBlockMut, KeyCodec, KeyDescriptor};
+use sinter_fuzz::scheme_name;
 
 /// Bytes before those of the block: codec, width, count, which slack, first and last key.
 const HEAD_BYTES: usize = 4 + 16;
@@ -13,7 +14,8 @@ const SLACKS: [usize; 4] = [0, 1, 7, 4096];
 
 fuzz_target!(|data: &[u8]| {
     let Some((head, bytes)) = data.split_first_chunk::<HEAD_BYTES>() else { return };
-    let codec = KEY_CODECS[usize::from(head[0]) % KEY_CODECS.len()];
+    let wanted = KEY_CODECS.iter().find(|codec| scheme_name() == Some(codec.name()));
+    let codec = *wanted.unwrap_or(&KEY_CODECS[usize::from(head[0]) % KEY_CODECS.len()]);
     let number = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("eight bytes"));
     let count = usize::from(head[2]) + 1;
     let slack = SLACKS[usize::from(head[3]) % SLACKS.len()];

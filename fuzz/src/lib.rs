@@ -8,7 +8,7 @@ use sinter_codec::{
 use sinter_exec::{Field, LogicalType};
 use std::sync::Arc;
 
-/// The scheme under test, from `SINTER_SCHEME`; `None` where all are.
+/// The scheme or key codec under test, from `SINTER_SCHEME`; `None` where all are.
 pub fn scheme_name() -> Option<&'static str> {
     static NAME: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
     NAME.get_or_init(|| std::env::var("SINTER_SCHEME").ok()).as_deref()

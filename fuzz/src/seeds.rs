@@ -1,5 +1,5 @@
-//! Writes what the fuzzers begin with, a folder for each scheme in the list, one for segments and one for keys, and prints
-//! the names of the schemes: `seeds FOLDER`.
+//! Writes what the fuzzers begin with, a folder for each target and scheme or key codec in the lists, and prints these, one
+//! a line: `seeds FOLDER`.
 
 use arrow::array::{Array, ArrayRef, Int32Array, Int64Array, ListArray, StringArray, StructArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
@@ -90,8 +90,9 @@ fn write_segments(folder: &Path) {
 
 /// Blocks of sorted keys in every codec, behind what the target wants to know of them.
 fn write_keys(folder: &Path) {
-    create_dir_all(folder).expect("the folder can be written");
     for (number, codec) in KEY_CODECS.iter().enumerate() {
+        let folder = folder.join(format!("keys-{}", codec.name()));
+        create_dir_all(&folder).expect("the folder can be written");
         for count in [1, 100, KEYS_MAX] {
             // Two that follow each other are at least one apart.
             for step in [3, 300, 70_000] {
@@ -105,18 +106,19 @@ fn write_keys(folder: &Path) {
                     seed.extend(keys[0].to_le_bytes());
                     seed.extend(keys[count - 1].to_le_bytes());
                     seed.extend(bytes);
-                    let name = format!("{}-{width}-{count}-{step}", codec.name());
+                    let name = format!("{width}-{count}-{step}");
                     write(folder.join(name), seed).expect("the folder can be written");
                 }
             }
         }
+        println!("keys {}", codec.name());
     }
 }
 
 fn main() {
     let folder = PathBuf::from(std::env::args().nth(1).expect("usage: seeds FOLDER"));
     for entry in SCHEMES {
-        let of_scheme = folder.join(entry.name);
+        let of_scheme = folder.join(format!("decode-{}", entry.name));
         create_dir_all(&of_scheme).expect("the folder can be written");
         for physical in Physical::ALL.into_iter().filter(|physical| entry.holds(*physical)) {
             for shape in 0..6 {
@@ -134,8 +136,9 @@ fn main() {
                 }
             }
         }
-        println!("{}", entry.name);
+        println!("decode {0}\nround_trip {0}", entry.name);
     }
-    write_segments(&folder.join("segments"));
-    write_keys(&folder.join("keys"));
+    write_segments(&folder.join("segments-nested"));
+    println!("segments nested");
+    write_keys(&folder);
 }
