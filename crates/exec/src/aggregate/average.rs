@@ -4,7 +4,7 @@ use super::sum::{Sum, overflow};
 use crate::expr::{digits, divide_rounded, power_of_ten};
 use crate::group::Spread;
 use crate::{AggregateFunction, Error, LogicalType, Result};
-use sinter_codec::{Physical, Scalar};
+use sinter_codec::{Physical, Scalar, ValuesBuf};
 
 /// SUM; NULL over nothing.
 pub(crate) fn sum(sum: &Sum, argument: &LogicalType, ty: &LogicalType) -> Result<Scalar> {
@@ -48,6 +48,38 @@ pub(crate) fn average(sum: &Sum, argument: &LogicalType, ty: &LogicalType) -> Re
             let value = rescaled(sum.exact, scale_of(argument), scale_of(ty))? / i128::from(sum.count);
             fitting(value, ty, || format!("average of {} values", sum.count))
         }
+    }
+}
+
+/// [`average`] of many sums in 64 bits, each of as many values as its count says. `None` where one has no values or one's
+/// average no room in the type, and for floats.
+pub(crate) fn averages(sums: &[i64], counts: &[u64], argument: &LogicalType, ty: &LogicalType) -> Option<ValuesBuf> {
+    if is_float(argument) || counts.contains(&0) {
+        return None;
+    }
+    let pairs = sums.iter().zip(counts);
+    if *ty == LogicalType::Float64 {
+        let unit = 10f64.powi(scale_of(argument).into());
+        return Some(ValuesBuf::F64(pairs.map(|(&sum, &count)| sum as f64 / count as f64 / unit).collect()));
+    }
+    let LogicalType::Decimal { precision, scale } = *ty else { return None };
+    let power = 10i64.checked_pow(u32::try_from(scale - scale_of(argument)).ok()?)?;
+    let limit = power_of_ten(precision.into()).ok()?;
+    let value = |(&sum, &count): (&i64, &u64)| {
+        let count = i64::try_from(count).ok()?;
+        // A division of 128 bits takes many times as long.
+        let value = match sum.checked_mul(power) {
+            Some(units) => i128::from(units / count),
+            None => i128::from(sum) * i128::from(power) / i128::from(count),
+        };
+        (-limit < value && value < limit).then_some(value)
+    };
+    match ty.physical()? {
+        Physical::I64 => {
+            Some(ValuesBuf::I64(pairs.map(|pair| i64::try_from(value(pair)?).ok()).collect::<Option<_>>()?))
+        }
+        Physical::I128 => Some(ValuesBuf::I128(pairs.map(value).collect::<Option<_>>()?)),
+        _ => None,
     }
 }
 
@@ -102,4 +134,47 @@ fn fitting(value: i128, ty: &LogicalType, what: impl Fn() -> String) -> Result<S
         _ => true,
     };
     if fits { Ok(Scalar::Int(value)) } else { Err(Error::Overflow { what: what(), type_name: ty.to_string() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vector::scalar_at;
+
+    const fn decimal(precision: u8, scale: i8) -> LogicalType {
+        LogicalType::Decimal { precision, scale }
+    }
+
+    #[test]
+    fn many_averages_are_those_of_each() {
+        let sums = [0, 1, -1, 7, -7, 1_234_567_890_123, i64::MAX / 10_000, i64::MAX / 10_000 + 1, i64::MIN];
+        let counts = [1, 2, 3, 7, 1 << 40, 5, 1, 3, 1 << 20];
+        let types = [
+            (decimal(15, 2), decimal(19, 6)),
+            (decimal(10, 3), decimal(14, 7)),
+            (decimal(18, 0), decimal(38, 18)),
+            (LogicalType::Int64, LogicalType::Float64),
+            (decimal(15, 2), LogicalType::Float64),
+        ];
+        for (argument, ty) in types {
+            for end in 1..=sums.len() {
+                let many = averages(&sums[..end], &counts[..end], &argument, &ty);
+                let each: Result<Vec<Scalar>> = sums[..end]
+                    .iter()
+                    .zip(&counts)
+                    .map(|(&exact, &count)| average(&Sum { exact: exact.into(), float: 0.0, count }, &argument, &ty))
+                    .collect();
+                match each {
+                    Ok(each) => {
+                        let many = many.expect("each of them has one");
+                        let many: Vec<Scalar> = (0..end).map(|row| scalar_at(many.as_values(), row)).collect();
+                        assert_eq!(many, each, "{argument} as {ty}");
+                    }
+                    Err(_) => assert_eq!(many, None, "{argument} as {ty}"),
+                }
+            }
+            assert_eq!(averages(&[0, 5], &[0, 1], &argument, &ty), None);
+        }
+        assert_eq!(averages(&[], &[], &LogicalType::Float64, &LogicalType::Float64), None);
+    }
 }

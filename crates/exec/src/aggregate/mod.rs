@@ -14,7 +14,7 @@ mod state;
 mod sum;
 mod zone;
 
-pub(crate) use average::{average, sum, takes_sums_as_they_are, variance};
+pub(crate) use average::{average, averages, sum, takes_sums_as_they_are, variance};
 pub(crate) use foreign::ForeignPart;
 pub use foreign::{ForeignAggregate, ForeignCall, ForeignStates};
 pub(crate) use form::{Argument, Form};

@@ -8,7 +8,7 @@ use super::moments::Moments;
 use super::plan::GroupPlan;
 use super::rows::Grouped;
 use super::sums::Sums;
-use crate::aggregate::{Argument, ForeignPart, Form, Part, average, sum, takes_sums_as_they_are, variance};
+use crate::aggregate::{Argument, ForeignPart, Form, Part, average, averages, sum, takes_sums_as_they_are, variance};
 use crate::expr::Frame;
 use crate::vector::push_scalar;
 use crate::{AggregateFunction, Error, Result, Vector};
@@ -286,7 +286,7 @@ impl State {
 }
 
 impl State {
-    /// The results of these groups where they stand as they are: counts, and sums in 64 bits of integers that all have a value.
+    /// The results of these groups where they come straight from counts and sums in 64 bits of integers, each of some values.
     fn plain_results(&self, part: &Part, rows: &Counts, groups: Range<usize>) -> Option<ValuesBuf> {
         let counted = rows.counts.get(groups.clone())?;
         if !self.nulls.counts.is_empty() {
@@ -304,6 +304,9 @@ impl State {
                     Physical::I128 => Some(ValuesBuf::I128(sums.iter().map(|&sum| sum.into()).collect())),
                     _ => None,
                 }
+            }
+            (Kind::Sum(sums), _) if *part.function.plain() == AggregateFunction::Average => {
+                averages(sums.in_64_bits(groups)?, counted, &part.argument_type, &part.ty)
             }
             _ => None,
         }
