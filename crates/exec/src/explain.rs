@@ -58,7 +58,15 @@ impl fmt::Display for PlanText<'_> {
                 }
             }
         }
-        match ScanPlan::new(pipeline) {
+        let planned;
+        let plan = match self.run {
+            Some(run) => Ok(run.scan_plan()),
+            None => {
+                planned = ScanPlan::new(pipeline);
+                planned.as_ref()
+            }
+        };
+        match plan {
             Ok(plan) => {
                 let encoded = plan.encoded_text(&name);
                 if !encoded.is_empty() {

@@ -1,6 +1,6 @@
 //! A plan for one pass over a table.
 
-use crate::scan::worker_count_max;
+use crate::scan::{vector_count, worker_count_max};
 use crate::{Expr, ForeignCall, Join, LogicalType, OnDamage, Order, ScanColumn, TableSource, Window};
 use sinter_codec::ROW_GROUP_LEN;
 use std::sync::Arc;
@@ -236,6 +236,16 @@ impl Pipeline {
             Source::Gathered(inner) => inner.rows_estimate().div_ceil(ROW_GROUP_LEN).max(1),
             Source::Union(all) => all.iter().map(Pipeline::worker_count_max).sum::<usize>().max(1),
         }
+    }
+
+    /// Vectors of the tables that it scans, those of build sides and of what its rows come from included.
+    pub fn vectors_to_scan(&self) -> usize {
+        let of_source = match &self.source {
+            Source::Table(table) => vector_count(&**table),
+            Source::Gathered(inner) => inner.vectors_to_scan(),
+            Source::Union(all) => all.iter().map(Pipeline::vectors_to_scan).sum(),
+        };
+        of_source + self.joins().map(|join| join.build.vectors_to_scan()).sum::<usize>()
     }
 
     /// Whether [`crate::Run::prepare`] has something to do.

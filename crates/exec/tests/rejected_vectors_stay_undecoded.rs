@@ -5,7 +5,8 @@ mod support;
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 use sinter_codec::{Choice, CompareOp, Scalar};
 use sinter_exec::{
-    Aggregate, AggregateFunction, ArithmeticOp, Counters, Expr, LogicalType, Output, Pipeline, ScanColumn,
+    Aggregate, AggregateFunction, ArithmeticOp, Counters, Expr, Join, JoinKind, LogicalType, Memory, Output, Pipeline,
+    ScanColumn, Step, Unlimited,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -130,6 +131,100 @@ fn texts_in_a_dictionary_or_in_runs_are_not_read_for_few_rows() {
         let counters = &run.counters;
         assert_eq!((read(&counters.filters_encoded), read(&counters.filters_decoded)), (32, 0), "{scheme}");
     }
+}
+
+#[test]
+fn what_a_filter_has_to_decode_is_decoded_once() {
+    // Sums of steps are compared as values; of texts in a symbol table few are decoded sooner than all are searched.
+    let ascending: ArrayRef = Arc::new((0..16384i64).map(|row| 3 * row + row % 2).collect::<Int64Array>());
+    let repeating: ArrayRef = Arc::new((0..16384i64).map(|row| row % 1024).collect::<Int64Array>());
+    let words = (0..16384).map(|row| Some(format!("some word {}", row * 7919 % 100_003))).collect::<StringArray>();
+    let words: ArrayRef = Arc::new(words);
+    let table = |column: &ArrayRef, ty: LogicalType, scheme: &str| {
+        let columns = [(column.clone(), ty), (repeating.clone(), LogicalType::Int64)];
+        Arc::new(MemoryTable::new(&columns, 4096, &[Choice::Forced(scheme.to_owned())]))
+    };
+    let like = |pattern: &str| Expr::Like {
+        expr: boxed(Expr::Column(0)),
+        pattern: pattern.into(),
+        negated: false,
+        case_insensitive: false,
+    };
+    let odd = Expr::Compare(CompareOp::Greater, boxed(Expr::Column(0)), boxed(Expr::Column(1)));
+    for (table, ty, filter, vectors, decoded) in [
+        (
+            table(&ascending, LogicalType::Int64, "delta"),
+            LogicalType::Int64,
+            vec![compare(CompareOp::Less, 0, 12_000)],
+            4,
+            4,
+        ),
+        (
+            table(&ascending, LogicalType::Int64, "delta"),
+            LogicalType::Int64,
+            vec![
+                Expr::Not(boxed(Expr::Or(vec![compare(CompareOp::Less, 0, 100), compare(CompareOp::Less, 1, 1000)]))),
+                odd,
+            ],
+            16,
+            32,
+        ),
+        (
+            table(&words, LogicalType::Utf8, "fsst"),
+            LogicalType::Utf8,
+            vec![compare(CompareOp::Equal, 1, 7), like("%word%")],
+            16,
+            16,
+        ),
+    ] {
+        let mut pipeline = pipeline(&table, filter, Output::Rows(vec![Expr::Column(0)]));
+        pipeline.columns.truncate(2);
+        let run = pipeline.start().expect("ours");
+        let rows = support::rows_of_run(&run, &[ty], 1).expect("no error");
+        assert!(!rows.is_empty());
+        let counters = &run.counters;
+        assert_eq!(read(&counters.vectors_total), vectors);
+        assert_eq!((read(&counters.vectors_decoded), read(&counters.vectors_decoded_again)), (decoded, 0));
+    }
+}
+
+/// A join by the first column with a table of these keys.
+fn join(kind: JoinKind, keys: std::ops::Range<i64>) -> Step {
+    let keys: ArrayRef = Arc::new(keys.map(|key| 3 * key).collect::<Int64Array>());
+    let table = MemoryTable::new(&[(keys, LogicalType::Int64)], 4096, &[Choice::Auto]);
+    let mut build = pipeline(&Arc::new(table), vec![], Output::Rows(vec![Expr::Column(0)]));
+    build.columns.truncate(1);
+    let keys = vec![Expr::Column(0)];
+    Step::Join(Join { kind, build: Box::new(build), keys, nulls_are_equal: false, condition: None })
+}
+
+#[test]
+fn what_no_key_of_a_joins_table_can_equal_is_not_read() {
+    let memory: Arc<dyn Memory> = Arc::new(Unlimited);
+    let counted = |steps: Vec<Step>, threads: usize| {
+        let table = Arc::new(table());
+        let mut pipeline = pipeline(&table, vec![], Output::Aggregate(vec![count_star()]));
+        pipeline.steps = steps;
+        let run = pipeline.start().expect("ours");
+        run.prepare(threads, &memory).expect("no error");
+        let count = run.aggregate(threads).expect("no error").remove(0);
+        let counters = &run.counters;
+        (count, read(&counters.groups_pruned), read(&counters.vectors_rejected), run.explain().to_string())
+    };
+    // Keys 5001 to 5997 meet rows of the second group alone, of two of its four vectors.
+    for kind in [JoinKind::Inner, JoinKind::Semi] {
+        let (count, pruned, rejected, explained) = counted(vec![join(kind, 1667..2000)], 1);
+        assert_eq!((count, pruned, rejected), (Scalar::Int(333), 3, 2), "{kind:?}");
+        assert!(explained.contains("filter pushed to blocks: c0 BETWEEN 5001 AND 5997"), "{explained}");
+    }
+    // Nobody is there to be met.
+    assert_eq!(counted(vec![join(JoinKind::Inner, 0..0)], 2).1, 4);
+    // All come out of these, or what comes out of the one depends on whom the other meets.
+    assert_eq!(counted(vec![join(JoinKind::Left, 1667..2000)], 1).1, 0);
+    assert_eq!(counted(vec![join(JoinKind::Anti, 1667..2000)], 1).0, Scalar::Int(16384 - 333));
+    assert_eq!(counted(vec![join(JoinKind::Full, 0..6000), join(JoinKind::Inner, 1667..2000)], 1).1, 0);
+    // A table that has nearly all keys says nothing.
+    assert_eq!(counted(vec![join(JoinKind::Inner, 100..5400)], 1).1, 0);
 }
 
 #[test]

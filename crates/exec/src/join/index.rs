@@ -313,6 +313,17 @@ impl Ranks {
         is_small.then(|| Ranks { min, stretches: vec![[0; 2]; span.div_ceil(64) + 1], count: 0 })
     }
 
+    /// The least and the greatest that occur; `None` where none does.
+    pub(super) fn bounds(&self) -> Option<(i128, i128)> {
+        let occurs = |stretch: &RankedBits| stretch[BITS] != 0;
+        let end = self.stretches.len() - 1;
+        let (first, last) =
+            (self.stretches[..end].iter().position(occurs)?, self.stretches[..end].iter().rposition(occurs)?);
+        let lowest = 64 * first + self.stretches[first][BITS].trailing_zeros() as usize;
+        let highest = 64 * last + self.stretches[last][BITS].ilog2() as usize;
+        Some((i128::from(self.min) + lowest as i128, i128::from(self.min) + highest as i128))
+    }
+
     /// Notes that an integer occurs, if it is between those two.
     #[inline]
     pub(super) fn set(&mut self, value: i64) {

@@ -1,7 +1,7 @@
 //! A build side, ready to be looked up.
 
 use super::build::BuildPlan;
-use super::index::{JoinIndex, Lookup, Ranks, write_at_nulls};
+use super::index::{JoinIndex, Lookup, Ranks, bounds, write_at_nulls};
 use super::plan::JoinKind;
 use crate::aggregate::Argument;
 use crate::memory::Held;
@@ -21,6 +21,8 @@ pub(crate) struct JoinTable {
     payload: Vec<Option<usize>>,
     /// Which rows had a partner, or which numbers, where somebody asks.
     met: Option<Met>,
+    /// Between which integers each key is.
+    key_bounds: Vec<Option<(i128, i128)>>,
     /// Whether there are any, and any without a key.
     has_rows: bool,
     has_null: bool,
@@ -44,6 +46,8 @@ impl JoinTable {
         if plan.kind == JoinKind::Single && !index.is_unique() {
             return Err(Error::SeveralRows);
         }
+        let keys = 0..plan.key_types.len();
+        let key_bounds = keys.map(|key| bounds(store.values(key), store.validity(key))).collect();
         let has_null = (0..plan.key_types.len()).any(|key| store.validity(key).is_some_and(|validity| !validity.all()));
         let by_number = !plan.kind.has_pairs() && !plan.has_condition && !index.is_unique();
         let met = plan.kind.has_rest().then(|| Met::new(store.rows(), by_number));
@@ -51,7 +55,16 @@ impl JoinTable {
         let is_payload = |column: usize| plan.payload.contains(&Some(column));
         (0..plan.key_types.len()).filter(|&key| !is_payload(key)).for_each(|key| store.forget(key));
         let has_rows = store.rows() > 0;
-        Ok(JoinTable { store, index, payload: plan.payload.clone(), met, has_rows, has_null, _memory: held })
+        Ok(JoinTable {
+            store,
+            index,
+            payload: plan.payload.clone(),
+            met,
+            key_bounds,
+            has_rows,
+            has_null,
+            _memory: held,
+        })
     }
 
     /// The table of which nothing is asked but which keys are there.
@@ -66,8 +79,20 @@ impl JoinTable {
         held.need(keys.bytes())?;
         let store = RowStore::new(&[], memory);
         let has_rows = has_null || keys.count() > 0;
+        let key_bounds = vec![keys.bounds()];
         let index = JoinIndex::of_keys(keys);
-        Ok(JoinTable { store, index, payload: plan.payload.clone(), met: None, has_rows, has_null, _memory: held })
+        let payload = plan.payload.clone();
+        Ok(JoinTable { store, index, payload, met: None, key_bounds, has_rows, has_null, _memory: held })
+    }
+
+    /// Between which integers a key is; `None` where that is not known.
+    pub(crate) fn key_bounds(&self, key: usize) -> Option<(i128, i128)> {
+        self.key_bounds.get(key).copied().flatten()
+    }
+
+    /// Whether nobody can be met, with whatever key.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.has_rows
     }
 
     /// Whether no two rows have the same keys.

@@ -25,6 +25,8 @@ pub struct Counters {
     pub filters_decoded: AtomicU64,
     /// Vectors of which values were decoded, per column.
     pub vectors_decoded: AtomicU64,
+    /// Those of them that a filter had decoded before: no field should be decoded twice.
+    pub vectors_decoded_again: AtomicU64,
     pub rows_scanned: AtomicU64,
     pub rows_selected: AtomicU64,
     /// Bytes of the segments that were opened.

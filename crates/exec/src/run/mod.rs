@@ -8,6 +8,7 @@ pub use counters::Counters;
 pub use worker::Worker;
 
 use crate::aggregate::AggregatePlan;
+use crate::estimate::bounds;
 use crate::expr::{Program, compile, compile_condition};
 use crate::flow::{Layout, StepPlan, StepsPlan};
 use crate::group::GroupPlan;
@@ -17,10 +18,10 @@ use crate::scan::{Claims, ScanPlan, Shared, vector_count};
 use crate::sort::SortPlan;
 use crate::window::WindowPlan;
 use crate::{
-    AggregateState, Error, Gathered, Groups, LogicalType, Memory, Output, Pipeline, Result, Sorted, Source, Step,
-    TableSource, Windowed,
+    AggregateState, Error, Expr, Gathered, Groups, LogicalType, Memory, Output, Pipeline, Result, ScanColumn, Sorted,
+    Source, Step, TableSource, Windowed,
 };
-use sinter_codec::{Scalar, VECTOR_LEN};
+use sinter_codec::{CompareOp, Scalar, VECTOR_LEN};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -37,6 +38,8 @@ pub struct Run {
     pub(crate) own_counters: Counters,
     pub(crate) measured: Option<Arc<Measured>>,
     scan: ScanPlan,
+    /// In its place, once tables of joins tell which rows meet nobody.
+    narrowed_scan: OnceLock<ScanPlan>,
     steps: StepsPlan,
     /// Of which join each column beyond those of the scan is, and which of its payload.
     payload: Vec<(usize, usize)>,
@@ -184,6 +187,7 @@ impl Run {
             measured: shares.is_measured.then(|| Arc::new(Measured::new(pipeline.steps.len()))),
             pipeline,
             scan,
+            narrowed_scan: OnceLock::new(),
             steps,
             payload,
             inputs,
@@ -215,6 +219,13 @@ impl Run {
     /// Makes every worker stop with [`Error::Cancelled`] at its next vector.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// How many of the [vectors to scan](Pipeline::vectors_to_scan) are done or under way. Cheap enough to be asked many times
+    /// a second.
+    pub fn vectors_scanned(&self) -> usize {
+        let own = self.pipeline.source.table().map_or(0, |table| self.claims.taken(&**table));
+        own + self.inputs.iter().chain(&self.builds).map(|run| run.vectors_scanned()).sum::<usize>()
     }
 
     /// Makes the tables of all joins and the groups that rows come from, on this many threads, this one included. Whoever
@@ -249,6 +260,11 @@ impl Run {
         }
         let tables = self.builds.iter().map(|build| build.table(threads, memory).map(Arc::new));
         let tables = tables.collect::<Result<Vec<_>>>()?;
+        let conditions = self.pipeline.conditions_of_joins(&tables);
+        if !conditions.is_empty() {
+            let narrowed = ScanPlan::narrowed(&self.pipeline, &conditions)?;
+            self.narrowed_scan.get_or_init(|| narrowed);
+        }
         self.tables.get_or_init(|| tables);
         Ok(())
     }
@@ -382,6 +398,11 @@ impl Run {
         }
     }
 
+    /// What its scan does, as far as that is known.
+    pub(crate) fn scan_plan(&self) -> &ScanPlan {
+        self.narrowed_scan.get().unwrap_or(&self.scan)
+    }
+
     fn layout(&self) -> Result<Layout<'_>> {
         let tables = match self.tables.get() {
             Some(tables) => tables,
@@ -410,7 +431,7 @@ impl Run {
 
     fn shared<'a>(&'a self, table: &'a dyn TableSource, layout: Layout<'a>) -> Shared<'a> {
         Shared {
-            plan: &self.scan,
+            plan: self.scan_plan(),
             layout,
             source: table,
             claims: &self.claims,
@@ -419,6 +440,51 @@ impl Run {
             cancelled: &self.cancelled,
             on_damage: &self.pipeline.on_damage,
         }
+    }
+}
+
+/// Which part of its own bounds a key must be within for the bounds of a join's table to be worth a test.
+const NARROWER: f64 = 0.75;
+
+impl Pipeline {
+    /// Conditions on the table that it scans without which its rows come to nothing, as the tables of its joins tell: a row
+    /// whose key is beyond all of theirs has no partner. Only what drops much is worth a test.
+    fn conditions_of_joins(&self, tables: &[Arc<JoinTable>]) -> Vec<Expr> {
+        let mut conditions = Vec::new();
+        if self.source.table().is_none() {
+            return conditions;
+        }
+        for (join, table) in self.joins().zip(tables) {
+            if join.kind.needs_partner() && table.is_empty() {
+                return vec![Expr::Literal(Scalar::Int(0), LogicalType::Boolean)];
+            }
+            if join.kind.needs_partner() && !join.nulls_are_equal {
+                let keys = join.keys.iter().enumerate();
+                conditions.extend(keys.filter_map(|(key, expr)| self.condition(expr, table.key_bounds(key)?)));
+            }
+            if join.kind.has_rest() {
+                // Of whom it meets depends what comes out after all rows.
+                break;
+            }
+        }
+        conditions
+    }
+
+    /// That a key lies between these, where it is a column of the table and its own bounds are wider.
+    fn condition(&self, key: &Expr, (low, high): (i128, i128)) -> Option<Expr> {
+        let Expr::Column(column) = key else { return None };
+        let ScanColumn::Table(_) = self.columns.get(*column)? else { return None };
+        let (least, greatest) = bounds(key, self)?;
+        let span = |low: i128, high: i128| high as f64 - low as f64 + 1.0;
+        if span(low.max(least), high.min(greatest)) > NARROWER * span(least, greatest) {
+            return None;
+        }
+        let ty = self.scan_types().swap_remove(*column);
+        let compare = |op, bound| {
+            let bound = Expr::Literal(Scalar::Int(bound), ty.clone());
+            Expr::Compare(op, Box::new(key.clone()), Box::new(bound))
+        };
+        Some(Expr::And(vec![compare(CompareOp::GreaterOrEqual, low), compare(CompareOp::LessOrEqual, high)]))
     }
 }
 

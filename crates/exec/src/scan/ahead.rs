@@ -57,7 +57,7 @@ impl Ahead {
 
     /// The columns of the scan that a group will need, in the order in which they are asked for.
     fn columns(&self, plan: &ScanPlan, sink: &dyn Sink, group: &Group) -> Vec<usize> {
-        let mut steps: Vec<Vec<usize>> = group.tests.iter().map(|&number| plan.tests[number].columns()).collect();
+        let mut steps: Vec<Vec<usize>> = group.tests.iter().map(|&number| plan.tests[number].test.columns()).collect();
         steps.extend(plan.programs.iter().map(|program| program.columns.clone()));
         steps.push(sink.columns().to_vec());
         let mut columns = match &self.needed {

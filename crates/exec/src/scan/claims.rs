@@ -66,6 +66,14 @@ impl Claims {
         }
     }
 
+    /// How many vectors are taken.
+    pub(crate) fn taken(&self, source: &dyn TableSource) -> usize {
+        let of_group = |(group, next): (usize, &AtomicUsize)| {
+            next.load(Ordering::Relaxed).min(source.group_rows(group).div_ceil(VECTOR_LEN))
+        };
+        self.next_vectors.iter().enumerate().map(of_group).sum()
+    }
+
     /// Takes what is left of a group, and says how many vectors that is.
     pub(super) fn take_rest(&self, group: usize, source: &dyn TableSource) -> usize {
         let end = source.group_rows(group).div_ceil(VECTOR_LEN);

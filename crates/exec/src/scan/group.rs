@@ -1,13 +1,12 @@
 //! One row group at work: its pins, its opened segments, and what was made ready for it.
 
-use super::plan::ScanPlan;
+use super::plan::{PlannedTest, ScanPlan};
 use super::tally::Tally;
 use super::test::Test;
 use super::zone::Verdict;
 use crate::edge::SegmentReader;
 use crate::{Dictionary, Error, Pinned, Result, RowIds, ScanColumn, TableSource};
-use memchr::memmem::Finder;
-use sinter_codec::{Bitmap, Block, Physical, Predicate, PreparedPredicate, Scratch, VECTOR_LEN, ValuesBuf, at_memory};
+use sinter_codec::{Bitmap, Block, Predicate, PreparedPredicate, Scratch, VECTOR_LEN};
 use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,16 +26,23 @@ pub(super) struct Group {
     /// Per column of the scan.
     pins: Vec<OnceCell<Pinned>>,
     pub(super) dictionaries: Vec<Option<Arc<Dictionary>>>,
-    searched: Searched,
     /// Per leaf of the tests.
     prepared: Vec<Option<PreparedPredicate>>,
+    /// Per column: whether a test has decoded it for the vector at hand.
+    pub(super) decoded: Vec<bool>,
+    /// Per test, once it is known.
+    ways: Vec<Option<Way>>,
 }
 
-/// Texts of rows of a vector.
-#[derive(Debug)]
-struct Searched {
-    positions: Vec<u16>,
-    texts: ValuesBuf,
+/// How a test is best answered in a group.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    /// By its blocks, on the encoded form.
+    Encoded,
+    /// So, unless few rows are left: their texts are decoded sooner than all are searched.
+    EncodedForMany,
+    /// On decoded values, which blocks would need as well.
+    ByValue,
 }
 
 impl Group {
@@ -52,8 +58,8 @@ impl Group {
             ScanColumn::RowId => None,
         };
         let mut tests = Vec::new();
-        for (number, test) in plan.tests.iter().enumerate() {
-            match test.verdict(&stats) {
+        for (number, planned) in plan.tests.iter().enumerate() {
+            match planned.test.verdict(&stats) {
                 Verdict::None => return None,
                 Verdict::Some => tests.push(number),
                 Verdict::All => {}
@@ -70,8 +76,9 @@ impl Group {
             tests,
             pins: plan.columns.iter().map(|_| OnceCell::new()).collect(),
             dictionaries: plan.columns.iter().map(|_| None).collect(),
-            searched: Searched { positions: Vec::new(), texts: ValuesBuf::new(Physical::Bytes) },
             prepared: (0..plan.leaf_count).map(|_| None).collect(),
+            decoded: vec![false; plan.columns.len()],
+            ways: vec![None; plan.tests.len()],
         })
     }
 
@@ -160,6 +167,11 @@ impl<'p> Segments<'p> {
         format!("{}, row group {}, column \"{name}\"", self.source.name(), self.group)
     }
 
+    /// An error of a column's block.
+    fn misread(&self, error: sinter_codec::Error, column: usize) -> Error {
+        Error::from(error).at(self.place(column))
+    }
+
     /// A column of the table; the caller knows that it is none of row ids.
     pub(super) fn open(&self, column: usize, tally: &mut Tally) -> Result<&Segment<'p>> {
         if let Some(segment) = self.opened[column].get() {
@@ -219,27 +231,58 @@ pub(super) struct Tester<'a, 'p> {
     pub(super) tally: &'a mut Tally,
 }
 
-/// Texts are searched row by row where at least so many others would be searched in vain for each. A symbol table's whole
-/// vector is searched about as fast as a tenth of it is decoded.
+/// Texts are decoded to be searched where at least so many others would be searched in vain for each. A symbol table's
+/// whole vector is searched about as fast as a tenth of it is decoded.
 const ROWS_PER_SEARCHED: usize = 16;
 
 impl Tester<'_, '_> {
-    /// Writes over `out` which rows of `range` pass; of those that are not `alive` it may say anything.
-    pub(super) fn run(
-        &mut self,
-        test: &Test,
-        leaf: &mut usize,
-        range: Range<usize>,
-        alive: &Bitmap,
-        out: &mut Bitmap,
-    ) -> Result<()> {
+    /// Whether values should be decoded for a test, and its program be asked about those that are `alive`: they are decoded
+    /// once then, and not once more when they are wanted.
+    pub(super) fn is_by_value(&mut self, number: usize, planned: &PlannedTest, alive: &Bitmap) -> Result<bool> {
+        let way = match self.group.ways[number] {
+            Some(way) => way,
+            None => {
+                let way = self.way(planned)?;
+                *self.group.ways[number].insert(way)
+            }
+        };
+        Ok(match way {
+            Way::Encoded => false,
+            Way::EncodedForMany => alive.count_ones() * ROWS_PER_SEARCHED <= alive.len(),
+            Way::ByValue => true,
+        })
+    }
+
+    /// Asks the blocks of a test about no row, to see how they do it.
+    fn way(&mut self, planned: &PlannedTest) -> Result<Way> {
+        let mut leaves = Vec::new();
+        planned.test.leaves(&mut leaves);
+        let (mut way, mut none, segments) = (Way::Encoded, Bitmap::default(), self.segments);
+        for (place, leaf) in leaves.into_iter().enumerate() {
+            let Test::Column { column, predicate, .. } = leaf else { continue };
+            let block = segments.block(*column, self.tally)?;
+            let prepared = prepared(&mut self.group.prepared[planned.first_leaf + place], block, predicate);
+            let encoded = prepared.and_then(|prepared| block.filter_prepared(0..0, prepared, self.scratch, &mut none));
+            if !encoded.map_err(|error| segments.misread(error, *column))? {
+                return Ok(Way::ByValue);
+            }
+            if leaf.is_search() && !block.tests_entries() {
+                way = Way::EncodedForMany;
+            }
+        }
+        Ok(way)
+    }
+
+    /// Writes over `out` which rows of `range` pass.
+    pub(super) fn run(&mut self, test: &Test, leaf: &mut usize, range: Range<usize>, out: &mut Bitmap) -> Result<()> {
+        let segments = self.segments;
         match test {
             Test::Never => out.reset(range.len(), false),
             Test::All(parts) => {
                 out.reset(range.len(), true);
                 let mut bits = Bitmap::default();
                 for part in parts {
-                    self.run(part, leaf, range.clone(), alive, &mut bits)?;
+                    self.run(part, leaf, range.clone(), &mut bits)?;
                     out.and(&bits);
                 }
             }
@@ -247,14 +290,14 @@ impl Tester<'_, '_> {
                 out.reset(range.len(), false);
                 let mut bits = Bitmap::default();
                 for part in parts {
-                    self.run(part, leaf, range.clone(), alive, &mut bits)?;
+                    self.run(part, leaf, range.clone(), &mut bits)?;
                     out.or(&bits);
                 }
             }
             Test::Null { column, negated } => {
                 *leaf += 1;
-                let block = self.segments.block(*column, self.tally)?;
-                let some_null = block.validity(range.clone(), out).map_err(|error| self.place(error, *column))?;
+                let block = segments.block(*column, self.tally)?;
+                let some_null = block.validity(range.clone(), out).map_err(|error| segments.misread(error, *column))?;
                 if !some_null {
                     out.reset(range.len(), true);
                 }
@@ -266,72 +309,36 @@ impl Tester<'_, '_> {
             Test::Column { column, predicate, negated } => {
                 let number = *leaf;
                 *leaf += 1;
-                let block = self.segments.block(*column, self.tally)?;
-                let is_search = matches!(predicate, Predicate::Contains(_) | Predicate::Like(_));
-                if is_search && alive.count_ones() * ROWS_PER_SEARCHED <= range.len() && !block.tests_entries() {
-                    return self.search(*column, block, range, (predicate, *negated), alive, out);
-                }
-                if self.group.prepared[number].is_none() {
-                    let prepared = block.prepare(predicate).map_err(|error| self.place(error, *column))?;
-                    self.group.prepared[number] = Some(prepared);
-                }
-                let Some(prepared) = &self.group.prepared[number] else { return Ok(()) };
-                let encoded = block.filter_prepared(range.clone(), prepared, self.scratch, out);
-                let encoded = encoded.map_err(|error| self.place(error, *column))?;
+                let block = segments.block(*column, self.tally)?;
+                let prepared = prepared(&mut self.group.prepared[number], block, predicate);
+                let encoded =
+                    prepared.and_then(|prepared| block.filter_prepared(range.clone(), prepared, self.scratch, out));
+                let encoded = encoded.map_err(|error| segments.misread(error, *column))?;
                 if *negated {
                     out.invert();
                     let mut present = Bitmap::default();
-                    if block.validity(range, &mut present).map_err(|error| self.place(error, *column))? {
+                    if block.validity(range, &mut present).map_err(|error| segments.misread(error, *column))? {
                         out.and(&present);
                     }
                 }
+                self.group.decoded[*column] |= !encoded;
                 self.tally.filters_encoded += u64::from(encoded);
                 self.tally.filters_decoded += u64::from(!encoded);
             }
         }
         Ok(())
     }
+}
 
-    /// Searches the texts of the rows that are alive.
-    fn search(
-        &mut self,
-        column: usize,
-        block: &Block<'_>,
-        range: Range<usize>,
-        (predicate, negated): (&Predicate, bool),
-        alive: &Bitmap,
-        out: &mut Bitmap,
-    ) -> Result<()> {
-        let Searched { positions, texts } = &mut self.group.searched;
-        positions.clear();
-        positions.extend(alive.ones().map(|row| row as u16));
-        if let Err(error) = block.gather(range.start, positions, texts) {
-            return Err(self.place(error, column));
-        }
-        let ValuesBuf::Bytes(texts) = texts else { return Err(Error::Unsupported("a search in numbers".into())) };
-        out.reset(range.len(), false);
-        let mut note = |is_found: &dyn Fn(&[u8]) -> bool| {
-            for (&position, text) in positions.iter().zip(texts.view().iter()) {
-                out.set(position.into(), is_found(text) != negated);
-            }
-        };
-        match predicate {
-            Predicate::Contains(needle) => {
-                let finder = Finder::new(at_memory(needle));
-                note(&|text| finder.find(text).is_some());
-            }
-            Predicate::Like(pattern) => note(&|text| pattern.matches(text)),
-            _ => return Err(Error::Unsupported("a search for anything else than text".into())),
-        }
-        let mut present = Bitmap::default();
-        if block.validity(range, &mut present).map_err(|error| self.place(error, column))? {
-            out.and(&present);
-        }
-        self.tally.filters_decoded += 1;
-        Ok(())
-    }
-
-    fn place(&self, error: sinter_codec::Error, column: usize) -> Error {
-        Error::from(error).at(self.segments.place(column))
-    }
+/// What a block made of a leaf's predicate, for the group.
+fn prepared<'g>(
+    slot: &'g mut Option<PreparedPredicate>,
+    block: &Block<'_>,
+    predicate: &Predicate,
+) -> sinter_codec::Result<&'g PreparedPredicate> {
+    let prepared = match slot.take() {
+        Some(prepared) => prepared,
+        None => block.prepare(predicate)?,
+    };
+    Ok(slot.insert(prepared))
 }

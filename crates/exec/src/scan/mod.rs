@@ -2,13 +2,15 @@
 //!
 //! A filter is split in two when the pipeline starts. What compares a column with constants is a [`Test`], answered by
 //! zone maps for whole row groups and by the codec on encoded vectors; the rest are programs over decoded values of the
-//! rows that are still alive. Columns are opened when first needed, and decoded for survivors only.
+//! rows that are still alive. Columns are opened when first needed, and decoded for survivors only. Which condition is asked
+//! first is learned on the way ([`order`]).
 
 mod ahead;
 mod claims;
 mod gathered;
 mod group;
 mod load;
+mod order;
 mod plan;
 mod row_ids;
 mod tally;

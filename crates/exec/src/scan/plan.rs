@@ -9,16 +9,26 @@ use crate::{Error, Expr, LogicalType, Pipeline, Result, ScanColumn};
 pub(crate) struct ScanPlan {
     pub(super) columns: Vec<ScanColumn>,
     pub(super) types: Vec<LogicalType>,
-    /// Answered on the encoded form, cheapest first.
-    pub(super) tests: Vec<Test>,
-    /// Leaves of the tests before each of them, so that every leaf has a number.
-    pub(super) first_leaf: Vec<usize>,
+    /// Answered on the encoded form; those that should be cheapest first.
+    pub(super) tests: Vec<PlannedTest>,
+    /// Leaves of all tests.
     pub(super) leaf_count: usize,
     /// Which column of its source each column is, where that is no table.
     pub(super) source_columns: Vec<usize>,
-    /// Evaluated on decoded survivors, in this order.
+    /// Evaluated on decoded survivors, in this order but for those in front that cannot fail.
     pub(super) programs: Vec<Program>,
+    pub(super) infallible_programs: usize,
     decoded: Vec<Expr>,
+}
+
+/// A test, and what else a scan may do for it.
+#[derive(Debug)]
+pub(super) struct PlannedTest {
+    pub(super) test: Test,
+    /// Leaves of the tests before it, so that every leaf has a number.
+    pub(super) first_leaf: usize,
+    /// The same on decoded values, for blocks that would have to decode for the test.
+    pub(super) by_value: Program,
 }
 
 impl ScanPlan {
@@ -27,6 +37,14 @@ impl ScanPlan {
     /// # Errors
     /// [`Error::Unsupported`] for columns that do not exist and expressions that are none of ours.
     pub(crate) fn new(pipeline: &Pipeline) -> Result<ScanPlan> {
+        ScanPlan::narrowed(pipeline, &[])
+    }
+
+    /// The same, of which only rows are wanted that also pass these conditions.
+    ///
+    /// # Errors
+    /// As [`ScanPlan::new`].
+    pub(crate) fn narrowed(pipeline: &Pipeline, conditions: &[Expr]) -> Result<ScanPlan> {
         let table = pipeline.source.column_types();
         let is_table = pipeline.source.table().is_some();
         let mut source_columns = Vec::new();
@@ -42,29 +60,32 @@ impl ScanPlan {
         }
         let types = pipeline.scan_types();
         let mut conjuncts = Vec::new();
-        pipeline.filter.iter().for_each(|filter| flatten(filter, &mut conjuncts));
-        let (mut tests, mut decoded) = (Vec::<Test>::new(), Vec::new());
+        pipeline.filter.iter().chain(conditions).for_each(|filter| flatten(filter, &mut conjuncts));
+        let (mut tests, mut decoded) = (Vec::<(Test, Expr)>::new(), Vec::new());
         for conjunct in conjuncts {
             // Groups are not encoded, and have no statistics.
-            let test = pipeline.source.table().and_then(|_| Test::new(conjunct, &pipeline.columns, &types));
+            let test = pipeline.source.table().and_then(|_| Test::new(&conjunct, &pipeline.columns, &types));
             match test {
-                Some(Test::All(parts)) => parts.into_iter().for_each(|part| add(part, &mut tests)),
-                Some(test) => add(test, &mut tests),
-                None => decoded.push(conjunct.clone()),
+                Some(Test::All(parts)) if parts.is_empty() => {}
+                Some(test) => add(test, conjunct, &mut tests),
+                None => decoded.push(conjunct),
             }
         }
-        tests.sort_by_key(|test| test.cost(&types));
+        tests.sort_by_key(|(test, _)| test.cost(&types));
         decoded.sort_by_key(cost);
+        let infallible_programs = decoded.partition_point(|expr| cost(expr) < FALLIBLE_COST);
         let programs = decoded.iter().map(|expr| compile_condition(expr, &types)).collect::<Result<Vec<_>>>()?;
-        let (mut first_leaf, mut leaf_count) = (Vec::new(), 0);
-        for test in &tests {
-            first_leaf.push(leaf_count);
-            let mut leaves = Vec::new();
+        let (mut planned, mut leaf_count) = (Vec::new(), 0);
+        for (test, expr) in tests {
+            let by_value = compile_condition(&expr, &types)?;
+            let (first_leaf, mut leaves) = (leaf_count, Vec::new());
             test.leaves(&mut leaves);
             leaf_count += leaves.len();
+            planned.push(PlannedTest { test, first_leaf, by_value });
         }
+        let tests = planned;
         let columns = pipeline.columns.clone();
-        Ok(ScanPlan { columns, types, tests, first_leaf, leaf_count, source_columns, programs, decoded })
+        Ok(ScanPlan { columns, types, tests, leaf_count, source_columns, programs, infallible_programs, decoded })
     }
 
     /// The types of the columns.
@@ -74,7 +95,7 @@ impl ScanPlan {
 
     /// The tests on the encoded form, for plans.
     pub(crate) fn encoded_text(&self, name: &dyn Fn(usize) -> (String, LogicalType)) -> Vec<String> {
-        self.tests.iter().map(|test| Named(test, name).to_string()).collect()
+        self.tests.iter().map(|planned| Named(&planned.test, name).to_string()).collect()
     }
 
     /// The conditions on decoded values.
@@ -83,23 +104,30 @@ impl ScanPlan {
     }
 }
 
-fn flatten<'a>(expr: &'a Expr, out: &mut Vec<&'a Expr>) {
+fn flatten(expr: &Expr, out: &mut Vec<Expr>) {
     match expr {
         Expr::And(parts) => parts.iter().for_each(|part| flatten(part, out)),
-        other => out.push(other),
+        Expr::Not(inner) => match &**inner {
+            Expr::Or(parts) => parts.iter().for_each(|part| flatten(&Expr::Not(Box::new(part.clone())), out)),
+            _ => out.push(expr.clone()),
+        },
+        other => out.push(other.clone()),
     }
 }
 
-/// Adds a test, as part of one that bounds the same column where there is one.
-fn add(test: Test, tests: &mut Vec<Test>) {
-    for known in tests.iter_mut() {
+/// Adds a test of an expression, as part of one that bounds the same column where there is one.
+fn add(test: Test, expr: Expr, tests: &mut Vec<(Test, Expr)>) {
+    for (known, known_expr) in tests.iter_mut() {
         if let Some(both) = known.merge(&test) {
-            *known = both;
+            (*known, *known_expr) = (both, Expr::And(vec![known_expr.clone(), expr]));
             return;
         }
     }
-    tests.push(test);
+    tests.push((test, expr));
 }
+
+/// What can fail costs as much at least.
+const FALLIBLE_COST: u32 = 20;
 
 /// About how much a row costs. What can fail comes last, after whatever else may have dropped the row.
 fn cost(expr: &Expr) -> u32 {
@@ -108,8 +136,7 @@ fn cost(expr: &Expr) -> u32 {
         Expr::Compare(..) | Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::Not(_) | Expr::And(_) | Expr::Or(_) => 1,
         Expr::InList { .. } => 3,
         Expr::Like { .. } => 10,
-        Expr::Arithmetic { .. } => 20,
-        Expr::Case { .. } | Expr::Cast { .. } => 20,
+        Expr::Arithmetic { .. } | Expr::Case { .. } | Expr::Cast { .. } => FALLIBLE_COST,
         Expr::Foreign { .. } => 100,
     };
     own + expr.children().into_iter().map(cost).sum::<u32>()

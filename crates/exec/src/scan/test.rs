@@ -39,6 +39,11 @@ impl Test {
         }
     }
 
+    /// Whether a leaf searches texts.
+    pub(super) fn is_search(&self) -> bool {
+        matches!(self, Test::Column { predicate: Predicate::Contains(_) | Predicate::Like(_), .. })
+    }
+
     /// The columns that it reads.
     pub(super) fn columns(&self) -> Vec<usize> {
         let mut leaves = Vec::new();

@@ -4,6 +4,7 @@ use super::ahead::Ahead;
 use super::claims::{Claim, Claims};
 use super::group::{Group, Segments, Tester};
 use super::load::GroupVector;
+use super::order::Observed;
 use super::plan::ScanPlan;
 use super::tally::Tally;
 use crate::error::check_cancelled;
@@ -12,6 +13,7 @@ use crate::{OnDamage, Result, TableSource};
 use sinter_codec::{Bitmap, Scratch, VECTOR_LEN};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::time::Instant;
 
 /// Vectors after which a scan pauses though nobody asked it to: a few milliseconds.
 const VECTORS_BETWEEN_PAUSES: usize = 1024;
@@ -29,7 +31,15 @@ pub(crate) struct Scanner {
     scratch: Scratch,
     alive: Bitmap,
     passed: Bitmap,
+    /// Of programs, and of tests that are asked by value.
     filters: Vec<FilterScratch>,
+    test_filters: Vec<FilterScratch>,
+    /// Tests of this vector that are asked by value.
+    by_value: Vec<usize>,
+    tests: Observed,
+    programs: Observed,
+    /// The order of the programs.
+    program_order: Vec<usize>,
     /// Vectors until it pauses.
     patience: usize,
     /// What it took, but is not in yet.
@@ -80,6 +90,7 @@ impl Scanner {
                         continue;
                     };
                     group.turn_to(vectors);
+                    self.order_filters(shared.plan, &mut group);
                     if group.is_whole(shared.plan) && sink.take_group(index, group.rows) {
                         self.tally.groups_answered += 1;
                         continue;
@@ -125,6 +136,17 @@ impl Scanner {
         }
     }
 
+    /// Puts conditions into the order that was best so far.
+    fn order_filters(&mut self, plan: &ScanPlan, group: &mut Group) {
+        self.filters.resize_with(plan.programs.len(), FilterScratch::default);
+        self.test_filters.resize_with(plan.tests.len(), FilterScratch::default);
+        if self.program_order.len() != plan.programs.len() {
+            self.program_order = (0..plan.programs.len()).collect();
+        }
+        self.tests.begin(plan.tests.len(), &mut group.tests);
+        self.programs.begin(plan.programs.len(), &mut self.program_order[..plan.infallible_programs]);
+    }
+
     fn take_claim(&mut self, within: Option<usize>, shared: &Shared<'_>) -> Option<Claim> {
         let claim = shared.claims.take(within, shared.source)?;
         self.done += claim.vectors.len();
@@ -152,7 +174,7 @@ impl Scanner {
             check_cancelled(shared.cancelled)?;
             let Some(mut group) = Group::enter(shared.plan, source, index) else { continue };
             let vector_count = rows(index).div_ceil(VECTOR_LEN);
-            self.filters.resize_with(shared.plan.programs.len(), FilterScratch::default);
+            self.order_filters(shared.plan, &mut group);
             let pins = group.take_pins();
             let segments = Segments::new(shared.plan, source, group.index, group.rows, &pins);
             // Not always the same places of a group.
@@ -181,8 +203,6 @@ impl Scanner {
         group: &mut Group,
         sink: &mut dyn Sink,
     ) -> Result<ControlFlow<()>> {
-        let plan = shared.plan;
-        self.filters.resize_with(plan.programs.len(), FilterScratch::default);
         while group.next_vector < group.end_vector {
             check_cancelled(shared.cancelled)?;
             if self.patience == 0 {
@@ -225,22 +245,49 @@ impl Scanner {
             }
             None => self.alive.reset(range.len(), true),
         }
+        // Where there is one, there is no order.
+        let is_timed = group.tests.len() > 1 && self.tests.is_timed();
+        self.by_value.clear();
+        group.decoded.fill(false);
         for index in 0..group.tests.len() {
             let number = group.tests[index];
-            let mut leaf = plan.first_leaf[number];
+            let planned = &plan.tests[number];
+            let begun = is_timed.then(|| (Instant::now(), self.alive.count_ones()));
             let mut tester = Tester { segments, group, scratch: &mut self.scratch, tally: &mut self.tally };
-            tester.run(&plan.tests[number], &mut leaf, range.clone(), &self.alive, &mut self.passed)?;
+            if tester.is_by_value(number, planned, &self.alive)? {
+                self.by_value.push(number);
+                continue;
+            }
+            let mut leaf = planned.first_leaf;
+            tester.run(&planned.test, &mut leaf, range.clone(), &mut self.passed)?;
             self.alive.and(&self.passed);
+            if let Some((begun, rows)) = begun {
+                self.tests.add(number, begun, 1, (rows, self.alive.count_ones()));
+            }
             if !self.alive.any() {
                 return Ok(false);
             }
         }
         self.survivors.start(&self.alive, layout.columns());
         let mut vector = GroupVector { segments, group, range, tally: &mut self.tally };
-        for (program, scratch) in plan.programs.iter().zip(&mut self.filters) {
+        for &number in &self.by_value {
             vector.tally.filters_decoded += 1;
             let mut flow = Flow::new(&mut self.survivors, layout, Some(&mut vector));
-            if !flow.filter(program, scratch)? {
+            if !flow.filter(&plan.tests[number].by_value, &mut self.test_filters[number])? {
+                return Ok(false);
+            }
+        }
+        let is_timed = plan.infallible_programs > 1 && self.programs.is_timed();
+        for &number in &self.program_order {
+            vector.tally.filters_decoded += 1;
+            let begun = is_timed.then(|| (Instant::now(), self.survivors.rows()));
+            let mut flow = Flow::new(&mut self.survivors, layout, Some(&mut vector));
+            let passes = flow.filter(&plan.programs[number], &mut self.filters[number])?;
+            if let Some((begun, rows)) = begun {
+                let passed = if passes { self.survivors.rows() } else { 0 };
+                self.programs.add(number, begun, rows, (rows, passed));
+            }
+            if !passes {
                 return Ok(false);
             }
         }

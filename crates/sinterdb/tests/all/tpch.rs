@@ -87,6 +87,19 @@ fn check_plans(conn: &Connection) {
     assert!(theirs.is_empty(), "{}", theirs.join("\n"));
 }
 
+/// Of no vector is a column decoded for a filter and then once more.
+fn check_decoded_once(conn: &Connection) {
+    for number in 1..=22 {
+        let lines = rows(conn, &format!("EXPLAIN ANALYZE {}", query(number))).unwrap();
+        let told: Vec<String> = lines.into_iter().filter_map(|mut row| row.pop()).collect();
+        let bytes: Vec<&String> = told.iter().filter(|line| line.contains(" vectors, of which ")).collect();
+        assert!(!bytes.is_empty(), "Q{number}: {}", told.join("\n"));
+        for line in bytes {
+            assert!(line.contains("of which 0 twice"), "Q{number}: {line}");
+        }
+    }
+}
+
 /// The fields of one line; quotes stand around fields that hold commas.
 fn csv_fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
@@ -139,6 +152,7 @@ fn all_queries_answer_as_duckdb_does_in_memory() {
     load(&conn);
     check_all(&conn);
     check_plans(&conn);
+    check_decoded_once(&conn);
     conn.execute("SET sinter.engine = 'datafusion'", &[]).unwrap();
     check_all(&conn);
     conn.execute("SET sinter.engine = 'auto'", &[]).unwrap();

@@ -133,10 +133,11 @@ fn counted(counters: &Counters) -> Vec<String> {
         ),
         format!("rows: {} of {} selected", load(&counters.rows_selected), load(&counters.rows_scanned)),
         format!(
-            "bytes: {} compressed, {} decoded in {} vectors",
+            "bytes: {} compressed, {} decoded in {} vectors, of which {} twice",
             load(&counters.bytes_compressed),
             load(&counters.bytes_decoded),
-            load(&counters.vectors_decoded)
+            load(&counters.vectors_decoded),
+            load(&counters.vectors_decoded_again)
         ),
     ];
     let (groups, rows) = (load(&counters.groups_left_out), load(&counters.rows_left_out));
