@@ -108,6 +108,7 @@ impl Query {
                 let runtime = running.runtime()?;
                 let outer = Arc::clone(&schema);
                 let asked = running.clone();
+                running.runs(&plan);
                 let task = runtime.spawn({
                     let sender = sender.clone();
                     async move {

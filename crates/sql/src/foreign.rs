@@ -1,5 +1,6 @@
 //! Scalar expressions that DataFusion evaluates inside our pipelines.
 
+use crate::checked::checked_expr;
 use crate::lower::argument_type;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::cast;
@@ -49,6 +50,7 @@ impl ScalarFunction {
             .ok()?
             .data;
         let inner = DFSchema::try_from(arguments.clone()).ok()?;
+        let renamed = checked_expr(renamed, &inner).ok()?;
         let result = argument_type(&renamed.get_type(&inner).ok()?)?;
         let physical =
             create_physical_expr(&renamed, &inner, &ExecutionProps::new(), &PhysicalPlanningContext::default()).ok()?;

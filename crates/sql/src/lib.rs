@@ -10,6 +10,7 @@ mod attached;
 mod batches;
 mod catalog;
 mod check;
+mod checked;
 mod coercion;
 mod correlation;
 mod database;

@@ -9,9 +9,9 @@ const REASONS_MAX: usize = 3;
 /// How far the running statement is.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
-    /// What is going on, such as `pressing lineitem`.
+    /// What is going on, such as `pressing lineitem`; of a query, nothing.
     pub label: String,
-    /// Units done: rows, or row groups.
+    /// Units done: rows, row groups, or of a query vectors of tables.
     pub done: u64,
     /// Units in all, where known.
     pub total: Option<u64>,

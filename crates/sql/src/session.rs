@@ -3,6 +3,7 @@
 use crate::attached::{AttachedCatalogs, Seen};
 use crate::batches::{Outcome, Query, named};
 use crate::catalog::{Catalog, DEFAULT_SCHEMA};
+use crate::checked::{CheckedConstants, checked_plan};
 use crate::coercion::Coercion;
 use crate::lower::lower;
 use crate::not_in::NotIn;
@@ -10,7 +11,7 @@ use crate::only_row::OnlyRow;
 use crate::optimize::optimized;
 use crate::own_names::OwnNames;
 use crate::parse::{Statement, column_names, parse};
-use crate::physical::HopefulExec;
+use crate::physical::{HopefulExec, scanned};
 use crate::progress::{Notes, Progress};
 use crate::provider::{PipelineTable, Reading, StatementCatalog};
 use crate::scalar_subquery::NoRowIsNull;
@@ -44,7 +45,7 @@ use sinter_column::TableSchema;
 use sinter_exec::OnDamage;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 /// What queries call the database that was opened; others are attached under names of their own.
@@ -83,6 +84,7 @@ pub struct Session {
     transaction: Mutex<Option<Transaction>>,
     interrupts: Arc<Interrupts>,
     progress: Arc<Mutex<Option<Progress>>>,
+    running_plan: RunningPlan,
 }
 
 /// The session of a statement whose target is in an attached database.
@@ -118,11 +120,20 @@ pub(crate) struct Running {
     database: Arc<Database>,
     interrupts: Arc<Interrupts>,
     begun_at: u64,
+    plan: RunningPlan,
 }
+
+/// The plan of the query that was last begun, while it runs.
+type RunningPlan = Arc<Mutex<Option<Weak<dyn ExecutionPlan>>>>;
 
 impl Running {
     pub(crate) fn runtime(&self) -> Result<tokio::runtime::Handle> {
         self.database.runtime().cloned()
+    }
+
+    /// Notes what runs, for whoever asks how far it is.
+    pub(crate) fn runs(&self, plan: &Arc<dyn ExecutionPlan>) {
+        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::downgrade(plan));
     }
 
     /// Whether the user wants it to stop.
@@ -171,6 +182,8 @@ impl Session {
             Arc::new(Coercion),
         ];
         rules.splice(0..0, ours);
+        // When types are what they will be.
+        rules.push(Arc::new(CheckedConstants));
         // It mistakes a condition on one side of an outer join for one on a column of that name of the other.
         let mut physical_rules = PhysicalOptimizer::default().rules;
         physical_rules.retain(|rule| !rule.name().starts_with("FilterPushdown"));
@@ -200,6 +213,7 @@ impl Session {
             transaction: Mutex::default(),
             interrupts: Arc::default(),
             progress: Arc::default(),
+            running_plan: Arc::default(),
         }
     }
 
@@ -221,6 +235,7 @@ impl Session {
             transaction: Mutex::default(),
             interrupts: Arc::clone(&self.interrupts),
             progress: Arc::clone(&self.progress),
+            running_plan: Arc::clone(&self.running_plan),
         })
     }
 
@@ -478,9 +493,14 @@ impl Session {
         Interrupt(Arc::clone(&self.interrupts))
     }
 
-    /// How far the running statement is.
+    /// How far the running statement is: what it tells by itself, or how much of the tables that it reads it has scanned.
     pub fn progress(&self) -> Option<Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let told = self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        told.or_else(|| {
+            let plan = self.running_plan.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.upgrade()?;
+            let (done, total) = scanned(&plan)?;
+            Some(Progress { label: String::new(), done: done as u64, total: Some(total as u64) })
+        })
     }
 
     pub(crate) fn report(&self, progress: Option<Progress>) {
@@ -496,6 +516,7 @@ impl Session {
             database: Arc::clone(&self.database),
             interrupts: Arc::clone(&self.interrupts),
             begun_at: self.interrupts.count.load(Ordering::Acquire),
+            plan: Arc::clone(&self.running_plan),
         }
     }
 
@@ -689,6 +710,7 @@ async fn physical(
         // There is nothing around it that could be planned.
         return whole.scan(session, None, &[], None).await;
     }
-    let physical = DefaultPhysicalPlanner::default().create_physical_plan(logical, session).await?;
+    let logical = checked_plan(logical.clone())?;
+    let physical = DefaultPhysicalPlanner::default().create_physical_plan(&logical, session).await?;
     Ok(physical.transform_up(yields_to_cancellation)?.data)
 }

@@ -205,6 +205,7 @@ scripts! {
     names_and_types
     nulls
     order_by
+    overflow
     other_aggregates
     quantise
     schemas

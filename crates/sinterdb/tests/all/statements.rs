@@ -18,6 +18,27 @@ fn odd_texts() -> Vec<String> {
 }
 
 #[test]
+fn a_query_tells_how_far_it_is_while_it_runs() {
+    let (_database, conn) = memory();
+    conn.execute("CREATE TABLE t AS SELECT value AS id, value % 1000 AS k FROM generate_series(1, 400000)", &[])
+        .unwrap();
+    let vectors = 400_000_u64.div_ceil(1024);
+    let nearly = |total: Option<u64>| total.is_some_and(|total| (vectors..vectors + 8).contains(&total));
+    let mut batches = conn.query("SELECT id FROM t WHERE k > 0", &[]).unwrap().stream().unwrap();
+    batches.next().unwrap().unwrap();
+    let progress = conn.progress().expect("few of its batches fit between it and who reads them");
+    assert!(nearly(progress.total) && progress.done > 0 && progress.done < vectors, "{progress:?}");
+    let rows: usize = batches.map(|batch| batch.unwrap().num_rows()).sum();
+    assert!(rows > 300_000);
+    // Build sides count, too.
+    let joined = "SELECT x.id FROM t x JOIN (SELECT DISTINCT k FROM t) y ON x.k = y.k";
+    let mut batches = conn.query(joined, &[]).unwrap().stream().unwrap();
+    batches.next().unwrap().unwrap();
+    let progress = conn.progress().expect("as above");
+    assert!(progress.done > vectors && progress.total.is_some_and(|total| total >= 2 * vectors), "{progress:?}");
+}
+
+#[test]
 fn parameters_stay_what_they_are_in_every_statement() {
     let (_database, conn) = memory();
     conn.execute("CREATE TABLE t (id INT, s VARCHAR, d INT DEFAULT 7, e INT DEFAULT 7)", &[]).unwrap();

@@ -2,6 +2,7 @@
 
 use super::scalar::from_datafusion;
 use super::subquery::is_same;
+use crate::checked::Operation;
 use crate::foreign::ScalarFunction;
 use crate::scalar_subquery::PERHAPS;
 use arrow::datatypes::DataType;
@@ -91,12 +92,30 @@ impl Scope<'_> {
                 }
                 Some(Expr::Cast { expr: Box::new(self.lower(&cast.expr)?), ty })
             }
-            DfExpr::ScalarFunction(function) if function.func == *PERHAPS => match &function.args[..] {
-                [only] => self.lower(only),
-                _ => None,
+            DfExpr::Negative(inner) if is_signed_integer(&self.type_of(inner)?) => self.negated(inner),
+            DfExpr::ScalarFunction(function) => match (Operation::of(&function.func), &function.args[..]) {
+                (None, [only]) if function.func == *PERHAPS => self.lower(only),
+                (Some(Operation::Negate), [inner]) => self.negated(inner),
+                (Some(operation), [left, right]) => {
+                    let (left, right) = (Box::new(left.clone()), Box::new(right.clone()));
+                    let binary = BinaryExpr { left, op: operation.operator()?, right };
+                    self.binary(&DfExpr::BinaryExpr(binary.clone()), &binary)
+                }
+                _ => self.foreign(expr),
             },
             _ => self.foreign(expr),
         }
+    }
+
+    /// Nothing less an integer.
+    fn negated(&self, inner: &DfExpr) -> Option<Expr> {
+        let ty = self.type_of(inner)?;
+        Some(Expr::Arithmetic {
+            op: ArithmeticOp::Subtract,
+            left: Box::new(Expr::Literal(Scalar::Int(0), ty.clone())),
+            right: Box::new(self.lower(inner)?),
+            ty,
+        })
     }
 
     fn column(&self, column: &Column) -> Option<Expr> {
@@ -250,6 +269,10 @@ pub(super) fn is_number(ty: &LogicalType) -> bool {
             | LogicalType::Float64
             | LogicalType::Decimal { .. }
     )
+}
+
+fn is_signed_integer(ty: &LogicalType) -> bool {
+    matches!(ty, LogicalType::Int8 | LogicalType::Int16 | LogicalType::Int32 | LogicalType::Int64)
 }
 
 /// Casts between these round in their own way; the SQL library's way is kept.

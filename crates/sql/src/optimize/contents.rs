@@ -3,12 +3,14 @@
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{JoinType, Result};
 use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison};
-use datafusion::logical_expr::{Expr, ExpressionPlacement, LogicalPlan};
+use datafusion::logical_expr::{Expr, ExpressionPlacement, LogicalPlan, Operator};
 
 /// What there is in a plan, its subqueries included.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Contents {
     pub(super) aggregates: bool,
+    /// `+`, `-` or `*`, or a negation.
+    pub(crate) arithmetic: bool,
     /// Inner joins without keys, or with conditions on top that may hold some.
     pub(super) cross_joins: bool,
     pub(super) distincts: bool,
@@ -80,6 +82,14 @@ impl Contents {
                 self.subqueries = true;
                 self.set_comparisons |= matches!(expr, Expr::SetComparison(_));
                 self.add(&subquery.subquery)
+            }
+            Expr::BinaryExpr(binary) => {
+                self.arithmetic |= matches!(binary.op, Operator::Plus | Operator::Minus | Operator::Multiply);
+                Ok(())
+            }
+            Expr::Negative(_) => {
+                self.arithmetic = true;
+                Ok(())
             }
             Expr::ScalarFunction(_) => {
                 self.parts_of_values |= expr.placement() == ExpressionPlacement::MoveTowardsLeafNodes;

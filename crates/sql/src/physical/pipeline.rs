@@ -88,6 +88,12 @@ impl PipelineExec {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).run.clone()
     }
 
+    /// How many vectors of tables the latest run has scanned, and how many there are.
+    pub(super) fn scanned(&self) -> (usize, usize) {
+        let done = self.latest_run().map_or(0, |run| run.vectors_scanned());
+        (done, self.pipeline.vectors_to_scan())
+    }
+
     /// Ends the latest run, and lets go of it; whoever asks next begins a new one.
     pub(super) fn forget_run(&self) {
         let current = std::mem::take(&mut *self.current.lock().unwrap_or_else(PoisonError::into_inner));

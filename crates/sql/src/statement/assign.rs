@@ -1,6 +1,7 @@
 //! Rows of a query in the shape of a table: columns in table order, cast to the table's types, defaults filled in.
 
 use crate::batches::outer_type;
+use crate::checked::checked_expr;
 use crate::coercion::is_text;
 use crate::parse::parse_one;
 use crate::progress::Notes;
@@ -167,7 +168,7 @@ fn compile(check: &Check, schema: &TableSchema, state: &SessionState) -> Result<
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let df_schema = DFSchema::try_from(Arc::clone(&schema))?;
     let expr = state.create_logical_expr(&check.sql, &df_schema)?;
-    let expr = state.create_physical_expr(expr, &df_schema)?;
+    let expr = state.create_physical_expr(checked_expr(expr, &df_schema)?, &df_schema)?;
     Ok(CompiledCheck { text: check.sql.clone(), schema, expr })
 }
 

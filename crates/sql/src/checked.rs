@@ -1,0 +1,209 @@
+//! Integers without room in their type are errors also in what DataFusion computes.
+//!
+//! Its `+`, `-` and `*` of integers wrap around, and so does its negation. They become functions here that do not: in what
+//! is left of a plan when our engine has taken its part, in expressions that DataFusion evaluates within that part, and,
+//! before anything is optimised, where all operands are constants, which DataFusion computes while it plans. What our
+//! engine runs checks by itself. `sum` of DataFusion's own operators still wraps around.
+
+use crate::lower::can_run_anywhere;
+use crate::optimize::Contents;
+use arrow::compute::kernels::numeric::{add, mul, neg, sub};
+use arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::physical_expr_common::datum::apply;
+use std::sync::{Arc, LazyLock};
+
+/// What may have no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Operation {
+    Add,
+    Subtract,
+    Multiply,
+    Negate,
+}
+
+impl Operation {
+    const ALL: [Operation; 4] = [Operation::Add, Operation::Subtract, Operation::Multiply, Operation::Negate];
+
+    /// That of an operator between two values.
+    fn between(operator: Operator) -> Option<Operation> {
+        match operator {
+            Operator::Plus => Some(Operation::Add),
+            Operator::Minus => Some(Operation::Subtract),
+            Operator::Multiply => Some(Operation::Multiply),
+            _ => None,
+        }
+    }
+
+    /// Its operator between two values.
+    pub(crate) fn operator(self) -> Option<Operator> {
+        match self {
+            Operation::Add => Some(Operator::Plus),
+            Operation::Subtract => Some(Operator::Minus),
+            Operation::Multiply => Some(Operator::Multiply),
+            Operation::Negate => None,
+        }
+    }
+
+    /// That of an expression over rows of this schema; `None` where it is none, or not of integers of one type.
+    fn within(expr: &Expr, schema: &DFSchema) -> Option<Operation> {
+        let integer = |expr: &Expr| expr.get_type(schema).ok().filter(DataType::is_integer);
+        match expr {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+                let operation = Operation::between(*op)?;
+                (integer(left)? == integer(right)?).then_some(operation)
+            }
+            Expr::Negative(inner) => integer(inner).filter(DataType::is_signed_integer).map(|_| Operation::Negate),
+            _ => None,
+        }
+    }
+
+    /// What a function of ours computes.
+    pub(crate) fn of(function: &ScalarUDF) -> Option<Operation> {
+        Operation::ALL.into_iter().find(|operation| *operation.function() == *function)
+    }
+
+    fn function(self) -> &'static ScalarUDF {
+        &FUNCTIONS[self as usize]
+    }
+}
+
+/// In the order of [`Operation::ALL`].
+static FUNCTIONS: LazyLock<[Arc<ScalarUDF>; 4]> = LazyLock::new(|| {
+    Operation::ALL.map(|operation| {
+        let operand_count = if operation == Operation::Negate { 1 } else { 2 };
+        let signature = Signature::any(operand_count, Volatility::Immutable);
+        Arc::new(ScalarUDF::from(Checked { operation, signature }))
+    })
+});
+
+/// The rule for constants.
+#[derive(Debug)]
+pub(crate) struct CheckedConstants;
+
+impl AnalyzerRule for CheckedConstants {
+    fn name(&self) -> &str {
+        "sinter_checked_constants"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        rewritten(plan, |expr| expr.column_refs().is_empty() && can_run_anywhere(expr))
+    }
+}
+
+/// A plan for DataFusion's operators.
+///
+/// # Errors
+/// None of its own; DataFusion's tree walk wants to be able to fail.
+pub(crate) fn checked_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
+    rewritten(plan, |_| true)
+}
+
+/// An expression for DataFusion's evaluation over rows of this schema.
+///
+/// # Errors
+/// As [`checked_plan`].
+pub(crate) fn checked_expr(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    Ok(rewritten_expr(expr, schema, &|_| true)?.data)
+}
+
+/// The plan with functions in the place of the operations that are `wanted`; names stay.
+fn rewritten(plan: LogicalPlan, wanted: impl Fn(&Expr) -> bool) -> Result<LogicalPlan> {
+    if !Contents::of(&plan)?.arithmetic {
+        return Ok(plan);
+    }
+    let plan = plan.transform_up_with_subqueries(|plan| {
+        // Filters of scans are ours, and limits have to be constants.
+        if matches!(plan, LogicalPlan::TableScan(_) | LogicalPlan::Limit(_)) {
+            return Ok(Transformed::no(plan));
+        }
+        let schema = merge_schema(&plan.inputs());
+        let names = NamePreserver::new(&plan);
+        plan.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let expr = rewritten_expr(expr, &schema, &wanted)?;
+            Ok(if expr.transformed { expr.update_data(|expr| name.restore(expr)) } else { expr })
+        })
+    });
+    Ok(plan?.data)
+}
+
+fn rewritten_expr(expr: Expr, schema: &DFSchema, wanted: &impl Fn(&Expr) -> bool) -> Result<Transformed<Expr>> {
+    if matches!(expr, Expr::GroupingSet(_)) {
+        // The keys in it have no names of their own that could stay.
+        return Ok(Transformed::no(expr));
+    }
+    expr.transform_up(|expr| {
+        Ok(match Operation::within(&expr, schema) {
+            Some(operation) if wanted(&expr) => Transformed::yes(operation.function().call(operands(expr))),
+            _ => Transformed::no(expr),
+        })
+    })
+}
+
+/// The operands of an operation.
+fn operands(expr: Expr) -> Vec<Expr> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, right, .. }) => vec![*left, *right],
+        Expr::Negative(inner) => vec![*inner],
+        _ => Vec::new(),
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Checked {
+    operation: Operation,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Checked {
+    fn name(&self) -> &str {
+        match self.operation {
+            Operation::Add => "checked_add",
+            Operation::Subtract => "checked_subtract",
+            Operation::Multiply => "checked_multiply",
+            Operation::Negate => "checked_negate",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match types {
+            [first, ..] => Ok(first.clone()),
+            [] => internal_err!("{} of no value", self.name()),
+        }
+    }
+
+    /// As nullable as that of the operator in whose place it stands: types of plans must not change.
+    fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let types: Vec<DataType> = arguments.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        let is_nullable = arguments.arg_fields.iter().any(|field| field.is_nullable());
+        Ok(Arc::new(Field::new(self.name(), self.return_type(&types)?, is_nullable)))
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match (self.operation, &arguments.args[..]) {
+            (Operation::Add, [left, right]) => apply(left, right, add),
+            (Operation::Subtract, [left, right]) => apply(left, right, sub),
+            (Operation::Multiply, [left, right]) => apply(left, right, mul),
+            (Operation::Negate, [ColumnarValue::Array(values)]) => Ok(ColumnarValue::Array(neg(values)?)),
+            (Operation::Negate, [ColumnarValue::Scalar(value)]) => {
+                let negated = neg(&value.to_array()?)?;
+                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&negated, 0)?))
+            }
+            (_, operands) => internal_err!("{} of {} values", self.name(), operands.len()),
+        }
+    }
+}
