@@ -53,7 +53,7 @@ DATABASES = ("sinter", "duckdb", "duckdb-checkpoint")
 FROM_FILE = ("sinter", "duckdb", "datafusion-parquet", "vortex")
 """Engines that answer from files, each in one form."""
 
-PACKAGES = ("sinterdb", "duckdb", "datafusion", "vortex-data", "polars", "pyarrow")
+PACKAGES = ("sinterdb", "duckdb", "datafusion", "vortex-data", "polars", "pyarrow", "pcodec", "zstandard")
 """Whose versions a record names."""
 
 

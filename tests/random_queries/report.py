@@ -9,6 +9,8 @@ from random_queries.running import Outcome
 
 SHARE_MIN = 0.05
 ROWS_SHARE_MIN = 0.8
+OURS_SHARE_MIN = 0.95
+"""Of the queries whose plans were looked at, those in which no operator is DataFusion's."""
 
 WANTED = ("outer join", "three-way join", "correlated subquery", "window", "grouping sets", "set operation")
 """Features that at least `SHARE_MIN` of the queries have, once there are enough queries to tell."""
@@ -59,6 +61,8 @@ class Report:
         ]
         if self.with_rows < ROWS_SHARE_MIN * self.count:
             found.append("too few queries return rows")
+        if self.ours_alone < OURS_SHARE_MIN * self.planned:
+            found.append("too many queries have an operator of DataFusion's")
         return found
 
     def progress(self, total: int) -> str:
