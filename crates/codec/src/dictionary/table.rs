@@ -174,10 +174,15 @@ impl<'a> BytesTable<'a> {
     /// The code of a value; the next free one if it was not there.
     #[inline]
     pub(super) fn code(&mut self, value: &'a [u8]) -> u32 {
+        self.code_by(value, xxh3_64(value))
+    }
+
+    /// The same by a hash. Values with the same are told apart by their bytes.
+    #[inline]
+    fn code_by(&mut self, value: &'a [u8], hash: u64) -> u32 {
         if self.values.len() * 2 * SLOTS_PER_VALUE_MIN >= self.slots.len() {
             self.grow();
         }
-        let hash = xxh3_64(value);
         let (slot, code) = self.find(value, hash);
         code.unwrap_or_else(|| {
             self.values.push(value);
@@ -252,6 +257,20 @@ mod tests {
         assert_eq!(table.find_code(13, u32::MAX), (3, true));
         assert_eq!(table.find_code(14, u32::MAX), (0, false));
         assert_eq!(table.find_code(7, 5), (0, true));
+    }
+
+    #[test]
+    fn strings_with_one_hash_are_told_apart() {
+        let texts: Vec<String> = (0..1000).map(|number| number.to_string()).collect();
+        for hash in [0, u64::MAX, 0xdead_beef_0000_0001] {
+            let mut table = BytesTable::default();
+            for _ in 0..2 {
+                for (code, text) in texts.iter().enumerate() {
+                    assert_eq!(table.code_by(text.as_bytes(), hash), code as u32, "{text}");
+                }
+            }
+            assert_eq!(table.find(b"1000", hash).1, None);
+        }
     }
 
     #[test]
