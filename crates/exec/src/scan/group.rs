@@ -273,8 +273,24 @@ impl Tester<'_, '_> {
         Ok(way)
     }
 
-    /// Writes over `out` which rows of `range` pass.
-    pub(super) fn run(&mut self, test: &Test, leaf: &mut usize, range: Range<usize>, out: &mut Bitmap) -> Result<()> {
+    /// Writes over `out` which rows of `range` pass a test. Where a block turns out to decode for it, values will be asked from
+    /// the next vector on.
+    pub(super) fn ask(
+        &mut self,
+        number: usize,
+        planned: &PlannedTest,
+        range: Range<usize>,
+        out: &mut Bitmap,
+    ) -> Result<()> {
+        let (mut leaf, decoded) = (planned.first_leaf, self.tally.filters_decoded);
+        self.run(&planned.test, &mut leaf, range, out)?;
+        if self.tally.filters_decoded > decoded {
+            self.group.ways[number] = Some(Way::ByValue);
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, test: &Test, leaf: &mut usize, range: Range<usize>, out: &mut Bitmap) -> Result<()> {
         let segments = self.segments;
         match test {
             Test::Never => out.reset(range.len(), false),

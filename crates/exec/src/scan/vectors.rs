@@ -258,8 +258,7 @@ impl Scanner {
                 self.by_value.push(number);
                 continue;
             }
-            let mut leaf = planned.first_leaf;
-            tester.run(&planned.test, &mut leaf, range.clone(), &mut self.passed)?;
+            tester.ask(number, planned, range.clone(), &mut self.passed)?;
             self.alive.and(&self.passed);
             if let Some((begun, rows)) = begun {
                 self.tests.add(number, begun, 1, (rows, self.alive.count_ones()));
