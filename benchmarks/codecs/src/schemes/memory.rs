@@ -19,6 +19,9 @@ const POINT_COUNT_MAX: usize = 2;
 /// Schemes that are left out: a block of `constant` is a few bytes, and `halves` has 128-bit numbers alone.
 const LEFT_OUT: [&str; 2] = ["constant", "halves"];
 
+/// Values that a byte may stand for at most: where somebody needs less, it would take hours to decode what fills the memory.
+const VALUES_PER_BYTE_MAX: usize = 64;
+
 /// Where each block starts: at a multiple of this.
 const ALIGNMENT: usize = 64;
 
@@ -74,7 +77,7 @@ pub fn run(only: &[String], effort: Effort) -> Result<Vec<Value>, Failure> {
                 println!("{:>5}  {:<27} {:>8} {:>8} {:>8}", "width", "contender", "B/value", "encode", "decode");
                 heading = Some(this);
             }
-            records.push(measure(&point, effort)?);
+            records.extend(measure(&point, effort)?);
         }
     }
     Ok(records)
@@ -88,7 +91,8 @@ struct Written {
     has_vectors: bool,
 }
 
-fn measure(point: &Point, effort: Effort) -> Result<Value, Failure> {
+/// `None` for values of which nearly nothing is left.
+fn measure(point: &Point, effort: Effort) -> Result<Option<Value>, Failure> {
     let physical = point.physical();
     let entrants =
         [Entrant::ours(Sinter::new(point.request()))].into_iter().chain(peers::beside(point.scheme, physical));
@@ -105,6 +109,11 @@ fn measure(point: &Point, effort: Effort) -> Result<Value, Failure> {
             Err(error) if entrant.kin == Kin::Ours => return Err(error),
             Err(error) => eprintln!("{} is left out: {error}", entrant.codec.name()),
         }
+    }
+    if let Some(least) = written.iter().find(|one| one.bytes.len() * VALUES_PER_BYTE_MAX < point.values.len()) {
+        let name = least.entrant.codec.name();
+        println!("{:>5}  left out: {name} keeps {VALUES_PER_BYTE_MAX} values and more in a byte", point.width);
+        return Ok(None);
     }
     let decode = decode(&written, point, effort);
     let encode = encode(&mut written, point, effort);
@@ -128,10 +137,10 @@ fn measure(point: &Point, effort: Effort) -> Result<Value, Failure> {
             "decode_pressed_bytes": decode.copies * bytes.len(),
         }));
     }
-    Ok(json!({
+    Ok(Some(json!({
         "scheme": point.scheme, "type": physical.name(), "kind": point.kind, "width": point.width,
         "contenders": contenders,
-    }))
+    })))
 }
 
 /// What so many copies of a block took at best.

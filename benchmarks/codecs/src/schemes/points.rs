@@ -241,12 +241,18 @@ fn dict(is_quick: bool) -> Vec<Point> {
             let floats = numbers.into_iter().map(|number| number as f64 / 7.0).collect();
             point("dict", "spread", width, ValuesBuf::F64(floats))
         }
+        Physical::F32 => {
+            let numbers: Vec<u64> = uniform(width);
+            let floats = numbers.into_iter().map(|number| number as f32 / 7.0).collect();
+            point("dict", "sevenths", width, ValuesBuf::F32(floats))
+        }
         physical => point("dict", "spread", width, narrow(physical, spread(width))),
     };
     let words = widths(15, is_quick).into_iter().map(|width| of(Physical::U32, width));
     let doubles = [1, 2, 4, 6, 8, 10, 12].into_iter().map(|width| of(Physical::U64, width));
     let others = [(Physical::I16, 6), (Physical::I32, 8), (Physical::I64, 8), (Physical::I128, 8), (Physical::F64, 8)];
-    let others = others.into_iter().chain([(Physical::Bytes, 4), (Physical::Bytes, 8)]);
+    let small = [(Physical::U8, 4), (Physical::I8, 4), (Physical::U16, 8), (Physical::F32, 8)];
+    let others = others.into_iter().chain(small).chain([(Physical::Bytes, 4), (Physical::Bytes, 8)]);
     words.chain(doubles).chain(others.map(|(physical, width)| of(physical, width))).collect()
 }
 
@@ -346,7 +352,9 @@ fn base_delta() -> Vec<Point> {
         point("base_delta", "above a base", width, narrow(physical, above(1_000_000, width)))
     };
     let wide = [7, 15, 30, 40].into_iter().map(|width| of(Physical::I64, width));
-    wide.chain([7, 15].map(|width| of(Physical::U32, width))).chain([of(Physical::I128, 15)]).collect()
+    wide.chain([7, 15].map(|width| of(Physical::U32, width)))
+        .chain([of(Physical::I32, 15), of(Physical::U64, 15), of(Physical::I16, 7), of(Physical::I128, 15)])
+        .collect()
 }
 
 /// What schemes that round where they are asked to make of values. All get these: ours rounds them once more, which changes
