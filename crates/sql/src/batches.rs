@@ -108,10 +108,12 @@ impl Query {
                 let runtime = running.runtime()?;
                 let outer = Arc::clone(&schema);
                 let asked = running.clone();
-                running.runs(&plan);
+                let scans = running.runs(&plan);
                 let task = runtime.spawn({
                     let sender = sender.clone();
                     async move {
+                        // As long as it runs, it is known how far it is.
+                        let _scans = scans;
                         let mut stream = execute_stream(plan, context)?;
                         loop {
                             let next = tokio::select! {

@@ -2,10 +2,10 @@
 //!
 //! Its `+`, `-` and `*` of integers wrap around, and so does its negation. They become functions here that do not: in what
 //! is left of a plan when our engine has taken its part, in expressions that DataFusion evaluates within that part, and,
-//! before anything is optimised, where all operands are constants, which DataFusion computes while it plans. What our
-//! engine runs checks by itself. `sum` of DataFusion's own operators still wraps around.
+//! before anything is optimised, where constants have no room, which DataFusion would compute while it plans. What our
+//! engine runs checks by itself. `sum` of DataFusion's own operators still wraps around, and so do keys of GROUPING SETS
+//! that it computes, which can have no other names.
 
-use crate::lower::can_run_anywhere;
 use crate::optimize::Contents;
 use arrow::compute::kernels::numeric::{add, mul, neg, sub};
 use arrow::datatypes::{DataType, Field, FieldRef};
@@ -54,15 +54,18 @@ impl Operation {
         }
     }
 
-    /// That of an expression over rows of this schema; `None` where it is none, or not of integers of one type.
-    fn within(expr: &Expr, schema: &DFSchema) -> Option<Operation> {
+    /// That of an expression over rows of this schema, and its type; `None` where it is none, or not of integers of one type.
+    fn within(expr: &Expr, schema: &DFSchema) -> Option<(Operation, DataType)> {
         let integer = |expr: &Expr| expr.get_type(schema).ok().filter(DataType::is_integer);
         match expr {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
                 let operation = Operation::between(*op)?;
-                (integer(left)? == integer(right)?).then_some(operation)
+                let ty = integer(left)?;
+                (ty == integer(right)?).then_some((operation, ty))
             }
-            Expr::Negative(inner) => integer(inner).filter(DataType::is_signed_integer).map(|_| Operation::Negate),
+            Expr::Negative(inner) => {
+                integer(inner).filter(DataType::is_signed_integer).map(|ty| (Operation::Negate, ty))
+            }
             _ => None,
         }
     }
@@ -96,7 +99,47 @@ impl AnalyzerRule for CheckedConstants {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        rewritten(plan, |expr| expr.column_refs().is_empty() && can_run_anywhere(expr))
+        rewritten(plan, overflows)
+    }
+}
+
+/// Whether constants have an exact result, for which there is no room in this type.
+fn overflows(expr: &Expr, ty: &DataType) -> bool {
+    let Some(value) = constant(expr) else { return false };
+    let (least, greatest) = match ty {
+        DataType::Int8 => (i8::MIN.into(), i8::MAX.into()),
+        DataType::Int16 => (i16::MIN.into(), i16::MAX.into()),
+        DataType::Int32 => (i32::MIN.into(), i32::MAX.into()),
+        DataType::Int64 => (i64::MIN.into(), i64::MAX.into()),
+        DataType::UInt8 => (0, u8::MAX.into()),
+        DataType::UInt16 => (0, u16::MAX.into()),
+        DataType::UInt32 => (0, u32::MAX.into()),
+        DataType::UInt64 => (0, u64::MAX.into()),
+        _ => (i128::MIN, i128::MAX),
+    };
+    !(least..=greatest).contains(&value)
+}
+
+/// The exact value of an expression of integer constants.
+fn constant(expr: &Expr) -> Option<i128> {
+    match expr {
+        Expr::Literal(value, _) if value.data_type().is_integer() => {
+            let wide = value.cast_to(&DataType::Decimal128(38, 0)).ok()?;
+            if let ScalarValue::Decimal128(value, ..) = wide { value } else { None }
+        }
+        Expr::Alias(alias) => constant(&alias.expr),
+        Expr::Cast(cast) if cast.field.data_type().is_integer() => constant(&cast.expr),
+        Expr::Negative(inner) => constant(inner)?.checked_neg(),
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let (left, right) = (constant(left)?, constant(right)?);
+            match Operation::between(*op)? {
+                Operation::Add => left.checked_add(right),
+                Operation::Subtract => left.checked_sub(right),
+                Operation::Multiply => left.checked_mul(right),
+                Operation::Negate => None,
+            }
+        }
+        _ => None,
     }
 }
 
@@ -105,7 +148,7 @@ impl AnalyzerRule for CheckedConstants {
 /// # Errors
 /// None of its own; DataFusion's tree walk wants to be able to fail.
 pub(crate) fn checked_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
-    rewritten(plan, |_| true)
+    rewritten(plan, |_, _| true)
 }
 
 /// An expression for DataFusion's evaluation over rows of this schema.
@@ -113,11 +156,11 @@ pub(crate) fn checked_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
 /// # Errors
 /// As [`checked_plan`].
 pub(crate) fn checked_expr(expr: Expr, schema: &DFSchema) -> Result<Expr> {
-    Ok(rewritten_expr(expr, schema, &|_| true)?.data)
+    Ok(rewritten_expr(expr, schema, &|_, _| true)?.data)
 }
 
 /// The plan with functions in the place of the operations that are `wanted`; names stay.
-fn rewritten(plan: LogicalPlan, wanted: impl Fn(&Expr) -> bool) -> Result<LogicalPlan> {
+fn rewritten(plan: LogicalPlan, wanted: impl Fn(&Expr, &DataType) -> bool) -> Result<LogicalPlan> {
     if !Contents::of(&plan)?.arithmetic {
         return Ok(plan);
     }
@@ -137,14 +180,19 @@ fn rewritten(plan: LogicalPlan, wanted: impl Fn(&Expr) -> bool) -> Result<Logica
     Ok(plan?.data)
 }
 
-fn rewritten_expr(expr: Expr, schema: &DFSchema, wanted: &impl Fn(&Expr) -> bool) -> Result<Transformed<Expr>> {
+fn rewritten_expr(
+    expr: Expr,
+    schema: &DFSchema,
+    wanted: &impl Fn(&Expr, &DataType) -> bool,
+) -> Result<Transformed<Expr>> {
     if matches!(expr, Expr::GroupingSet(_)) {
         // The keys in it have no names of their own that could stay.
         return Ok(Transformed::no(expr));
     }
-    expr.transform_up(|expr| {
+    // From above: the type of an operator is soon found, that of a function takes as long as all names within it.
+    expr.transform_down(|expr| {
         Ok(match Operation::within(&expr, schema) {
-            Some(operation) if wanted(&expr) => Transformed::yes(operation.function().call(operands(expr))),
+            Some((operation, ty)) if wanted(&expr, &ty) => Transformed::yes(operation.function().call(operands(expr))),
             _ => Transformed::no(expr),
         })
     })

@@ -50,8 +50,8 @@ impl ScalarFunction {
             .ok()?
             .data;
         let inner = DFSchema::try_from(arguments.clone()).ok()?;
-        let renamed = checked_expr(renamed, &inner).ok()?;
         let result = argument_type(&renamed.get_type(&inner).ok()?)?;
+        let renamed = checked_expr(renamed, &inner).ok()?;
         let physical =
             create_physical_expr(&renamed, &inner, &ExecutionProps::new(), &PhysicalPlanningContext::default()).ok()?;
         Some(ScalarFunction { physical, schema: Arc::new(arguments), result, text: expr.to_string() })

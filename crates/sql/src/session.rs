@@ -11,7 +11,7 @@ use crate::only_row::OnlyRow;
 use crate::optimize::optimized;
 use crate::own_names::OwnNames;
 use crate::parse::{Statement, column_names, parse};
-use crate::physical::{HopefulExec, scanned};
+use crate::physical::{HopefulExec, Scans};
 use crate::progress::{Notes, Progress};
 use crate::provider::{PipelineTable, Reading, StatementCatalog};
 use crate::scalar_subquery::NoRowIsNull;
@@ -68,6 +68,8 @@ pub(crate) struct Settings {
     pub(crate) engine_forced_off: bool,
     /// `SET sinter.decompression = 'page'`: segments are decoded whole.
     pub(crate) page_wise: bool,
+    /// `SET sinter.compression = 'pfor'`: what columns of new tables are kept in where their type allows it.
+    pub(crate) compression: Option<String>,
     /// `SET on_corruption`: what queries do with rows that cannot be read.
     pub(crate) on_corruption: OnCorruption,
 }
@@ -84,7 +86,7 @@ pub struct Session {
     transaction: Mutex<Option<Transaction>>,
     interrupts: Arc<Interrupts>,
     progress: Arc<Mutex<Option<Progress>>>,
-    running_plan: RunningPlan,
+    latest_scans: LatestScans,
 }
 
 /// The session of a statement whose target is in an attached database.
@@ -120,20 +122,22 @@ pub(crate) struct Running {
     database: Arc<Database>,
     interrupts: Arc<Interrupts>,
     begun_at: u64,
-    plan: RunningPlan,
+    scans: LatestScans,
 }
 
-/// The plan of the query that was last begun, while it runs.
-type RunningPlan = Arc<Mutex<Option<Weak<dyn ExecutionPlan>>>>;
+/// The scans of the query that was last begun, while it runs.
+type LatestScans = Arc<Mutex<Weak<Scans>>>;
 
 impl Running {
     pub(crate) fn runtime(&self) -> Result<tokio::runtime::Handle> {
         self.database.runtime().cloned()
     }
 
-    /// Notes what runs, for whoever asks how far it is.
-    pub(crate) fn runs(&self, plan: &Arc<dyn ExecutionPlan>) {
-        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::downgrade(plan));
+    /// Notes what runs, for whoever asks how far it is while what is returned is held.
+    pub(crate) fn runs(&self, plan: &Arc<dyn ExecutionPlan>) -> Arc<Scans> {
+        let scans = Arc::new(Scans::of(plan));
+        *self.scans.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&scans);
+        scans
     }
 
     /// Whether the user wants it to stop.
@@ -202,6 +206,7 @@ impl Session {
             threads: options.threads,
             engine_forced_off: false,
             page_wise: false,
+            compression: None,
             on_corruption: options.on_corruption,
         };
         Session {
@@ -213,7 +218,7 @@ impl Session {
             transaction: Mutex::default(),
             interrupts: Arc::default(),
             progress: Arc::default(),
-            running_plan: Arc::default(),
+            latest_scans: Arc::default(),
         }
     }
 
@@ -235,7 +240,7 @@ impl Session {
             transaction: Mutex::default(),
             interrupts: Arc::clone(&self.interrupts),
             progress: Arc::clone(&self.progress),
-            running_plan: Arc::clone(&self.running_plan),
+            latest_scans: Arc::clone(&self.latest_scans),
         })
     }
 
@@ -497,8 +502,8 @@ impl Session {
     pub fn progress(&self) -> Option<Progress> {
         let told = self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone();
         told.or_else(|| {
-            let plan = self.running_plan.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.upgrade()?;
-            let (done, total) = scanned(&plan)?;
+            let scans = self.latest_scans.lock().unwrap_or_else(PoisonError::into_inner).upgrade()?;
+            let (done, total) = scans.vectors();
             Some(Progress { label: String::new(), done: done as u64, total: Some(total as u64) })
         })
     }
@@ -516,7 +521,7 @@ impl Session {
             database: Arc::clone(&self.database),
             interrupts: Arc::clone(&self.interrupts),
             begun_at: self.interrupts.count.load(Ordering::Acquire),
-            plan: Arc::clone(&self.running_plan),
+            scans: Arc::clone(&self.latest_scans),
         }
     }
 

@@ -6,9 +6,13 @@
 //! - in a file that is closed and opened again every few statements;
 //! - in a file that is copied every few statements, together with its log, and goes on from the copy, as after a crash.
 //!
+//! And in a file with each compression scheme forced on all columns that it can hold: some schemes for each script, or with
+//! `SINTER_EVERY_SCHEME=1` all of them. What a script asks about the choice of schemes has `skipif forced`.
+//!
 //! The answers may not depend on any of it.
 
 use crate::answers::rows_of;
+use sinter_codec::SCHEMES;
 use sinterdb::{Config, Connection, Database, Error, Outcome};
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
 use std::path::{Path, PathBuf};
@@ -17,6 +21,9 @@ use tempfile::TempDir;
 /// Statements between two openings. Two primes, so that openings fall on different statements of a script.
 const STATEMENTS_PER_CLOSING: usize = 5;
 const STATEMENTS_PER_CRASH: usize = 7;
+
+/// Every so many-th scheme is forced in the run of a script.
+const SCHEME_TURNS: usize = 7;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
@@ -30,18 +37,28 @@ struct Setting {
     place: Place,
     engine: &'static str,
     threads: usize,
+    /// Forced on all columns that it can hold.
+    scheme: Option<&'static str>,
 }
 
 impl Setting {
-    fn all() -> Vec<Setting> {
+    /// Those for a script.
+    fn all(script: &str) -> Vec<Setting> {
         let mut all = Vec::new();
         for place in [Place::Memory, Place::ClosedFile, Place::CrashedFile] {
             for engine in ["auto", "datafusion"] {
                 for threads in [1, 2] {
-                    all.push(Setting { place, engine, threads });
+                    all.push(Setting { place, engine, threads, scheme: None });
                 }
             }
         }
+        let turn: usize = script.bytes().map(usize::from).sum();
+        let every = std::env::var_os("SINTER_EVERY_SCHEME").is_some();
+        let schemes =
+            SCHEMES.iter().enumerate().filter(|(number, _)| every || (number + turn).is_multiple_of(SCHEME_TURNS));
+        // A file is pressed whenever it is closed.
+        let forced = |name| Setting { place: Place::ClosedFile, engine: "auto", threads: 2, scheme: Some(name) };
+        all.extend(schemes.map(|(_, entry)| forced(entry.name)));
         all
     }
 }
@@ -80,6 +97,9 @@ impl Scripted {
         };
         let conn = database.connect();
         conn.execute(&format!("SET sinter.engine = '{}'", self.setting.engine), &[])?;
+        if let Some(scheme) = self.setting.scheme {
+            conn.execute(&format!("SET sinter.compression = '{scheme}'"), &[])?;
+        }
         Ok((database, conn))
     }
 
@@ -153,8 +173,11 @@ impl Scripted {
 /// Runs one script in all settings.
 fn run(name: &str) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/slt").join(name);
-    for setting in Setting::all() {
+    for setting in Setting::all(name) {
         let mut runner = Runner::new(|| async move { Scripted::new(setting) });
+        if setting.scheme.is_some() {
+            runner.add_label("forced");
+        }
         if let Err(error) = runner.run_file(&script) {
             panic!("{name}, {setting:?}:\n{}", error.display(false));
         }

@@ -1,7 +1,7 @@
 //! Statements mean what was written, with odd strings, odd names, long chains, and files in between.
 
 use crate::answers::{lines, rows_of, value};
-use sinterdb::{Connection, Database, Error, Value};
+use sinterdb::{Config, Connection, Database, Error, Value};
 use std::time::{Duration, Instant};
 
 fn memory() -> (Database, Connection) {
@@ -19,7 +19,9 @@ fn odd_texts() -> Vec<String> {
 
 #[test]
 fn a_query_tells_how_far_it_is_while_it_runs() {
-    let (_database, conn) = memory();
+    // So few workers that who reads slowly holds them up.
+    let database = Database::memory_with(Config::builder().threads(2)).unwrap();
+    let conn = database.connect();
     conn.execute("CREATE TABLE t AS SELECT value AS id, value % 1000 AS k FROM generate_series(1, 400000)", &[])
         .unwrap();
     let vectors = 400_000_u64.div_ceil(1024);
@@ -144,6 +146,11 @@ fn long_chains_run_or_are_refused() {
         conn.execute("CREATE TABLE t AS SELECT 1 AS a, 2 AS b", &[]).unwrap();
         let sum = |terms: usize| format!("SELECT a{} FROM t", " + b".repeat(terms));
         assert_eq!(value(&conn, &sum(600)), "1201");
+        assert_eq!(value(&conn, &format!("SELECT 1{}", " + 1".repeat(600))), "601");
+        assert_eq!(value(&conn, &format!("SELECT abs(-a{}) FROM t", " - b".repeat(600))), "1201");
+        conn.execute("SET sinter.engine = 'datafusion'", &[]).unwrap();
+        assert_eq!(value(&conn, &sum(600)), "1201");
+        conn.execute("SET sinter.engine = 'auto'", &[]).unwrap();
         assert!(conn.query(&sum(20_000), &[]).unwrap_err().to_string().contains("in a row"));
         let any = |terms: usize| format!("SELECT count(*) FROM t WHERE a = 7{}", " OR a = 1".repeat(terms));
         assert_eq!(value(&conn, &any(600)), "1");

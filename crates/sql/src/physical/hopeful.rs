@@ -42,6 +42,11 @@ impl HopefulExec {
         [&self.hopeful, &self.careful]
     }
 
+    /// Whether the first has been given up, as it will be seen.
+    pub(super) fn gave_up(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.gave_up)
+    }
+
     /// Of plans of the same rows; the careful one alone where their columns have different types, or where rows come out
     /// before all has asked for its memory.
     pub(crate) fn of(hopeful: Arc<dyn ExecutionPlan>, careful: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {

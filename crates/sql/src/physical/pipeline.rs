@@ -35,7 +35,7 @@ pub(crate) struct PipelineExec {
     properties: Arc<PlanProperties>,
     /// Whether its runs note what each operator does.
     is_measured: AtomicBool,
-    /// The run that partitions join. A partition that asks a second time begins a new run.
+    /// The run that partitions join, as long as one is to come. A partition that asks a second time begins a new run.
     current: Mutex<Current>,
 }
 
@@ -45,6 +45,13 @@ struct Current {
     /// Gone once nobody wants anything of the run any more.
     wanted: Weak<Wanted>,
     joined: Vec<bool>,
+}
+
+impl Current {
+    /// The run, if somebody still wants something of it.
+    fn alive(&self) -> Option<Arc<Run>> {
+        self.run.clone().or_else(|| self.wanted.upgrade().map(|wanted| Arc::clone(&wanted.run)))
+    }
 }
 
 impl PipelineExec {
@@ -83,21 +90,27 @@ impl PipelineExec {
         self.is_measured.store(true, Ordering::Relaxed);
     }
 
-    /// The latest run, for its counters.
+    /// The latest run of those that are measured, for its counters.
     pub(crate) fn latest_run(&self) -> Option<Arc<Run>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).run.clone()
     }
 
     /// How many vectors of tables the latest run has scanned, and how many there are.
     pub(super) fn scanned(&self) -> (usize, usize) {
-        let done = self.latest_run().map_or(0, |run| run.vectors_scanned());
-        (done, self.pipeline.vectors_to_scan())
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let total = self.pipeline.vectors_to_scan();
+        let done = match current.alive() {
+            Some(run) => run.vectors_scanned(),
+            None if current.joined.is_empty() => 0,
+            None => total,
+        };
+        (done, total)
     }
 
     /// Ends the latest run, and lets go of it; whoever asks next begins a new one.
     pub(super) fn forget_run(&self) {
         let current = std::mem::take(&mut *self.current.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(run) = current.run {
+        if let Some(run) = current.alive() {
             run.cancel();
         }
     }
@@ -128,7 +141,12 @@ impl PipelineExec {
             current.wanted = Arc::downgrade(&wanted);
             wanted
         });
-        wanted.by_all.store(current.joined.iter().all(|joined| *joined), Ordering::Relaxed);
+        let all_joined = current.joined.iter().all(|joined| *joined);
+        wanted.by_all.store(all_joined, Ordering::Relaxed);
+        if all_joined && !self.is_measured.load(Ordering::Relaxed) {
+            // Whoever runs holds it, and what it keeps goes with them.
+            current.run = None;
+        }
         Ok((run, wanted))
     }
 }

@@ -13,6 +13,8 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::util::display::{FormatOptions, array_value_to_string};
 use datafusion::common::DFSchema;
 use datafusion::execution::SessionState;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
 use sinter_column::{Check, ColumnSchema, ColumnTable, TableSchema};
 use sinter_exec::{LogicalType, edge};
@@ -168,6 +170,9 @@ fn compile(check: &Check, schema: &TableSchema, state: &SessionState) -> Result<
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let df_schema = DFSchema::try_from(Arc::clone(&schema))?;
     let expr = state.create_logical_expr(&check.sql, &df_schema)?;
+    // Integers of several widths meet in one type before it is known what has no room.
+    let context = SimplifyContext::builder().with_schema(Arc::new(df_schema.clone())).build();
+    let expr = ExprSimplifier::new(context).coerce(expr, &df_schema)?;
     let expr = state.create_physical_expr(checked_expr(expr, &df_schema)?, &df_schema)?;
     Ok(CompiledCheck { text: check.sql.clone(), schema, expr })
 }

@@ -39,8 +39,9 @@ pub(super) fn run(session: &Session, create: &ast::CreateTable) -> Result<Outcom
             Some(query) => Some(session.plan(&state, ast::Statement::Query(query.clone()))?),
             None => None,
         };
-        let schema = declared_schema(&name, create, planned.as_ref())?;
-        let threads = session.settings().threads;
+        let settings = session.settings();
+        let schema = declared_schema(&name, create, planned.as_ref(), settings.compression.as_deref())?;
+        let threads = settings.threads;
         let table = transaction.create_table(&session.database, name.clone(), schema)?;
         let assigner = Assigner::new(&table, (0..table.schema().columns.len()).map(Some).collect(), &state)?;
         let mut rows = None;
@@ -55,8 +56,14 @@ pub(super) fn run(session: &Session, create: &ast::CreateTable) -> Result<Outcom
     })
 }
 
-/// The columns, rules and options of a new table: as declared, or as its query yields them.
-fn declared_schema(name: &TableName, create: &ast::CreateTable, planned: Option<&Planned>) -> Result<TableSchema> {
+/// The columns, rules and options of a new table: as declared, or as its query yields them. Columns that name no scheme get
+/// the one of `compression` where it suits them.
+fn declared_schema(
+    name: &TableName,
+    create: &ast::CreateTable,
+    planned: Option<&Planned>,
+    compression: Option<&str>,
+) -> Result<TableSchema> {
     let mut columns = Vec::new();
     let mut checks = Vec::new();
     for column in &create.columns {
@@ -103,6 +110,11 @@ fn declared_schema(name: &TableName, create: &ast::CreateTable, planned: Option<
     for check in checks {
         let check = with_name(check, &schema.checks);
         schema.checks.push(check);
+    }
+    if let Some(scheme) = compression {
+        let request = Request::parse(scheme).map_err(|error| Error::Sql(error.to_string()))?;
+        let suited = schema.columns.iter_mut().filter(|column| suits(&request, &column.ty).is_ok());
+        suited.for_each(|column| column.compression = Some(scheme.to_owned()));
     }
     set_options(&mut schema, &create.table_options)?;
     schema.validate()?;
@@ -205,17 +217,33 @@ fn set_compression(schema: &mut TableSchema, column: &str, scheme: String) -> Re
             sinter_codec::Error::NoSuchScheme { .. } => Error::Sql(format!("column '{column}': {error}, auto")),
             other => Error::Sql(format!("column '{column}': {other}")),
         })?;
-        if !ty.physical().is_some_and(|physical| request.holds(physical)) {
-            return Err(Error::Sql(format!(
-                "column '{column}': scheme '{scheme}' cannot hold {ty}; leave the choice to us"
-            )));
-        }
-        if request.is_lossy() && matches!(ty, LogicalType::Boolean | LogicalType::Uuid | LogicalType::Interval) {
-            return Err(Error::Sql(format!(
-                "column '{column}': values of {ty} cannot be rounded, as '{scheme}' asks for"
-            )));
-        }
+        suits(&request, ty).map_err(|unsuited| {
+            Error::Sql(match unsuited {
+                Unsuited::NotHeld => {
+                    format!("column '{column}': scheme '{scheme}' cannot hold {ty}; leave the choice to us")
+                }
+                Unsuited::NotRounded => {
+                    format!("column '{column}': values of {ty} cannot be rounded, as '{scheme}' asks for")
+                }
+            })
+        })?;
     }
     schema.columns[index].compression = (scheme != "auto").then_some(scheme);
     Ok(())
+}
+
+/// Why a scheme is not for values of a type.
+enum Unsuited {
+    NotHeld,
+    NotRounded,
+}
+
+fn suits(request: &Request, ty: &LogicalType) -> std::result::Result<(), Unsuited> {
+    if !ty.physical().is_some_and(|physical| request.holds(physical)) {
+        return Err(Unsuited::NotHeld);
+    }
+    match request.is_lossy() && matches!(ty, LogicalType::Boolean | LogicalType::Uuid | LogicalType::Interval) {
+        true => Err(Unsuited::NotRounded),
+        false => Ok(()),
+    }
 }

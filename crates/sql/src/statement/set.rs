@@ -4,6 +4,7 @@ use super::done;
 use crate::batches::Outcome;
 use crate::progress::Notes;
 use crate::{Error, OnCorruption, Result, Session};
+use sinter_codec::Request;
 use sinter_storage::Synchronous;
 use std::sync::PoisonError;
 
@@ -45,6 +46,13 @@ pub(super) fn run(session: &Session, name: &str, value: &str) -> Result<Outcome>
             };
             session.settings.lock().unwrap_or_else(PoisonError::into_inner).page_wise = page_wise;
         }
+        "sinter.compression" => {
+            if value != "auto" {
+                Request::parse(value).map_err(|error| Error::Sql(format!("{name}: {error}; or auto")))?;
+            }
+            let compression = (value != "auto").then(|| value.to_owned());
+            session.settings.lock().unwrap_or_else(PoisonError::into_inner).compression = compression;
+        }
         "on_corruption" => {
             let on_corruption = match value.to_lowercase().as_str() {
                 "error" => OnCorruption::Error,
@@ -55,8 +63,8 @@ pub(super) fn run(session: &Session, name: &str, value: &str) -> Result<Outcome>
         }
         _ => {
             return Err(Error::Sql(format!(
-                "there is no setting '{name}'; there are: memory_limit, on_corruption, sinter.decompression, sinter.engine, \
-                 synchronous, threads"
+                "there is no setting '{name}'; there are: memory_limit, on_corruption, sinter.compression, \
+                 sinter.decompression, sinter.engine, synchronous, threads"
             )));
         }
     }
