@@ -15,11 +15,16 @@ use support::table::MemoryTable;
 
 /// Four groups of 4096 rows: ascending numbers, numbers that repeat every 1024 rows, and words.
 fn table() -> MemoryTable {
+    table_in(Choice::Auto)
+}
+
+/// The same in a scheme, as far as that holds its columns.
+fn table_in(choice: Choice) -> MemoryTable {
     let ascending: ArrayRef = Arc::new((0..16384).collect::<Int64Array>());
     let repeating: ArrayRef = Arc::new((0..16384i64).map(|row| row % 1024).collect::<Int64Array>());
     let words: ArrayRef = Arc::new((0..16384).map(|row| Some(format!("word {}", row % 5))).collect::<StringArray>());
     let columns = [(ascending, LogicalType::Int64), (repeating, LogicalType::Int64), (words, LogicalType::Utf8)];
-    MemoryTable::new(&columns, 4096, &[Choice::Auto])
+    MemoryTable::new(&columns, 4096, &[choice])
 }
 
 fn compare(op: CompareOp, column: usize, value: i128) -> Expr {
@@ -57,7 +62,7 @@ fn vectors(counters: &Counters) -> (u64, u64, u64) {
 
 #[test]
 fn a_comparison_runs_on_the_encoded_form_and_decodes_only_what_passes() {
-    let table = Arc::new(table());
+    let table = Arc::new(table_in(Choice::Forced("for".to_owned())));
     // Rows 5000 to 5009: one group of four, one vector of that group's four.
     let filter = vec![compare(CompareOp::GreaterOrEqual, 0, 5000), compare(CompareOp::Less, 0, 5010)];
     let output = Output::Aggregate(vec![aggregate(AggregateFunction::Sum, 1)]);
@@ -89,7 +94,8 @@ fn a_filter_that_no_row_passes_opens_no_output_column() {
     let rows = support::rows_of_run(&run, &[LogicalType::Int64], 2).expect("no error");
     assert!(rows.is_empty());
     assert_eq!(vectors(&run.counters), (16, 16, 0));
-    assert_eq!(table.pins.load(Ordering::Relaxed), 8, "two filter columns of four groups");
+    // Of four groups two columns, or the one alone whose condition was seen to drop all.
+    assert!((5..=8).contains(&table.pins.load(Ordering::Relaxed)), "two filter columns of four groups at most");
 }
 
 #[test]
@@ -142,7 +148,8 @@ fn what_a_filter_has_to_decode_is_decoded_once() {
     let words: ArrayRef = Arc::new(words);
     let table = |column: &ArrayRef, ty: LogicalType, scheme: &str| {
         let columns = [(column.clone(), ty), (repeating.clone(), LogicalType::Int64)];
-        Arc::new(MemoryTable::new(&columns, 4096, &[Choice::Forced(scheme.to_owned())]))
+        let choices = [scheme, "bitpack"].map(|scheme| Choice::Forced(scheme.to_owned()));
+        Arc::new(MemoryTable::new(&columns, 4096, &choices))
     };
     let like = |pattern: &str| Expr::Like {
         expr: boxed(Expr::Column(0)),
