@@ -13,6 +13,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs,
@@ -239,6 +240,14 @@ impl ScalarUDFImpl for Checked {
         let types: Vec<DataType> = arguments.arg_fields.iter().map(|field| field.data_type().clone()).collect();
         let is_nullable = arguments.arg_fields.iter().any(|field| field.is_nullable());
         Ok(Arc::new(Field::new(self.name(), self.return_type(&types)?, is_nullable)))
+    }
+
+    /// Anything of the type: that of no type, as is said by default, `abs` cannot compare with zero.
+    fn evaluate_bounds(&self, operands: &[&Interval]) -> Result<Interval> {
+        match operands {
+            [first, ..] => Interval::make_unbounded(&first.data_type()),
+            [] => internal_err!("{} of no value", self.name()),
+        }
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
