@@ -82,8 +82,9 @@ impl JoinIndex {
                 None => Numbering::by_groups(store, types, &mut numbers)?,
             },
         };
-        // Ranks have no place for NULL, and are taken only where there is none.
-        let nulls_are_left_out = !nulls_are_equal || matches!(numbering, Numbering::Ranks(_));
+        // Ranks have no place for NULL, and are taken only where there is none: then it is nobody's.
+        let has_ranks = matches!(numbering, Numbering::Ranks(_) | Numbering::Refined(_));
+        let nulls_are_left_out = !nulls_are_equal || has_ranks;
         if nulls_are_left_out {
             for validity in (0..types.len()).filter_map(|key| store.validity(key)) {
                 numbers
