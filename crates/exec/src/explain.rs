@@ -1,6 +1,6 @@
 //! Plans and expressions as text, for EXPLAIN.
 
-use crate::measure::Measured;
+use crate::measure::{Measured, OperatorCounters};
 use crate::scan::ScanPlan;
 use crate::{
     Aggregate, AggregateFunction, Counters, Expr, LogicalType, Output, Pipeline, Run, ScanColumn, SortKey, Source,
@@ -147,6 +147,10 @@ impl fmt::Display for PlanText<'_> {
         if let Some(limit) = pipeline.limit {
             write!(f, "\n  limit: {limit}")?;
         }
+        if let Some(run) = self.run.and_then(|run| run.replacement.get()) {
+            write!(f, "\n  went on after spilling as")?;
+            PlanText { pipeline: &run.pipeline, run: Some(run) }.write_indented(f)?;
+        }
         Ok(())
     }
 }
@@ -178,7 +182,8 @@ impl<'a> PlanText<'a> {
         let note = |measured: &Measured| {
             let counters = &measured.steps[step];
             let rows = counters.rows.load(Ordering::Relaxed);
-            format!(" -- {rows} rows, {}", milliseconds(counters.nanos.load(Ordering::Relaxed)))
+            let time = milliseconds(counters.nanos.load(Ordering::Relaxed));
+            format!(" -- {rows} rows, {time}{}", spilled(counters))
         };
         self.measured().map_or_else(String::new, note)
     }
@@ -187,12 +192,20 @@ impl<'a> PlanText<'a> {
         let note = |measured: &Measured| {
             let rows = measured.output.rows.load(Ordering::Relaxed);
             let time = milliseconds(measured.output.nanos.load(Ordering::Relaxed));
-            match measured.memory.bytes() {
-                0 => format!(" -- of {rows} rows, {time}"),
-                bytes => format!(" -- of {rows} rows, {time}, {bytes} bytes held"),
-            }
+            let held = match measured.memory.bytes() {
+                0 => String::new(),
+                bytes => format!(", {bytes} bytes held"),
+            };
+            format!(" -- of {rows} rows, {time}{held}{}", spilled(&measured.output))
         };
         self.measured().map_or_else(String::new, note)
+    }
+}
+
+fn spilled(counters: &OperatorCounters) -> String {
+    match counters.spilled.load(Ordering::Relaxed) {
+        0 => String::new(),
+        bytes => format!(", {bytes} bytes spilled"),
     }
 }
 
@@ -241,17 +254,28 @@ impl Pipeline {
 
 impl Source {
     fn column_text(&self, column: usize) -> String {
-        let inner = match self {
-            Source::Table(table) => return table.column_name(column).to_owned(),
-            Source::Gathered(inner) => inner,
-            Source::Union(all) => match all.first() {
-                Some(first) => first,
-                None => return String::new(),
-            },
-        };
-        let types = inner.column_types();
-        let text = |expr: &Expr| ExprText(expr, &|column| inner.column_text(column), &types).to_string();
-        match &inner.output {
+        match self {
+            Source::Table(table) => table.column_name(column).to_owned(),
+            Source::Gathered(inner) => inner.output_text(column),
+            Source::Union(all) => all.first().map_or_else(String::new, |first| first.output_text(column)),
+        }
+    }
+}
+
+impl Pipeline {
+    /// An expression over its columns.
+    pub(crate) fn expr_text(&self, expr: &Expr) -> String {
+        ExprText(expr, &|column| self.column_text(column), &self.column_types()).to_string()
+    }
+
+    /// All that it hands out.
+    pub(crate) fn output_texts(&self) -> Vec<String> {
+        (0..self.output_types().len()).map(|column| self.output_text(column)).collect()
+    }
+
+    fn output_text(&self, column: usize) -> String {
+        let text = |expr: &Expr| self.expr_text(expr);
+        match &self.output {
             Output::Groups { keys, aggregates } => match keys.get(column) {
                 Some(key) => text(key),
                 None => {

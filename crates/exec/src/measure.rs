@@ -5,7 +5,7 @@
 //! for them first.
 
 use crate::flow::{Flow, Sink};
-use crate::{Memory, Result};
+use crate::{Memory, Result, SpillFile};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -17,6 +17,8 @@ pub(crate) struct OperatorCounters {
     /// That came out of it.
     pub(crate) rows: AtomicU64,
     pub(crate) nanos: AtomicU64,
+    /// Bytes written of rows that did not fit the memory.
+    pub(crate) spilled: AtomicU64,
 }
 
 impl OperatorCounters {
@@ -59,6 +61,11 @@ impl Measured {
     pub(crate) fn finished(&self, begun: Instant) {
         self.worked(begun);
         self.output.add(0, begun);
+    }
+
+    /// Notes what a step spilled; behind the last step, the output.
+    pub(crate) fn spilled(&self, step: usize, bytes: u64) {
+        self.steps.get(step).unwrap_or(&self.output).spilled.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// What the source alone took.
@@ -167,5 +174,9 @@ impl Memory for NotedMemory {
     fn shrink(&self, bytes: usize) {
         self.measured.memory.held.fetch_sub(bytes, Ordering::Relaxed);
         self.memory.shrink(bytes);
+    }
+
+    fn spill_file(&self) -> Result<Option<Arc<dyn SpillFile>>> {
+        self.memory.spill_file()
     }
 }

@@ -1,6 +1,6 @@
 //! Whom operators ask for memory.
 
-use crate::Result;
+use crate::{Result, SpillFile};
 use std::sync::Arc;
 
 /// Whom an operator asks before it keeps what grows with the data.
@@ -12,6 +12,13 @@ pub trait Memory: Send + Sync + std::fmt::Debug {
     fn grow(&self, bytes: usize) -> Result<()>;
     /// Takes bytes back that were granted.
     fn shrink(&self, bytes: usize);
+    /// A new file for rows that do not fit; `None` where there is none to be had, and whoever is refused memory fails.
+    ///
+    /// # Errors
+    /// [`crate::Error::Source`] where it cannot be made.
+    fn spill_file(&self) -> Result<Option<Arc<dyn SpillFile>>> {
+        Ok(None)
+    }
 }
 
 /// Grants everything.

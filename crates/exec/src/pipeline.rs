@@ -120,7 +120,7 @@ pub enum Output {
         /// Over the same columns.
         order: Order,
     },
-    /// Rows, and behind their columns those of window functions, in the order of the window.
+    /// Rows, and behind their columns those of window functions, partition by partition in the order of the window.
     Windows {
         /// One batch column per expression; not nested.
         rows: Vec<Expr>,

@@ -65,6 +65,10 @@ pub trait TableSource: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// Whatever reading and checking a page can raise.
     fn segment(&self, group: usize, column: usize) -> Result<Pinned>;
+    /// Whether the order of its rows is one that somebody asked for: one worker reads them then.
+    fn keeps_order(&self) -> bool {
+        false
+    }
     /// Says that these segments of a group will probably be asked for soon, in this order. A source that has to fetch
     /// them may begin, and goes on as long as what it returns is held.
     fn will_read(&self, _group: usize, _columns: &[usize]) -> Option<ReadAhead> {

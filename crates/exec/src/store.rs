@@ -108,6 +108,24 @@ impl RowStore {
         text.max().unwrap_or(0)
     }
 
+    /// Bytes that the values take, with what of texts says where they are.
+    pub(crate) fn value_bytes(&self) -> usize {
+        let bytes = |column: &StoredColumn| match column.values.as_values() {
+            Values::Bytes(view) => view.data_bytes() + size_of::<u32>() * self.rows,
+            values => values.physical().value_bytes().unwrap_or(0) * self.rows,
+        };
+        self.columns.iter().map(bytes).sum()
+    }
+
+    /// Forgets all rows, and keeps the memory for others.
+    pub(crate) fn clear(&mut self) {
+        self.rows = 0;
+        for StoredColumn { values, validity } in &mut self.columns {
+            values.clear();
+            *validity = None;
+        }
+    }
+
     fn added(&mut self, rows: usize) -> Result<()> {
         self.rows += rows;
         if self.rows >= NONE as usize || self.text_bytes() > TEXT_BYTES_MAX / 2 {

@@ -48,8 +48,14 @@ fn found(pipeline: Pipeline, types: &[LogicalType], threads: usize) -> Result<Ve
     rows_of(&pipeline.start()?.groups(threads, &memory)?, types)
 }
 
-/// The same, as rows of another pipeline, each column of which comes twice, with and without NULLs in the first.
-fn found_again(inner: Pipeline, types: &[LogicalType], threads: usize) -> Result<Vec<Vec<Scalar>>> {
+/// The same, as rows of another pipeline, each column of which comes twice, with and without NULLs in the first; and in how
+/// many of the two cases some were spilled.
+fn found_again(
+    inner: Pipeline,
+    types: &[LogicalType],
+    threads: usize,
+    random: &mut Random,
+) -> Result<(Vec<Vec<Scalar>>, usize)> {
     let columns = (0..types.len()).chain(0..types.len()).map(ScanColumn::Table).collect();
     let outer = Pipeline {
         source: Source::Gathered(Box::new(inner)),
@@ -64,9 +70,11 @@ fn found_again(inner: Pipeline, types: &[LogicalType], threads: usize) -> Result
     let first = || Box::new(Expr::Column(0));
     let nulls = Pipeline { filter: vec![Expr::IsNull(first())], ..outer.clone() };
     let others = Pipeline { filter: vec![Expr::IsNotNull(first())], ..outer };
-    let rows = support::rows_of(nulls, types, threads)?;
+    let (rows, are_spilled) = support::rows_spilled(&nulls, types, threads, random);
+    let (other_rows, others_are) = support::rows_spilled(&others, types, threads, random);
+    let (rows, other_rows) = (rows?, other_rows?);
     assert!(rows.iter().all(|row| row[0].is_null()));
-    Ok([rows, support::rows_of(others, types, threads)?].concat())
+    Ok(([rows, other_rows].concat(), usize::from(are_spilled) + usize::from(others_are)))
 }
 
 /// Something that is equal, as text, where keys are.
@@ -81,7 +89,7 @@ fn identity(keys: &[Scalar]) -> String {
 
 #[test]
 fn all_functions_all_keys_all_schemes() {
-    let mut most = 0;
+    let (mut most, mut spilled) = (0, 0);
     for (index, choices) in choice_lists().iter().enumerate() {
         for seed in 0..6u64 {
             let seed = seed * 100 + index as u64;
@@ -131,7 +139,10 @@ fn all_functions_all_keys_all_schemes() {
                 let pipeline = Pipeline { filter: filter.clone(), ..pipeline(&table, types.len(), &keys, &aggregates) };
                 let threads = 1 + random.below(3);
                 let found = match random.below(3) {
-                    0 => found_again(pipeline, &result_types, threads),
+                    0 => found_again(pipeline, &result_types, threads, &mut random).map(|(rows, more)| {
+                        spilled += more;
+                        rows
+                    }),
                     _ => found(pipeline, &result_types, threads),
                 };
                 let context =
@@ -153,7 +164,7 @@ fn all_functions_all_keys_all_schemes() {
             }
         }
     }
-    assert!(most > 5000, "{most} groups at most");
+    assert!(most > 5000 && spilled > 50, "{most} groups at most, {spilled} times spilled");
 }
 
 fn count_star() -> Aggregate {

@@ -17,7 +17,7 @@ use support::exprs;
 use support::memory::Limited;
 use support::random::{self, Random};
 use support::table::MemoryTable;
-use support::{choice_lists, model, random_table, read_back, rows_of};
+use support::{choice_lists, model, random_table, read_back, rows_of, rows_spilled};
 
 const KINDS: [JoinKind; 11] = [
     JoinKind::Inner,
@@ -135,7 +135,7 @@ impl Model<'_> {
 
 #[test]
 fn all_kinds_all_keys_all_schemes() {
-    let (mut compared, mut rows_seen, mut most) = (0, 0, 0);
+    let (mut compared, mut spilled, mut rows_seen, mut most) = (0, 0, 0, 0);
     for (index, choices) in choice_lists().iter().enumerate() {
         for seed in 0..5u64 {
             let seed = seed * 100 + index as u64;
@@ -280,7 +280,11 @@ fn all_kinds_all_keys_all_schemes() {
                     let found = found.unwrap_or_else(|error| panic!("{error}\n{}", context()));
                     assert!(found == wanted, "other groups by {keys:?}: {found:?} {wanted:?}\n{}", context());
                 }
-                let found = rows_of(pipeline, &output_types, 1 + random.below(3));
+                let (found, was_spilled) = match random.chance(50) {
+                    true => rows_spilled(&pipeline, &output_types, 1 + random.below(3), &mut random),
+                    false => (rows_of(pipeline, &output_types, 1 + random.below(3)), false),
+                };
+                spilled += usize::from(was_spilled);
                 let found = found.unwrap_or_else(|error| panic!("{error}\n{}", context()));
                 assert_eq!(found.len(), expected.len(), "{}", context());
                 let sorted = |rows: Vec<Vec<Scalar>>| {
@@ -296,8 +300,8 @@ fn all_kinds_all_keys_all_schemes() {
         }
     }
     assert!(
-        compared > 300 && rows_seen > 100_000 && most > 5000,
-        "{compared} queries, {rows_seen} rows, {most} at most"
+        compared > 300 && spilled > 80 && rows_seen > 100_000 && most > 5000,
+        "{compared} queries, {spilled} of them spilled, {rows_seen} rows, {most} at most"
     );
 }
 

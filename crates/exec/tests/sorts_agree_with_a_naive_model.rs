@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering as AtomicOrdering;
 use support::aggregates::holds;
 use support::exprs::{self, boxed, int};
-use support::memory::Limited;
+use support::memory::{Limited, Refusing};
 use support::random::Random;
 use support::table::MemoryTable;
 use support::{choice_lists, model, random_table, read_back};
@@ -44,12 +44,16 @@ fn sorted(pipeline: Pipeline, threads: usize) -> Result<Sorted> {
 
 /// The rows as whoever scans them sees them, one thread after the other.
 fn found(pipeline: Pipeline, threads: usize) -> Result<Vec<Vec<Scalar>>> {
+    found_within(pipeline, threads, &(Arc::new(Unlimited) as _))
+}
+
+/// The same with no more than this memory.
+fn found_within(pipeline: Pipeline, threads: usize, memory: &Arc<dyn Memory>) -> Result<Vec<Vec<Scalar>>> {
     let types = pipeline.output_types();
     let outer = read_back(pipeline);
     assert_eq!(outer.worker_count_max(), 1, "rows stay in order");
     let run = outer.start()?;
-    let memory: Arc<dyn Memory> = Arc::new(Unlimited);
-    run.prepare(threads, &memory)?;
+    run.prepare(threads, memory)?;
     support::rows_of_run(&run, &types, 1)
 }
 
@@ -82,6 +86,7 @@ fn compare(order: &Order, one: &[Scalar], other: &[Scalar]) -> Ordering {
 
 #[test]
 fn all_keys_all_directions_all_schemes() {
+    let mut spilled = 0;
     for (index, choices) in choice_lists().iter().enumerate() {
         for seed in 0..4u64 {
             let seed = seed * 100 + index as u64;
@@ -111,7 +116,15 @@ fn all_keys_all_directions_all_schemes() {
                 let columns: Vec<usize> = (0..types.len()).rev().collect();
                 let pipeline =
                     Pipeline { filter: filter.clone(), ..pipeline(&table, types.len(), &columns, order.clone()) };
-                let mut found = found(pipeline, 1 + random.below(3)).expect("nothing fails");
+                let refusing = Arc::new(Refusing::at_random(&mut random));
+                let memory: Arc<dyn Memory> =
+                    if random.chance(50) { Arc::new(Unlimited) } else { Arc::clone(&refusing) as _ };
+                let mut found = match found_within(pipeline.clone(), 1 + random.below(3), &memory) {
+                    // While more were there than are wanted.
+                    Err(Error::OutOfMemory(_)) if fetch.is_some() => found(pipeline, 2).expect("nothing fails"),
+                    found => found.expect("nothing fails"),
+                };
+                spilled += usize::from(refusing.files.load(AtomicOrdering::Relaxed) > 0);
                 found.iter_mut().for_each(|row| row.reverse());
                 let context = || format!("seed {seed}, query {query}, {choices:?}\n{filter:?}\n{order:?}");
                 assert_eq!(found.len(), count, "{}", context());
@@ -130,6 +143,7 @@ fn all_keys_all_directions_all_schemes() {
             }
         }
     }
+    assert!(spilled > 100, "{spilled} times spilled");
 }
 
 /// Columns of a table in groups of 5000 rows.

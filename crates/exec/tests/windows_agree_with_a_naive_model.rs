@@ -14,9 +14,10 @@ use sinter_exec::{
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use support::aggregates::{self, close, holds};
 use support::exprs;
-use support::memory::Limited;
+use support::memory::{Limited, Refusing};
 use support::random::{self, Random};
 use support::table::MemoryTable;
 use support::{choice_lists, model, random_table, read_back};
@@ -240,7 +241,7 @@ fn expected(
 
 #[test]
 fn all_functions_all_frames_all_schemes() {
-    let (mut rows_seen, mut refused) = (0, 0);
+    let (mut rows_seen, mut refused, mut spilled) = (0, 0, 0);
     for (index, choices) in choice_lists().iter().enumerate() {
         for seed in 0..4u64 {
             let seed = seed * 100 + index as u64;
@@ -264,7 +265,14 @@ fn all_functions_all_frames_all_schemes() {
                 let window = Window { partition: partition.clone(), order: order.clone(), functions };
                 let context = || format!("seed {seed}, query {query}, {choices:?}\n{filter:?}\n{window:?}");
                 let pipeline = pipeline(&table, types.len(), filter.clone(), window.clone());
-                let found = match found(pipeline, 1 + random.below(3), &unlimited()) {
+                let refusing = Arc::new(Refusing::at_random(&mut random));
+                let memory = if random.chance(50) { unlimited() } else { Arc::clone(&refusing) as _ };
+                let found = match found(pipeline.clone(), 1 + random.below(3), &memory) {
+                    // All rows are one partition, or are those of one.
+                    Err(Error::OutOfMemory(_)) => found(pipeline, 2, &unlimited()),
+                    found => found,
+                };
+                let mut found = match found {
                     Ok(found) => found,
                     Err(Error::Overflow { .. }) if style == 2 => {
                         refused += 1;
@@ -284,6 +292,11 @@ fn all_functions_all_frames_all_schemes() {
                 assert!(texts == wanted, "other rows\n{}", context());
                 let ascending = |expr: &Expr| SortKey { expr: expr.clone(), descending: false, nulls_first: false };
                 let by_partition: Vec<SortKey> = partition.iter().map(ascending).collect();
+                if refusing.files.load(Relaxed) > 0 {
+                    // Only the rows of a partition are in order.
+                    spilled += 1;
+                    found.sort_by(|one, other| compare(&by_partition, one, other));
+                }
                 let all_keys = [by_partition.clone(), order.clone()].concat();
                 assert!(
                     found.is_sorted_by(|one, other| compare(&all_keys, one, other).is_le()),
@@ -308,7 +321,7 @@ fn all_functions_all_frames_all_schemes() {
             }
         }
     }
-    assert!(rows_seen > 100_000, "{rows_seen} rows, {refused} sums did not fit");
+    assert!(rows_seen > 100_000 && spilled > 50, "{rows_seen} rows, {spilled} spilled, {refused} sums did not fit");
 }
 
 #[test]

@@ -36,6 +36,7 @@ mod query_memory;
 mod scalar_subquery;
 mod session;
 mod set_operations;
+mod spill_file;
 mod statement;
 mod transaction;
 mod uuid;

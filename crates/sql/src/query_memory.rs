@@ -5,10 +5,13 @@
 //! failing. So does DataFusion's `FairSpillPool` from the beginning, with a size of its own; here loads, tables and other
 //! connections draw on the same budget, and what there is changes.
 
+use crate::spill_file::TemporaryFile;
 use datafusion::common::Result;
 use datafusion::error::DataFusionError;
+use datafusion::execution::disk_manager::DiskManager;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
-use sinter_exec::Memory;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use sinter_exec::{Memory, SpillFile};
 use sinter_storage::{Budget, Reservation, Use};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -112,21 +115,29 @@ impl fmt::Display for QueryMemory {
 
 /// What an operator of our engine holds of it.
 #[derive(Debug)]
-pub(crate) struct OperatorMemory(MemoryReservation);
+pub(crate) struct OperatorMemory {
+    held: MemoryReservation,
+    disk: Arc<DiskManager>,
+}
 
 impl OperatorMemory {
-    pub(crate) fn of_pool(operator: &str, pool: &Arc<dyn MemoryPool>) -> Arc<dyn Memory> {
-        Arc::new(OperatorMemory(MemoryConsumer::new(operator).register(pool)))
+    pub(crate) fn of(operator: &str, runtime: &RuntimeEnv) -> Arc<dyn Memory> {
+        let held = MemoryConsumer::new(operator).register(&runtime.memory_pool);
+        Arc::new(OperatorMemory { held, disk: Arc::clone(&runtime.disk_manager) })
     }
 }
 
 impl Memory for OperatorMemory {
     fn grow(&self, bytes: usize) -> sinter_exec::Result<()> {
-        let granted = self.0.try_grow(bytes);
+        let granted = self.held.try_grow(bytes);
         granted.map_err(|error| sinter_exec::Error::OutOfMemory(crate::Error::from(error).to_string()))
     }
 
     fn shrink(&self, bytes: usize) {
-        self.0.shrink(bytes);
+        self.held.shrink(bytes);
+    }
+
+    fn spill_file(&self) -> sinter_exec::Result<Option<Arc<dyn SpillFile>>> {
+        TemporaryFile::make(&self.disk)
     }
 }

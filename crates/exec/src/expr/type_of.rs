@@ -38,6 +38,31 @@ impl Expr {
         columns
     }
 
+    /// Shows the position of each column in it.
+    pub fn visit_columns(&mut self, visit: &mut dyn FnMut(&mut usize)) {
+        match self {
+            Expr::Column(position) => visit(position),
+            Expr::Literal(..) => {}
+            Expr::Compare(_, left, right) | Expr::Arithmetic { left, right, .. } => {
+                left.visit_columns(visit);
+                right.visit_columns(visit);
+            }
+            Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().for_each(|part| part.visit_columns(visit)),
+            Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsNotNull(inner) => inner.visit_columns(visit),
+            Expr::InList { expr, .. } | Expr::Like { expr, .. } | Expr::Cast { expr, .. } => expr.visit_columns(visit),
+            Expr::Case { branches, otherwise, .. } => {
+                for (condition, result) in branches {
+                    condition.visit_columns(visit);
+                    result.visit_columns(visit);
+                }
+                if let Some(otherwise) = otherwise {
+                    otherwise.visit_columns(visit);
+                }
+            }
+            Expr::Foreign { arguments, .. } => arguments.iter_mut().for_each(|part| part.visit_columns(visit)),
+        }
+    }
+
     /// The expressions that this one is made of. An AND within an AND is no part of its own, its parts are; OR likewise.
     pub fn children(&self) -> Vec<&Expr> {
         match self {

@@ -1,6 +1,6 @@
 //! Where the rows of a run come from, and how they reach the sink through its steps.
 
-use super::{OutputPlan, Run};
+use super::{OutputPlan, Prepared, Run};
 use crate::flow::{Chain, Layout, Rest, Sink, StepsState};
 use crate::measure::{Clock, MeasuredSink};
 use crate::scan::{Forward, Forwarder, GatheredScanner, Scanner, SharedGathered};
@@ -22,33 +22,34 @@ pub(super) struct Feed {
 impl Feed {
     /// Feeds `sink` through the steps until it pauses or a while has passed (true) or no rows are left (false).
     pub(super) fn run(&mut self, run: &Run, sink: &mut dyn Sink) -> Result<bool> {
-        let layout = run.layout()?;
-        let Some(measured) = run.measured.as_deref() else { return self.run_through(run, layout, sink) };
+        let prepared = run.prepared()?;
+        let Some(measured) = run.measured.as_deref() else { return self.run_through(run, &prepared, sink) };
         let begun = Instant::now();
-        let more = self.run_through(run, layout, &mut MeasuredSink { sink, measured, is_output: true });
+        let more = self.run_through(run, &prepared, &mut MeasuredSink { sink, measured, is_output: true });
         measured.worked(begun);
         more
     }
 
-    fn run_through(&mut self, run: &Run, layout: Layout<'_>, sink: &mut dyn Sink) -> Result<bool> {
+    fn run_through(&mut self, run: &Run, prepared: &Prepared, sink: &mut dyn Sink) -> Result<bool> {
         if run.steps.is_empty() {
-            return self.source().run(run, layout, sink);
+            return self.source().run(run, prepared, sink);
         }
         let mut state = std::mem::take(&mut self.steps);
         let clock = Clock(run.measured.as_deref());
-        let mut chain = Chain { plan: &run.steps, layout, state: &mut state, cancelled: &run.cancelled, clock, sink };
-        let more = self.run_steps(run, layout, &mut chain);
+        let (layout, cancelled) = (run.layout(prepared), run.stop.flag());
+        let mut chain = Chain { plan: &run.steps, layout, state: &mut state, cancelled, clock, sink };
+        let more = self.run_steps(run, prepared, &mut chain);
         self.steps = state;
         more
     }
 
-    fn run_steps(&mut self, run: &Run, layout: Layout<'_>, chain: &mut Chain<'_>) -> Result<bool> {
+    fn run_steps(&mut self, run: &Run, prepared: &Prepared, chain: &mut Chain<'_>) -> Result<bool> {
         if self.rest.is_none() {
             let mut source = self.source();
-            if source.run(run, layout, chain)? {
+            if source.run(run, prepared, chain)? {
                 return Ok(true);
             }
-            if run.steps.has_rest() && source.is_last(run) {
+            if run.steps.has_rest() && source.is_last(run, prepared) {
                 self.rest = Some(Rest::default());
             }
         }
@@ -84,22 +85,23 @@ struct UnionFeed {
 
 impl SourceFeed<'_> {
     /// As [`Feed::run`], from the source alone.
-    fn run(&mut self, run: &Run, layout: Layout<'_>, sink: &mut dyn Sink) -> Result<bool> {
+    fn run(&mut self, run: &Run, prepared: &Prepared, sink: &mut dyn Sink) -> Result<bool> {
         match run.measured.as_deref() {
-            Some(measured) => self.feed(run, layout, &mut MeasuredSink { sink, measured, is_output: false }),
-            None => self.feed(run, layout, sink),
+            Some(measured) => self.feed(run, prepared, &mut MeasuredSink { sink, measured, is_output: false }),
+            None => self.feed(run, prepared, sink),
         }
     }
 
-    fn feed(&mut self, run: &Run, layout: Layout<'_>, sink: &mut dyn Sink) -> Result<bool> {
-        match (&run.pipeline.source, run.gathered.get()) {
+    fn feed(&mut self, run: &Run, prepared: &Prepared, sink: &mut dyn Sink) -> Result<bool> {
+        let layout = run.layout(prepared);
+        match (&run.pipeline.source, &prepared.gathered) {
             (Source::Table(table), _) => {
                 let more = self.scanner.run(&run.shared(&**table, layout), sink);
                 self.scanner.tally.flush([&*run.counters, &run.own_counters]);
                 more
             }
             (Source::Gathered(_), Some(gathered)) => {
-                let (plan, next_vector, cancelled) = (&run.scan, &run.next_vector, &*run.cancelled);
+                let (plan, next_vector, cancelled) = (&run.scan, &run.next_vector, run.stop.flag());
                 self.gathered.run(&SharedGathered { plan, layout, gathered, next_vector, cancelled }, sink)
             }
             (Source::Gathered(_), None) => Err(Error::Unsupported("gathered rows that are not there yet".into())),
@@ -108,10 +110,12 @@ impl SourceFeed<'_> {
     }
 
     /// Whether no other worker feeds rows of the source any more.
-    fn is_last(&mut self, run: &Run) -> bool {
+    fn is_last(&mut self, run: &Run, prepared: &Prepared) -> bool {
         match &run.pipeline.source {
             Source::Union(_) => !std::mem::replace(&mut self.union.has_left, true) && run.leave(),
-            Source::Table(_) | Source::Gathered(_) => run.is_last(self.scanner.take_done() + self.gathered.take_done()),
+            Source::Table(_) | Source::Gathered(_) => {
+                run.is_last(prepared, self.scanner.take_done() + self.gathered.take_done())
+            }
         }
     }
 }
@@ -123,6 +127,7 @@ impl UnionFeed {
             run.feeders.fetch_add(1, Ordering::AcqRel);
         }
         while let Some((input, feed)) = run.inputs.get(self.at).zip(self.feeds.get_mut(self.at)) {
+            let input = input.current();
             let OutputPlan::Rows(program) = &input.output else {
                 return Err(Error::Unsupported("a union of anything else than rows".into()));
             };
@@ -145,9 +150,9 @@ impl UnionFeed {
 impl Run {
     /// Notes that a worker is done with so many vectors of the source, and will take no more. True for the one after whom
     /// nobody is left.
-    fn is_last(&self, vectors: usize) -> bool {
+    fn is_last(&self, prepared: &Prepared, vectors: usize) -> bool {
         let done = self.vectors_done.fetch_add(vectors, Ordering::AcqRel) + vectors;
-        done >= self.vector_count() && !self.rest_is_taken.swap(true, Ordering::AcqRel)
+        done >= self.vector_count(prepared) && !self.rest_is_taken.swap(true, Ordering::AcqRel)
     }
 
     /// Notes that a worker has fed all that was left of a union. True for the one after whom nobody does: whoever comes later

@@ -2,29 +2,33 @@
 
 mod counters;
 mod feed;
+mod prepared;
+mod reader;
+mod role;
+mod spilling;
+mod stop;
 mod worker;
 
 pub use counters::Counters;
+pub use reader::Reader;
+pub(crate) use stop::Stop;
 pub use worker::Worker;
 
-use crate::aggregate::AggregatePlan;
-use crate::estimate::bounds;
-use crate::expr::{Program, compile, compile_condition};
+use crate::expr::compile_condition;
 use crate::flow::{Layout, StepPlan, StepsPlan};
-use crate::group::GroupPlan;
-use crate::join::{BuildPlan, JoinTable, ProbePlan};
+use crate::join::ProbePlan;
 use crate::measure::{Measured, NotedMemory};
 use crate::scan::{Claims, ScanPlan, Shared, vector_count};
-use crate::sort::SortPlan;
-use crate::window::WindowPlan;
 use crate::{
-    AggregateState, Error, Expr, Gathered, Groups, LogicalType, Memory, Output, Pipeline, Result, ScanColumn, Sorted,
-    Source, Step, TableSource, Windowed,
+    AggregateState, Error, Gathered, Groups, LogicalType, Memory, Pipeline, Result, Sorted, Source, Step, TableSource,
+    Windowed,
 };
-use sinter_codec::{CompareOp, Scalar, VECTOR_LEN};
+use prepared::{Preparation, Prepared};
+use role::{OutputPlan, Role};
+use sinter_codec::{Scalar, VECTOR_LEN};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::time::Instant;
 
 /// A started pipeline, shared by its workers.
@@ -43,13 +47,15 @@ pub struct Run {
     steps: StepsPlan,
     /// Of which join each column beyond those of the scan is, and which of its payload.
     payload: Vec<(usize, usize)>,
-    /// Where rows come from, if not from a table, and those that were gathered once they are there.
+    /// Where rows come from, if not from a table.
     pub(crate) inputs: Vec<Arc<Run>>,
-    gathered: OnceLock<Gathered>,
     /// The build sides, by join.
     pub(crate) builds: Vec<Arc<Run>>,
-    tables: OnceLock<Vec<Arc<JoinTable>>>,
+    prepared: RwLock<Option<Arc<Prepared>>>,
     preparation: Mutex<Preparation>,
+    /// What does the work of this one since rows were spilled.
+    pub(crate) replacement: OnceLock<Arc<Run>>,
+    role: Role,
     output: OutputPlan,
     claims: Claims,
     next_vector: AtomicUsize,
@@ -60,60 +66,8 @@ pub struct Run {
     /// Workers that feed rows of a union.
     feeders: AtomicUsize,
     rows_out: AtomicUsize,
-    /// Shared with the build sides.
-    cancelled: Arc<AtomicBool>,
-}
-
-/// How far the build sides are.
-#[derive(Debug, Default)]
-enum Preparation {
-    #[default]
-    Pending,
-    Done,
-    /// With this error, or one as [`Error::again`] has it.
-    Failed(Error),
-}
-
-#[derive(Debug)]
-enum OutputPlan {
-    Rows(Program),
-    Aggregate(AggregatePlan),
-    Groups(Arc<GroupPlan>),
-    Sorted(Arc<SortPlan>),
-    Windows(WindowPlan),
-    /// The table of a join.
-    Build(Arc<BuildPlan>),
-}
-
-impl OutputPlan {
-    /// What a pipeline hands out.
-    fn new(pipeline: &Pipeline, types: &[LogicalType]) -> Result<OutputPlan> {
-        Ok(match &pipeline.output {
-            Output::Rows(exprs) => OutputPlan::Rows(compile(&exprs.iter().collect::<Vec<_>>(), types)?),
-            Output::Aggregate(aggregates) => {
-                OutputPlan::Aggregate(AggregatePlan::new(aggregates, &pipeline.columns, types)?)
-            }
-            Output::Groups { keys, aggregates } => {
-                OutputPlan::Groups(Arc::new(GroupPlan::new(keys, aggregates, types, pipeline)?))
-            }
-            Output::Windows { rows, window } => OutputPlan::Windows(WindowPlan::new(rows, window, types, pipeline)?),
-            Output::Sorted { rows, order } => {
-                OutputPlan::Sorted(Arc::new(SortPlan::new(rows, order, types, pipeline)?))
-            }
-        })
-    }
-
-    /// The columns that it reads.
-    fn columns(&self) -> &[usize] {
-        match self {
-            OutputPlan::Rows(program) => &program.columns,
-            OutputPlan::Aggregate(plan) => plan.columns(),
-            OutputPlan::Groups(plan) => plan.columns(),
-            OutputPlan::Sorted(plan) => plan.all_columns(),
-            OutputPlan::Windows(plan) => plan.columns(),
-            OutputPlan::Build(plan) => plan.columns(),
-        }
-    }
+    stop: Arc<Stop>,
+    shares: Shares,
 }
 
 impl Pipeline {
@@ -122,8 +76,7 @@ impl Pipeline {
     /// # Errors
     /// [`Error::Unsupported`] where an expression is none of ours.
     pub fn start(self) -> Result<Arc<Run>> {
-        let output = OutputPlan::new(&self, &self.column_types())?;
-        Run::new(self, output, &Shares::default())
+        Run::new(self, Role::Whole, Shares::default())
     }
 
     /// The same, and notes what each operator does, for [`Run::explain`].
@@ -131,31 +84,30 @@ impl Pipeline {
     /// # Errors
     /// As [`Pipeline::start`].
     pub fn start_measured(self) -> Result<Arc<Run>> {
-        let output = OutputPlan::new(&self, &self.column_types())?;
-        Run::new(self, output, &Shares { is_measured: true, ..Shares::default() })
+        Run::new(self, Role::Whole, Shares { is_measured: true, ..Shares::default() })
     }
 }
 
 /// What all runs of a plan share.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 struct Shares {
     counters: Arc<Counters>,
-    cancelled: Arc<AtomicBool>,
+    stop: Arc<Stop>,
     is_measured: bool,
+    /// How often rows have been parted that a part of them comes here.
+    depth: u32,
 }
 
 impl Run {
-    fn new(pipeline: Pipeline, output: OutputPlan, shares: &Shares) -> Result<Arc<Run>> {
+    fn new(pipeline: Pipeline, role: Role, shares: Shares) -> Result<Arc<Run>> {
+        let output = role.plan(&pipeline)?;
         let scan = ScanPlan::new(&pipeline)?;
         let inner: &[Pipeline] = match &pipeline.source {
             Source::Table(_) => &[],
             Source::Gathered(inner) => std::slice::from_ref(inner),
             Source::Union(all) => all,
         };
-        let input = |inner: &Pipeline| {
-            let plan = OutputPlan::new(inner, &inner.column_types())?;
-            Run::new(inner.clone(), plan, shares)
-        };
+        let input = |inner: &Pipeline| Run::new(inner.clone(), Role::Whole, shares.clone());
         let inputs = inner.iter().map(input).collect::<Result<Vec<_>>>()?;
         let mut types = pipeline.scan_types();
         let payload: Vec<(usize, usize)> = pipeline.payload().collect();
@@ -177,9 +129,10 @@ impl Run {
             let is_wanted = |column: usize| steps.wants(column) || output.columns().contains(&column);
             let is_wanted: Vec<bool> = mine.map(|column| is_wanted(pipeline.columns.len() + column)).collect();
             let key_types: Vec<LogicalType> = join.keys.iter().map(|key| key.type_over(&types)).collect();
-            let plan = OutputPlan::Build(Arc::new(BuildPlan::new(join, &key_types, &is_wanted)?));
-            builds.push(Run::new((*join.build).clone(), plan, shares)?);
+            let role = Role::Build { join: Box::new(join.clone()), key_types, is_wanted };
+            builds.push(Run::new((*join.build).clone(), role, shares.clone())?);
         }
+        let needs_nothing = builds.is_empty() && !matches!(pipeline.source, Source::Gathered(_));
         Ok(Arc::new(Run {
             claims: Claims::new(&pipeline),
             counters: Arc::clone(&shares.counters),
@@ -191,10 +144,11 @@ impl Run {
             steps,
             payload,
             inputs,
-            gathered: OnceLock::new(),
             builds,
-            tables: OnceLock::new(),
+            prepared: RwLock::new(needs_nothing.then(Arc::default)),
             preparation: Mutex::default(),
+            replacement: OnceLock::new(),
+            role,
             output,
             next_vector: AtomicUsize::new(0),
             next_announced: AtomicUsize::new(0),
@@ -202,14 +156,28 @@ impl Run {
             rest_is_taken: AtomicBool::new(false),
             feeders: AtomicUsize::new(0),
             rows_out: AtomicUsize::new(0),
-            cancelled: Arc::clone(&shares.cancelled),
+            stop: Arc::clone(&shares.stop),
+            shares,
         }))
     }
 }
 
 impl Run {
-    /// A worker; take one per thread.
+    /// A worker; take one per thread, once everything is [prepared](Run::prepare).
     pub fn worker(self: &Arc<Run>) -> Worker {
+        self.current().own_worker()
+    }
+
+    /// The run that does the work: this one, or what took its place.
+    fn current(self: &Arc<Run>) -> &Arc<Run> {
+        let mut run = self;
+        while let Some(next) = run.replacement.get() {
+            run = next;
+        }
+        run
+    }
+
+    fn own_worker(self: &Arc<Run>) -> Worker {
         if let Some(measured) = &self.measured {
             measured.workers.fetch_add(1, Ordering::Relaxed);
         }
@@ -218,7 +186,7 @@ impl Run {
 
     /// Makes every worker stop with [`Error::Cancelled`] at its next vector.
     pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
+        self.stop.cancel();
     }
 
     /// How many of the [vectors to scan](Pipeline::vectors_to_scan) are done or under way. Cheap enough to be asked many times
@@ -228,64 +196,12 @@ impl Run {
         own + self.inputs.iter().chain(&self.builds).map(|run| run.vectors_scanned()).sum::<usize>()
     }
 
-    /// Makes the tables of all joins and the groups that rows come from, on this many threads, this one included. Whoever
-    /// comes later waits. Not all pipelines [need it](Pipeline::needs_preparation).
-    ///
-    /// # Errors
-    /// As [`Run::groups`]; when another caller's preparation failed, its error, or [`Error::FailedBefore`] with the text.
-    pub fn prepare(&self, threads: usize, memory: &Arc<dyn Memory>) -> Result<()> {
-        let mut preparation = self.preparation.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*preparation {
-            Preparation::Pending => {}
-            Preparation::Done => return Ok(()),
-            Preparation::Failed(error) => return Err(error.again()),
-        }
-        let prepared = self.prepare_here(threads, memory);
-        *preparation = match &prepared {
-            Ok(()) => Preparation::Done,
-            Err(error) => Preparation::Failed(error.again()),
-        };
-        prepared
-    }
-
-    fn prepare_here(&self, threads: usize, memory: &Arc<dyn Memory>) -> Result<()> {
-        for input in &self.inputs {
-            match &self.pipeline.source {
-                Source::Gathered(_) => {
-                    let gathered = input.gathered(threads, memory)?;
-                    self.gathered.get_or_init(|| gathered);
-                }
-                Source::Table(_) | Source::Union(_) => input.prepare(threads, memory)?,
-            }
-        }
-        let tables = self.builds.iter().map(|build| build.table(threads, memory).map(Arc::new));
-        let tables = tables.collect::<Result<Vec<_>>>()?;
-        let conditions = self.pipeline.conditions_of_joins(&tables);
-        if !conditions.is_empty() {
-            let narrowed = ScanPlan::narrowed(&self.pipeline, &conditions)?;
-            self.narrowed_scan.get_or_init(|| narrowed);
-        }
-        self.tables.get_or_init(|| tables);
-        Ok(())
-    }
-
-    /// The table of this build side.
-    fn table(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<JoinTable> {
-        let OutputPlan::Build(plan) = &self.output else {
-            return Err(Error::Unsupported("rows as a join's table".into()));
-        };
-        self.prepare(threads, memory)?;
-        let memory = &self.noted(memory);
-        let sinks = self.on_threads(threads, |worker| worker.build(memory))?;
-        self.finished(|| plan.finish(sinks, memory))
-    }
-
     /// Merges what the workers found into the one row of results, in the order of the aggregates.
     ///
     /// # Errors
     /// [`Error::Overflow`] where a result does not fit its type.
-    pub fn finish(&self, states: Vec<AggregateState>) -> Result<Vec<Scalar>> {
-        match &self.output {
+    pub fn finish(self: &Arc<Run>, states: Vec<AggregateState>) -> Result<Vec<Scalar>> {
+        match &self.current().output {
             OutputPlan::Aggregate(plan) => AggregateState::finish(plan, states),
             _ => Err(Error::Unsupported("rows as one row of aggregates".into())),
         }
@@ -297,7 +213,7 @@ impl Run {
     /// # Errors
     /// The first error of any worker; the others stop then. A panic becomes [`Error::Foreign`].
     pub fn aggregate(self: &Arc<Run>, threads: usize) -> Result<Vec<Scalar>> {
-        let states = self.on_threads(threads, Worker::aggregate)?;
+        let states = self.current().on_threads(threads, Worker::aggregate)?;
         self.finish(states)
     }
 
@@ -307,9 +223,9 @@ impl Run {
     /// As [`Run::aggregate`], and what `memory` says when it has no more.
     pub fn groups(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<Groups> {
         self.prepare(threads, memory)?;
-        let memory = &self.noted(memory);
-        let groups = self.on_threads(threads, |worker| worker.groups(memory))?;
-        self.finished(|| merged(groups, &self.cancelled))
+        let (run, memory) = (self.current(), &self.noted(memory));
+        let groups = run.on_threads(threads, |worker| worker.groups(memory))?;
+        run.finished(|| merged(groups, run.stop.flag()))
     }
 
     /// Sorts on this many threads, this one included. For [`Output::Sorted`], and what comes before [`Output::Windows`].
@@ -317,33 +233,50 @@ impl Run {
     /// # Errors
     /// As [`Run::groups`].
     pub fn sorted(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<Sorted> {
-        let plan = match &self.output {
+        self.prepare(threads, memory)?;
+        let (run, memory) = (self.current(), &self.noted(memory));
+        let plan = match &run.output {
             OutputPlan::Sorted(plan) => plan,
             OutputPlan::Windows(plan) => plan.sort(),
             _ => return Err(Error::Unsupported("rows without an order as sorted ones".into())),
         };
-        self.prepare(threads, memory)?;
-        let memory = &self.noted(memory);
-        let runs = self.on_threads(threads, |worker| worker.sort(plan, memory))?;
-        self.finished(|| Sorted::new(plan, runs, memory, &self.cancelled))
+        let runs = run.on_threads(threads, |worker| worker.sort(plan, false, memory))?;
+        run.finished(|| {
+            let runs: Vec<_> = runs.into_iter().flat_map(|runs| runs.in_memory).collect();
+            let room = Sorted::room(plan, &runs, memory)?;
+            Sorted::new(plan, runs, room, run.stop.flag())
+        })
     }
 
-    /// What it makes of all its rows, on this many threads, this one included. Not for [`Output::Rows`].
+    /// What it makes of all its rows, on this many threads, this one included; what does not fit the memory it spills, where
+    /// that is possible. Not for [`Output::Rows`].
     ///
     /// # Errors
     /// As [`Run::groups`].
     pub fn gathered(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<Gathered> {
+        self.prepare(threads, memory)?;
+        let run = self.current();
+        let gathered = match run.gathered_in_memory(threads, memory) {
+            Err(refused @ (Error::OutOfMemory(_) | Error::TooManyKeys)) => {
+                run.gathered_in_parts(refused, threads, memory)
+            }
+            gathered => gathered,
+        };
+        if gathered.is_ok() {
+            run.release();
+        }
+        gathered
+    }
+
+    fn gathered_in_memory(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<Gathered> {
         Ok(match &self.output {
             OutputPlan::Groups(_) => Gathered::Groups(Box::new(self.groups(threads, memory)?)),
-            OutputPlan::Sorted(_) => Gathered::Sorted(self.sorted(threads, memory)?),
+            OutputPlan::Sorted(plan) => self.sorted_or_spilled(plan, threads, memory)?,
             OutputPlan::Windows(plan) => {
                 let (sorted, memory) = (self.sorted(threads, memory)?, &self.noted(memory));
-                Gathered::Windowed(self.finished(|| Windowed::new(plan, sorted, memory, &self.cancelled))?)
+                Gathered::Windowed(self.finished(|| Windowed::new(plan, sorted, memory, self.stop.flag()))?)
             }
-            _ => {
-                self.prepare(threads, memory)?;
-                Gathered::Row(self.aggregate(threads)?, self.pipeline.output_types())
-            }
+            _ => Gathered::Row(self.aggregate(threads)?, self.pipeline.output_types()),
         })
     }
 
@@ -371,31 +304,8 @@ impl Run {
         threads: usize,
         work: impl Fn(Worker) -> Result<T> + Send + Sync,
     ) -> Result<Vec<T>> {
-        self.layout()?;
-        let work = || {
-            let done = catch_unwind(AssertUnwindSafe(|| work(self.worker())));
-            let done = done.unwrap_or_else(|panic| Err(panicked(&*panic)));
-            if done.is_err() {
-                self.cancel();
-            }
-            done
-        };
-        let all = std::thread::scope(|scope| {
-            let helper_count = threads.min(self.worker_count_max()).saturating_sub(1);
-            let helpers: Vec<_> = (0..helper_count).map(|_| scope.spawn(work)).collect();
-            let mut all = vec![work()];
-            let joined = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| Err(panicked(&*panic))));
-            all.extend(joined);
-            all
-        });
-        // A worker that failed cancelled the others, so their errors say less.
-        let (good, bad): (Vec<_>, Vec<_>) = all.into_iter().partition(Result::is_ok);
-        let mut errors: Vec<Error> = bad.into_iter().filter_map(Result::err).collect();
-        errors.sort_by_key(|error| matches!(error, Error::Cancelled));
-        match errors.into_iter().next() {
-            Some(error) => Err(error),
-            None => Ok(good.into_iter().filter_map(Result::ok).collect()),
-        }
+        self.prepared()?;
+        on_threads(threads.min(self.worker_count_max()), || work(self.own_worker()), || self.stop.halt())
     }
 
     /// What its scan does, as far as that is known.
@@ -403,29 +313,24 @@ impl Run {
         self.narrowed_scan.get().unwrap_or(&self.scan)
     }
 
-    fn layout(&self) -> Result<Layout<'_>> {
-        let tables = match self.tables.get() {
-            Some(tables) => tables,
-            None if self.builds.is_empty() => &[][..],
-            None => return Err(Error::Unsupported("a join whose table is not there yet".into())),
-        };
+    fn layout<'a>(&'a self, prepared: &'a Prepared) -> Layout<'a> {
         let (scan_columns, scan_types) = (self.pipeline.columns.len(), self.scan.types());
-        Ok(Layout { scan_columns, scan_types, payload: &self.payload, tables })
+        Layout { scan_columns, scan_types, payload: &self.payload, tables: &prepared.tables }
     }
 
     /// How many workers find something to do.
     fn worker_count_max(&self) -> usize {
-        match self.gathered.get() {
+        match self.prepared().ok().and_then(|prepared| prepared.gathered.clone()) {
             Some(gathered) => gathered.len().div_ceil(VECTOR_LEN),
             None => self.pipeline.worker_count_max(),
         }
     }
 
     /// How many vectors workers share.
-    fn vector_count(&self) -> usize {
-        match (self.gathered.get(), self.pipeline.source.table()) {
+    fn vector_count(&self, prepared: &Prepared) -> usize {
+        match (&prepared.gathered, self.pipeline.source.table()) {
             (None, Some(table)) => vector_count(&**table),
-            (gathered, _) => gathered.map_or(0, |gathered| gathered.len().div_ceil(VECTOR_LEN)),
+            (gathered, _) => gathered.as_ref().map_or(0, |gathered| gathered.len().div_ceil(VECTOR_LEN)),
         }
     }
 
@@ -437,54 +342,40 @@ impl Run {
             claims: &self.claims,
             next_announced: &self.next_announced,
             is_limited: self.pipeline.limit.is_some(),
-            cancelled: &self.cancelled,
+            cancelled: self.stop.flag(),
             on_damage: &self.pipeline.on_damage,
         }
     }
 }
 
-/// Which part of its own bounds a key must be within for the bounds of a join's table to be worth a test.
-const NARROWER: f64 = 0.75;
-
-impl Pipeline {
-    /// Conditions on the table that it scans without which its rows come to nothing, as the tables of its joins tell: a row
-    /// whose key is beyond all of theirs has no partner. Only what drops much is worth a test.
-    fn conditions_of_joins(&self, tables: &[Arc<JoinTable>]) -> Vec<Expr> {
-        let mut conditions = Vec::new();
-        if self.source.table().is_none() {
-            return conditions;
+/// Does `work` on so many threads, this one included, and returns what each brought. Once one fails, `end` ends the others.
+fn on_threads<T: Send>(
+    threads: usize,
+    work: impl Fn() -> Result<T> + Send + Sync,
+    end: impl Fn() + Send + Sync,
+) -> Result<Vec<T>> {
+    let work = || {
+        let done = catch_unwind(AssertUnwindSafe(&work));
+        let done = done.unwrap_or_else(|panic| Err(panicked(&*panic)));
+        if done.is_err() {
+            end();
         }
-        for (join, table) in self.joins().zip(tables) {
-            if join.kind.needs_partner() && table.is_empty() {
-                return vec![Expr::Literal(Scalar::Int(0), LogicalType::Boolean)];
-            }
-            if join.kind.needs_partner() && !join.nulls_are_equal {
-                let keys = join.keys.iter().enumerate();
-                conditions.extend(keys.filter_map(|(key, expr)| self.condition(expr, table.key_bounds(key)?)));
-            }
-            if join.kind.has_rest() {
-                // Of whom it meets depends what comes out after all rows.
-                break;
-            }
-        }
-        conditions
-    }
-
-    /// That a key lies between these, where it is a column of the table and its own bounds are wider.
-    fn condition(&self, key: &Expr, (low, high): (i128, i128)) -> Option<Expr> {
-        let Expr::Column(column) = key else { return None };
-        let ScanColumn::Table(_) = self.columns.get(*column)? else { return None };
-        let (least, greatest) = bounds(key, self)?;
-        let span = |low: i128, high: i128| high as f64 - low as f64 + 1.0;
-        if span(low.max(least), high.min(greatest)) > NARROWER * span(least, greatest) {
-            return None;
-        }
-        let ty = self.scan_types().swap_remove(*column);
-        let compare = |op, bound| {
-            let bound = Expr::Literal(Scalar::Int(bound), ty.clone());
-            Expr::Compare(op, Box::new(key.clone()), Box::new(bound))
-        };
-        Some(Expr::And(vec![compare(CompareOp::GreaterOrEqual, low), compare(CompareOp::LessOrEqual, high)]))
+        done
+    };
+    let all = std::thread::scope(|scope| {
+        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut all = vec![work()];
+        let joined = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| Err(panicked(&*panic))));
+        all.extend(joined);
+        all
+    });
+    // One that failed ended the others, so their errors say less.
+    let (good, bad): (Vec<_>, Vec<_>) = all.into_iter().partition(Result::is_ok);
+    let mut errors: Vec<Error> = bad.into_iter().filter_map(Result::err).collect();
+    errors.sort_by_key(|error| matches!(error, Error::Cancelled));
+    match errors.into_iter().next() {
+        Some(error) => Err(error),
+        None => Ok(good.into_iter().filter_map(Result::ok).collect()),
     }
 }
 

@@ -6,7 +6,8 @@ use crate::aggregate::AggregateSink;
 use crate::group::GroupSink;
 use crate::join::BuildSink;
 use crate::rows::RowSink;
-use crate::sort::{SortPlan, SortSink, SortedRun};
+use crate::sort::{SortPlan, SortSink, SortedRuns};
+use crate::spill::{PartsSink, WorkerParts};
 use crate::{AggregateState, Batch, Error, Groups, Memory, Result};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -94,16 +95,31 @@ impl Worker {
         let OutputPlan::Groups(plan) = &self.run.output else {
             return Err(Error::Unsupported("rows as groups".into()));
         };
-        let mut sink = GroupSink::new(plan, self.run.layout()?.tables, memory)?;
+        let mut sink = GroupSink::new(plan, &self.run.prepared()?.tables, memory)?;
         while self.feed.run(&self.run, &mut sink)? {}
         Ok(sink.into_groups())
     }
 
-    /// Keeps and sorts rows until no row group is left. For [`Output::Sorted`].
-    pub(super) fn sort(mut self, plan: &Arc<SortPlan>, memory: &Arc<dyn Memory>) -> Result<Vec<SortedRun>> {
-        let mut sink = SortSink::new(plan, memory)?;
+    /// Keeps and sorts rows until no row group is left, and may spill them. For [`Output::Sorted`].
+    pub(super) fn sort(
+        mut self,
+        plan: &Arc<SortPlan>,
+        may_spill: bool,
+        memory: &Arc<dyn Memory>,
+    ) -> Result<SortedRuns> {
+        let mut sink = SortSink::new(plan, may_spill.then_some(&self.run.stop), memory)?;
         while self.feed.run(&self.run, &mut sink)? {}
         sink.into_runs()
+    }
+
+    /// Spills rows until no row group is left.
+    pub(super) fn parts(mut self) -> Result<WorkerParts> {
+        let OutputPlan::Parts(plan) = &self.run.output else {
+            return Err(Error::Unsupported("rows as parts of them".into()));
+        };
+        let mut sink = PartsSink::new(plan)?;
+        while self.feed.run(&self.run, &mut sink)? {}
+        sink.finish()
     }
 
     /// Keeps rows until no row group is left. For build sides.

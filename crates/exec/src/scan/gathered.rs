@@ -3,8 +3,9 @@
 use super::plan::ScanPlan;
 use crate::error::check_cancelled;
 use crate::flow::{FilterScratch, Flow, Layout, Sink, Survivors};
-use crate::{Batch, Groups, LogicalType, Result, Sorted, Vector, Windowed};
+use crate::{Batch, Error, Groups, LogicalType, Result, Sorted, Spilled, Vector, Windowed};
 use sinter_codec::{Scalar, VECTOR_LEN};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Vectors after which a scan pauses though nobody asked it to.
@@ -21,6 +22,8 @@ pub enum Gathered {
     Windowed(Windowed),
     /// Values of these types.
     Row(Vec<Scalar>, Vec<LogicalType>),
+    /// What did not fit the memory; a [`Reader`](crate::Reader) reads it.
+    Spilled(Arc<Spilled>),
 }
 
 impl Gathered {
@@ -31,6 +34,7 @@ impl Gathered {
             Gathered::Sorted(sorted) => sorted.len(),
             Gathered::Windowed(windowed) => windowed.len(),
             Gathered::Row(..) => 1,
+            Gathered::Spilled(table) => table.rows(),
         }
     }
 
@@ -42,7 +46,7 @@ impl Gathered {
     /// Writes the rows from `first` on over `batch`, a vector's worth at most. False when none is left.
     ///
     /// # Errors
-    /// As [`Groups::read`].
+    /// As [`Groups::read`]; [`Error::Unsupported`] for what was spilled.
     pub fn read(&self, first: usize, batch: &mut Batch) -> Result<bool> {
         match self {
             Gathered::Groups(groups) => groups.read(first, batch),
@@ -56,6 +60,7 @@ impl Gathered {
                 }
                 Ok(first == 0)
             }
+            Gathered::Spilled(_) => Err(Error::Unsupported("spilled rows by their numbers".into())),
         }
     }
 }

@@ -2,13 +2,15 @@
 
 use super::head::HeadScratch;
 use super::plan::SortPlan;
+use super::spilled::SpilledRun;
 use super::ties;
 use crate::aggregate::Argument;
 use crate::expr::Machine;
 use crate::flow::{Flow, Sink};
 use crate::memory::Held;
+use crate::run::Stop;
 use crate::store::RowStore;
-use crate::{Memory, Result, Vector};
+use crate::{Error, Memory, Result, SpillFile, Vector};
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -27,6 +29,9 @@ const HEAP_MAX: usize = 1 << 16;
 const RUN_ROWS_MAX: usize = 1 << 30;
 const RUN_TEXT_BYTES_MAX: usize = 1 << 30;
 
+/// A run with fewer bytes is not spilled: whoever is refused memory has so much at least, or there would be too many runs.
+const RUN_BYTES_MIN: usize = 1 << 23;
+
 /// Rows in the order in which they come out.
 #[derive(Debug)]
 pub(crate) struct SortedRun {
@@ -38,11 +43,21 @@ pub(crate) struct SortedRun {
     _memory: Held,
 }
 
+/// All rows of a worker.
+#[derive(Debug, Default)]
+pub(crate) struct SortedRuns {
+    pub(crate) in_memory: Vec<SortedRun>,
+    pub(crate) spilled: Vec<SpilledRun>,
+}
+
 /// Takes vectors into runs.
 pub(crate) struct SortSink {
     plan: Arc<SortPlan>,
     memory: Arc<dyn Memory>,
-    full: Vec<SortedRun>,
+    runs: SortedRuns,
+    /// Where rows go that do not fit the memory, if they may; writing them ends with the run.
+    file: Option<Arc<dyn SpillFile>>,
+    spills_until: Option<Arc<Stop>>,
     store: RowStore,
     /// Of the rows in the store: head and row.
     entries: Vec<u128>,
@@ -72,11 +87,17 @@ pub(super) fn row(entry: u128) -> u32 {
 }
 
 impl SortSink {
-    pub(crate) fn new(plan: &Arc<SortPlan>, memory: &Arc<dyn Memory>) -> Result<SortSink> {
+    pub(crate) fn new(
+        plan: &Arc<SortPlan>,
+        spills_until: Option<&Arc<Stop>>,
+        memory: &Arc<dyn Memory>,
+    ) -> Result<SortSink> {
         Ok(SortSink {
             plan: Arc::clone(plan),
             memory: Arc::clone(memory),
-            full: Vec::new(),
+            runs: SortedRuns::default(),
+            file: None,
+            spills_until: spills_until.cloned(),
             store: plan.store(memory)?,
             entries: Vec::new(),
             held: Held::new(memory),
@@ -95,12 +116,44 @@ impl SortSink {
     /// The rows as sorted runs.
     ///
     /// # Errors
-    /// [`crate::Error::OutOfMemory`].
-    pub(crate) fn into_runs(mut self) -> Result<Vec<SortedRun>> {
+    /// [`crate::Error::OutOfMemory`], and those of writing.
+    pub(crate) fn into_runs(mut self) -> Result<SortedRuns> {
         if self.store.rows() > 0 {
             self.end_run()?;
         }
-        Ok(self.full)
+        if !self.runs.spilled.is_empty() {
+            self.spill_runs()?;
+        }
+        Ok(self.runs)
+    }
+
+    /// Spills the rows that there are, after more were refused; but not few of them.
+    fn make_room(&mut self, refused: Error) -> Result<()> {
+        if self.spills_until.is_none() || !matches!(refused, Error::OutOfMemory(_)) {
+            return Err(refused);
+        }
+        if self.file.is_none() {
+            self.file = self.memory.spill_file()?;
+        }
+        let own_bytes = self.store.value_bytes() + self.entries.len() * size_of::<u128>();
+        match &self.file {
+            None => Err(refused),
+            Some(_) if self.runs.in_memory.is_empty() && own_bytes < RUN_BYTES_MIN => Ok(()),
+            Some(_) => {
+                self.end_run()?;
+                self.spill_runs()
+            }
+        }
+    }
+
+    /// Spills all runs that are in memory.
+    fn spill_runs(&mut self) -> Result<()> {
+        if let (Some(file), Some(stop)) = (&self.file, &self.spills_until) {
+            for run in self.runs.in_memory.drain(..) {
+                self.runs.spilled.push(SpilledRun::write(&self.plan, &run, file, stop.flag())?);
+            }
+        }
+        Ok(())
     }
 
     /// Leaves in `self.kept` which rows may be among those that are wanted, and of these the heads.
@@ -141,7 +194,7 @@ impl SortSink {
         let store = std::mem::replace(&mut self.store, self.plan.store(&self.memory)?);
         let held = std::mem::replace(&mut self.held, Held::new(&self.memory));
         let (entries, has_cut) = (std::mem::take(&mut self.entries), self.scratch.has_cut);
-        self.full.push(SortedRun { store, entries, has_cut, _memory: held });
+        self.runs.in_memory.push(SortedRun { store, entries, has_cut, _memory: held });
         Ok(())
     }
 
@@ -168,16 +221,22 @@ impl SortSink {
         self.last = self.entries.last().copied().map(head).into_iter().chain(self.last).min();
         let rows: Vec<u32> = self.entries.iter().copied().map(row).collect();
         let all = std::mem::replace(&mut self.store, self.plan.store(&self.memory)?);
+        let mut refused = None;
         for rows in rows.chunks(sinter_codec::VECTOR_LEN) {
             for (column, vector) in self.vectors.iter_mut().enumerate() {
                 all.gather(column, rows, vector);
             }
-            self.store.push(&self.vectors, rows.len())?;
+            // What is refused is there all the same.
+            match self.store.push(&self.vectors, rows.len()) {
+                Err(error @ Error::OutOfMemory(_)) => refused = Some(error),
+                pushed => pushed?,
+            }
         }
         for (row, entry) in self.entries.iter_mut().enumerate() {
             *entry = head(*entry) << ROW_BITS | row as u128;
         }
-        Ok(())
+        drop(all);
+        refused.map_or(Ok(()), |refused| self.make_room(refused))
     }
 }
 
@@ -212,10 +271,14 @@ impl Sink for SortSink {
         self.row_machine.run(&plan.rows, flow.columns(), rows)?;
         self.row_machine.outputs(&plan.rows, flow.columns_mut(), rows, &mut self.vectors);
         let first = self.store.rows() as u128;
-        self.store.push(&self.vectors, rows)?;
+        // What is refused is there all the same, and goes.
+        let pushed = self.store.push(&self.vectors, rows);
         let entries = self.heads.iter().zip(first..).map(|(head, row)| head << ROW_BITS | row);
         self.entries.extend(entries);
-        self.held.need(self.entries.capacity() * size_of::<u128>())?;
+        let kept = pushed.and_then(|()| self.held.need(self.entries.capacity() * size_of::<u128>()));
+        if let Err(refused) = kept {
+            self.make_room(refused)?;
+        }
         match self.wanted {
             Some(wanted) if self.entries.len() >= wanted.saturating_add(wanted.max(SPARE_ROWS)) => {
                 self.drop_unwanted(wanted)?;

@@ -26,31 +26,36 @@ pub struct Sorted {
 }
 
 impl Sorted {
+    /// What [`Sorted::new`] needs for these runs.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], also for more rows than 32 bits can number.
+    pub(crate) fn room(plan: &SortPlan, runs: &[SortedRun], memory: &Arc<dyn Memory>) -> Result<Held> {
+        u32::try_from(runs.iter().map(|run| run.store.rows()).sum::<usize>()).map_err(|_| too_many())?;
+        let mut held = Held::new(memory);
+        held.need(wanted(plan, runs) * size_of::<u32>())?;
+        Ok(held)
+    }
+
     /// Merges what the workers sorted.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], also for more rows than 32 bits can number; [`Error::Cancelled`].
+    /// [`Error::Cancelled`].
     pub(crate) fn new(
         plan: &Arc<SortPlan>,
-        runs: Vec<Vec<SortedRun>>,
-        memory: &Arc<dyn Memory>,
+        runs: Vec<SortedRun>,
+        room: Held,
         cancelled: &AtomicBool,
     ) -> Result<Sorted> {
-        let runs: Vec<SortedRun> = runs.into_iter().flatten().collect();
         let (mut firsts, mut all) = (Vec::with_capacity(runs.len()), 0);
         for run in &runs {
             firsts.push(u32::try_from(all).map_err(|_| too_many())?);
             all += run.store.rows();
         }
-        u32::try_from(all).map_err(|_| too_many())?;
-        let count: usize = runs.iter().map(|run| run.entries.len()).sum();
-        let wanted = plan.order.row_count().map_or(count, |wanted| wanted.min(count));
-        let mut held = Held::new(memory);
-        held.need(wanted * size_of::<u32>())?;
-        let mut rows = merge(plan, &runs, &firsts, wanted, cancelled)?;
+        let mut rows = merge(plan, &runs, &firsts, wanted(plan, &runs), cancelled)?;
         rows.drain(..plan.order.skip.min(rows.len()));
         let stores = runs.into_iter().map(|run| run.store).collect();
-        Ok(Sorted { plan: Arc::clone(plan), stores, rows, firsts, _memory: held })
+        Ok(Sorted { plan: Arc::clone(plan), stores, rows, firsts, _memory: room })
     }
 
     /// How many rows there are.
@@ -82,6 +87,12 @@ impl Sorted {
             }
         }
     }
+}
+
+/// How many rows of these runs have to be known.
+fn wanted(plan: &SortPlan, runs: &[SortedRun]) -> usize {
+    let count: usize = runs.iter().map(|run| run.entries.len()).sum();
+    plan.order.row_count().map_or(count, |wanted| wanted.min(count))
 }
 
 /// The first rows of sorted runs together.

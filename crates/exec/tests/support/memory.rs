@@ -1,7 +1,9 @@
 //! Memory that runs out.
 
-use sinter_exec::{Error, Memory, Result};
+use super::random::Random;
+use sinter_exec::{Error, Memory, Result, SpillFile};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Grants so many bytes in all.
 #[derive(Debug)]
@@ -26,5 +28,72 @@ impl Memory for Limited {
 
     fn shrink(&self, bytes: usize) {
         self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Grants everything but a few requests, and has files for whoever is refused.
+#[derive(Debug)]
+pub struct Refusing {
+    requests: AtomicUsize,
+    /// By number.
+    refused: Vec<usize>,
+    pub files: AtomicUsize,
+    held: AtomicUsize,
+}
+
+impl Refusing {
+    /// Refuses the requests with these numbers.
+    pub fn new(refused: Vec<usize>) -> Refusing {
+        Refusing { requests: AtomicUsize::new(0), refused, files: AtomicUsize::new(0), held: AtomicUsize::new(0) }
+    }
+
+    /// Refuses one of the first requests, and perhaps two more later.
+    pub fn at_random(random: &mut Random) -> Refusing {
+        let first = random.below(6);
+        let mut refused = vec![first];
+        refused.extend((0..random.below(3)).map(|_| first + 1 + random.below(40)));
+        Refusing::new(refused)
+    }
+
+    /// Bytes that were granted and not given back.
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+}
+
+impl Memory for Refusing {
+    fn grow(&self, bytes: usize) -> Result<()> {
+        if self.refused.contains(&self.requests.fetch_add(1, Ordering::Relaxed)) {
+            return Err(Error::OutOfMemory("not this time".into()));
+        }
+        self.held.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn shrink(&self, bytes: usize) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn spill_file(&self) -> Result<Option<Arc<dyn SpillFile>>> {
+        self.files.fetch_add(1, Ordering::Relaxed);
+        Ok(Some(Arc::new(File::default())))
+    }
+}
+
+/// A file in memory.
+#[derive(Debug, Default)]
+struct File(Mutex<Vec<u8>>);
+
+impl SpillFile for File {
+    fn append(&self, bytes: &[u8]) -> Result<u64> {
+        let mut all = self.0.lock().expect("no panic");
+        all.extend_from_slice(bytes);
+        Ok((all.len() - bytes.len()) as u64)
+    }
+
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        let all = self.0.lock().expect("no panic");
+        bytes.copy_from_slice(&all[offset as usize..offset as usize + bytes.len()]);
+        Ok(())
     }
 }

@@ -10,16 +10,44 @@ pub mod table;
 
 use sinter_codec::Scalar;
 use sinter_exec::{
-    Batch, Expr, LogicalType, Memory, Output, Pipeline, Result, Run, ScanColumn, Source, Unlimited, edge,
+    Batch, Error, Expr, LogicalType, Memory, Output, Pipeline, Result, Run, ScanColumn, Source, Unlimited, edge,
 };
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// All rows that a pipeline hands out on this many threads, as scalars, sorted by `sort` where there are several.
 pub fn rows_of(pipeline: Pipeline, types: &[LogicalType], threads: usize) -> Result<Vec<Vec<Scalar>>> {
-    let run = pipeline.start()?;
     let memory: Arc<dyn Memory> = Arc::new(Unlimited);
-    run.prepare(threads, &memory)?;
+    rows_within(pipeline, types, threads, &memory)
+}
+
+/// The same, with no more than this memory.
+pub fn rows_within(
+    pipeline: Pipeline,
+    types: &[LogicalType],
+    threads: usize,
+    memory: &Arc<dyn Memory>,
+) -> Result<Vec<Vec<Scalar>>> {
+    let run = pipeline.start()?;
+    run.prepare(threads, memory)?;
     rows_of_run(&run, types, threads)
+}
+
+/// The rows of a pipeline some of which were spilled, and whether they were; without that where it cannot be.
+pub fn rows_spilled(
+    pipeline: &Pipeline,
+    types: &[LogicalType],
+    threads: usize,
+    random: &mut random::Random,
+) -> (Result<Vec<Vec<Scalar>>>, bool) {
+    let refusing = Arc::new(memory::Refusing::at_random(random));
+    let memory: Arc<dyn Memory> = Arc::clone(&refusing) as _;
+    let found = rows_within(pipeline.clone(), types, threads, &memory);
+    assert_eq!(refusing.held(), 0, "all is given back");
+    match found {
+        Err(Error::OutOfMemory(_)) => (rows_of(pipeline.clone(), types, threads), false),
+        found => (found, refusing.files.load(Ordering::Relaxed) > 0),
+    }
 }
 
 /// The same of a run that is already there.

@@ -51,7 +51,7 @@ pub(crate) fn lower_filters(
         lowered.extend(conjuncts(scope.lower(&unqualified(filter))?));
     }
     for expr in &mut lowered {
-        visit_columns(expr, &mut |position| {
+        expr.visit_columns(&mut |position| {
             if *position > usize::MAX / 2 {
                 let wanted = scan_column(usize::MAX - *position);
                 *position = columns.iter().position(|column| *column == wanted).unwrap_or_else(|| {
@@ -74,31 +74,6 @@ fn unqualified(expr: &DfExpr) -> DfExpr {
         })
     });
     stripped.map(|stripped| stripped.data).unwrap_or_else(|_| expr.clone())
-}
-
-/// Calls `visit` for the position of each column in an expression.
-fn visit_columns(expr: &mut Expr, visit: &mut dyn FnMut(&mut usize)) {
-    match expr {
-        Expr::Column(position) => visit(position),
-        Expr::Literal(..) => {}
-        Expr::Compare(_, left, right) | Expr::Arithmetic { left, right, .. } => {
-            visit_columns(left, visit);
-            visit_columns(right, visit);
-        }
-        Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().for_each(|part| visit_columns(part, visit)),
-        Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsNotNull(inner) => visit_columns(inner, visit),
-        Expr::InList { expr, .. } | Expr::Like { expr, .. } | Expr::Cast { expr, .. } => visit_columns(expr, visit),
-        Expr::Case { branches, otherwise, .. } => {
-            for (condition, result) in branches {
-                visit_columns(condition, visit);
-                visit_columns(result, visit);
-            }
-            if let Some(otherwise) = otherwise {
-                visit_columns(otherwise, visit);
-            }
-        }
-        Expr::Foreign { arguments, .. } => arguments.iter_mut().for_each(|part| visit_columns(part, visit)),
-    }
 }
 
 /// The same expression over other columns.

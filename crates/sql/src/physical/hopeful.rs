@@ -1,7 +1,9 @@
-//! A plan that keeps everything in memory, and one of the same rows that can spill, for where that turns out not to fit.
+//! A plan of our engine, and one of the same rows whose joins, groups and sorts are DataFusion's, for where ours does not fit
+//! the memory.
 //!
-//! How much a join or groups keep is known only from estimates, which have to be generous where the plan has no way back.
-//! What cannot spill asks for its memory before its first row comes out: until then there is a way back.
+//! Ours spill what they can part; what has no keys, or all rows of one key, they cannot. How much that is is known only from
+//! estimates, which have to be generous where the plan has no way back. Who keeps rows asks for memory before the first row
+//! comes out: until then there is a way back.
 
 use super::PipelineExec;
 use datafusion::common::Result;
@@ -84,8 +86,8 @@ fn in_one_partition(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
 impl DisplayAs for HopefulExec {
     fn fmt_as(&self, _t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.gave_up.load(Ordering::Relaxed) {
-            true => write!(f, "Spilling, since it did not fit the memory"),
-            false => write!(f, "Spilling if it does not fit the memory"),
+            true => write!(f, "DataFusion's plan, since ours did not fit the memory"),
+            false => write!(f, "DataFusion's plan if ours does not fit the memory"),
         }
     }
 }

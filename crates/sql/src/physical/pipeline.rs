@@ -15,7 +15,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures::{StreamExt, TryFutureExt};
 use sinter_codec::VECTOR_LEN;
-use sinter_exec::{Batch, Gathered, LogicalType, Output, Pipeline, Run, Worker, edge};
+use sinter_exec::{Batch, LogicalType, Output, Pipeline, Reader, Run, Worker, edge};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -224,7 +224,7 @@ impl ExecutionPlan for PipelineExec {
             Output::Rows(_) | Output::Aggregate(_) if self.pipeline.source.table().is_some() => "a join",
             _ => "GROUP BY",
         };
-        let memory = OperatorMemory::of_pool(operator, context.memory_pool());
+        let memory = OperatorMemory::of(operator, &context.runtime_env());
         let stream = match &self.pipeline.output {
             Output::Rows(_) if self.pipeline.needs_preparation() => {
                 let kept = Arc::clone(&wanted);
@@ -251,7 +251,8 @@ impl ExecutionPlan for PipelineExec {
             Output::Groups { .. } | Output::Sorted { .. } | Output::Windows { .. } => {
                 let gathered = blocking(run, wanted, move |run| {
                     let gathered = run.gathered(threads, &memory).map_err(crate::Error::from)?;
-                    Ok(GatheredRows { gathered, next: 0, types, schema })
+                    let reader = Reader::new(gathered).map_err(crate::Error::from)?;
+                    Ok(GatheredRows { reader, types, schema, done: false })
                 });
                 gathered.map_ok(futures::stream::iter).try_flatten_stream().boxed()
             }
@@ -335,21 +336,21 @@ impl Rows {
 
 /// Groups or sorted rows as record batches.
 struct GatheredRows {
-    gathered: Gathered,
-    /// The first that was not read yet.
-    next: usize,
+    reader: Reader,
     types: Vec<LogicalType>,
     schema: SchemaRef,
+    done: bool,
 }
 
 impl GatheredRows {
     fn read(&mut self) -> Result<Option<RecordBatch>> {
         let mut parts = Vec::new();
         let mut batch = Batch::default();
-        while parts.len() < VECTORS_PER_BATCH
-            && self.gathered.read(self.next, &mut batch).map_err(crate::Error::from)?
-        {
-            self.next += batch.rows;
+        while !self.done && parts.len() < VECTORS_PER_BATCH {
+            if !self.reader.next(&mut batch).map_err(crate::Error::from)? {
+                self.done = true;
+                break;
+            }
             parts.push(record_batch(to_arrow(&batch, &self.types)?, batch.rows, &self.schema)?);
         }
         joined(parts, &self.schema)
@@ -361,9 +362,7 @@ impl Iterator for GatheredRows {
 
     fn next(&mut self) -> Option<Result<RecordBatch>> {
         let batch = self.read().transpose()?;
-        if batch.is_err() {
-            self.next = self.gathered.len();
-        }
+        self.done |= batch.is_err();
         Some(batch)
     }
 }

@@ -1,0 +1,172 @@
+//! What must be there before a pipeline's rows flow: tables of its joins, and the rows of another pipeline.
+
+use super::{OutputPlan, Run};
+use crate::estimate::bounds;
+use crate::join::JoinTable;
+use crate::scan::ScanPlan;
+use crate::{Error, Expr, Gathered, LogicalType, Memory, OnDamage, Pipeline, Result, ScanColumn, Source};
+use sinter_codec::{CompareOp, Scalar};
+use std::sync::{Arc, PoisonError};
+
+/// What workers find there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Prepared {
+    /// By join.
+    pub(crate) tables: Vec<Arc<JoinTable>>,
+    /// What the other pipeline made of all its rows.
+    pub(crate) gathered: Option<Arc<Gathered>>,
+}
+
+/// How far that is.
+#[derive(Debug, Default)]
+pub(super) enum Preparation {
+    #[default]
+    Pending,
+    Done,
+    /// With this error, or one as [`Error::again`] has it.
+    Failed(Error),
+}
+
+impl Run {
+    /// Makes the tables of all joins and the groups that rows come from, on this many threads, this one included. Whoever
+    /// comes later waits. Not all pipelines [need it](Pipeline::needs_preparation).
+    ///
+    /// # Errors
+    /// As [`Run::groups`]; when another caller's preparation failed, its error, or [`Error::FailedBefore`] with the text.
+    pub fn prepare(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<()> {
+        let mut preparation = self.preparation.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*preparation {
+            Preparation::Pending => {}
+            Preparation::Done => return Ok(()),
+            Preparation::Failed(error) => return Err(error.again()),
+        }
+        let prepared = self.prepare_here(threads, memory);
+        *preparation = match &prepared {
+            Ok(()) => Preparation::Done,
+            Err(error) => Preparation::Failed(error.again()),
+        };
+        prepared
+    }
+
+    fn prepare_here(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<()> {
+        let mut prepared = Prepared::default();
+        for input in &self.inputs {
+            match &self.pipeline.source {
+                Source::Gathered(_) => match input.gathered(threads, memory)? {
+                    Gathered::Spilled(table) => {
+                        let (source, on_damage) = (Source::Table(table), OnDamage::Fail);
+                        let pipeline = Pipeline { source, on_damage, ..self.pipeline.clone() };
+                        return self.go_on_with(pipeline, threads, memory);
+                    }
+                    gathered => prepared.gathered = Some(Arc::new(gathered)),
+                },
+                Source::Table(_) | Source::Union(_) => input.prepare(threads, memory)?,
+            }
+        }
+        for (number, build) in self.builds.iter().enumerate() {
+            match build.table(threads, memory) {
+                Ok(table) => prepared.tables.push(Arc::new(table)),
+                // Unless it was for what it needs itself.
+                Err(refused @ Error::OutOfMemory(_)) if build.is_prepared() => {
+                    let pipeline = self.joined_in_parts(number, prepared, refused, threads, memory)?;
+                    return self.go_on_with(pipeline, threads, memory);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.begin_with(prepared)
+    }
+
+    /// Has another run do what this one is for: that of a pipeline which makes the same of rows that were spilled.
+    fn go_on_with(self: &Arc<Run>, pipeline: Pipeline, threads: usize, memory: &Arc<dyn Memory>) -> Result<()> {
+        let run = Run::new(pipeline, self.role.clone(), self.shares.clone())?;
+        let run = self.replacement.get_or_init(|| run);
+        run.prepare(threads, memory)
+    }
+
+    /// Lets workers begin with this.
+    pub(super) fn begin_with(&self, prepared: Prepared) -> Result<()> {
+        let conditions = self.pipeline.conditions_of_joins(&prepared.tables);
+        if !conditions.is_empty() {
+            let narrowed = ScanPlan::narrowed(&self.pipeline, &conditions)?;
+            self.narrowed_scan.get_or_init(|| narrowed);
+        }
+        *self.prepared.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(prepared));
+        Ok(())
+    }
+
+    /// What its workers find there.
+    pub(super) fn prepared(&self) -> Result<Arc<Prepared>> {
+        let prepared = self.prepared.read().unwrap_or_else(PoisonError::into_inner);
+        prepared.clone().ok_or_else(|| Error::Unsupported("a join, or gathered rows, that are not there yet".into()))
+    }
+
+    /// Lets go of it, and of that of its inputs: no worker comes any more.
+    pub(super) fn release(&self) {
+        *self.prepared.write().unwrap_or_else(PoisonError::into_inner) = None;
+        self.inputs.iter().for_each(|input| input.current().release());
+    }
+
+    fn is_prepared(&self) -> bool {
+        matches!(*self.preparation.lock().unwrap_or_else(PoisonError::into_inner), Preparation::Done)
+    }
+
+    /// The table of this build side.
+    fn table(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<JoinTable> {
+        self.prepare(threads, memory)?;
+        let run = self.current();
+        let OutputPlan::Build(plan) = &run.output else {
+            return Err(Error::Unsupported("rows as a join's table".into()));
+        };
+        let memory = &run.noted(memory);
+        let sinks = run.on_threads(threads, |worker| worker.build(memory))?;
+        let table = run.finished(|| plan.finish(sinks, memory))?;
+        run.release();
+        Ok(table)
+    }
+}
+
+/// Which part of its own bounds a key must be within for the bounds of a join's table to be worth a test.
+const NARROWER: f64 = 0.75;
+
+impl Pipeline {
+    /// Conditions on the table that it scans without which its rows come to nothing, as the tables of its joins tell: a row
+    /// whose key is beyond all of theirs has no partner. Only what drops much is worth a test.
+    fn conditions_of_joins(&self, tables: &[Arc<JoinTable>]) -> Vec<Expr> {
+        let mut conditions = Vec::new();
+        if self.source.table().is_none() {
+            return conditions;
+        }
+        for (join, table) in self.joins().zip(tables) {
+            if join.kind.needs_partner() && table.is_empty() {
+                return vec![Expr::Literal(Scalar::Int(0), LogicalType::Boolean)];
+            }
+            if join.kind.needs_partner() && !join.nulls_are_equal {
+                let keys = join.keys.iter().enumerate();
+                conditions.extend(keys.filter_map(|(key, expr)| self.condition(expr, table.key_bounds(key)?)));
+            }
+            if join.kind.has_rest() {
+                // Of whom it meets depends what comes out after all rows.
+                break;
+            }
+        }
+        conditions
+    }
+
+    /// That a key lies between these, where it is a column of the table and its own bounds are wider.
+    fn condition(&self, key: &Expr, (low, high): (i128, i128)) -> Option<Expr> {
+        let Expr::Column(column) = key else { return None };
+        let ScanColumn::Table(_) = self.columns.get(*column)? else { return None };
+        let (least, greatest) = bounds(key, self)?;
+        let span = |low: i128, high: i128| high as f64 - low as f64 + 1.0;
+        if span(low.max(least), high.min(greatest)) > NARROWER * span(least, greatest) {
+            return None;
+        }
+        let ty = self.scan_types().swap_remove(*column);
+        let compare = |op, bound| {
+            let bound = Expr::Literal(Scalar::Int(bound), ty.clone());
+            Expr::Compare(op, Box::new(key.clone()), Box::new(bound))
+        };
+        Some(Expr::And(vec![compare(CompareOp::GreaterOrEqual, low), compare(CompareOp::LessOrEqual, high)]))
+    }
+}

@@ -1,0 +1,54 @@
+//! What was gathered, read from its first row to its last.
+
+use super::Worker;
+use crate::{Batch, Expr, Gathered, OnDamage, Output, Pipeline, Result, ScanColumn, Source, TableSource};
+
+/// Reads what a pipeline made of all its rows.
+#[derive(Debug)]
+pub struct Reader(Rows);
+
+#[derive(Debug)]
+enum Rows {
+    InMemory {
+        gathered: Gathered,
+        /// The first row that was not read.
+        next: usize,
+    },
+    Spilled(Box<Worker>),
+}
+
+impl Reader {
+    /// From the first row on.
+    ///
+    /// # Errors
+    /// As [`Pipeline::start`].
+    pub fn new(gathered: Gathered) -> Result<Reader> {
+        let Gathered::Spilled(table) = gathered else { return Ok(Reader(Rows::InMemory { gathered, next: 0 })) };
+        let columns = 0..table.column_types().len();
+        let pipeline = Pipeline {
+            columns: columns.clone().map(ScanColumn::Table).collect(),
+            source: Source::Table(table),
+            filter: Vec::new(),
+            steps: Vec::new(),
+            output: Output::Rows(columns.map(Expr::Column).collect()),
+            limit: None,
+            on_damage: OnDamage::Fail,
+        };
+        Ok(Reader(Rows::Spilled(Box::new(pipeline.start()?.worker()))))
+    }
+
+    /// Writes the next rows over `batch`, a vector's worth at most; false when none is left.
+    ///
+    /// # Errors
+    /// As [`Groups::read`](crate::Groups::read); those of reading what was spilled.
+    pub fn next(&mut self, batch: &mut Batch) -> Result<bool> {
+        match &mut self.0 {
+            Rows::InMemory { gathered, next } => {
+                let more = gathered.read(*next, batch)?;
+                *next += if more { batch.rows } else { 0 };
+                Ok(more)
+            }
+            Rows::Spilled(worker) => worker.next(batch),
+        }
+    }
+}

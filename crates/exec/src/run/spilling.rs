@@ -1,0 +1,385 @@
+//! What a run does that is refused memory: see [`crate::spill`].
+
+use super::role::{OutputPlan, Role};
+use super::{Prepared, Run, Shares, Worker};
+use crate::error::check_cancelled;
+use crate::sort::{SortPlan, SpilledRun, merge_spilled};
+use crate::spill::{NullKeys, PARTS, PARTS_OF_PART, Parts, SpillWriter, SpilledColumns, SpilledGroup, Split};
+use crate::{
+    Batch, Error, Expr, Gathered, Join, JoinKind, LogicalType, Memory, OnDamage, Output, Pipeline, Result, ScanColumn,
+    Sorted, Source, SpillFile, Spilled, Step, TableSource,
+};
+use sinter_codec::Scalar;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// So often is a part parted again. Rows that are together then have the same keys.
+const DEPTH_MAX: u32 = 3;
+
+impl Run {
+    /// As [`Run::gathered`], after that was refused memory with this error.
+    ///
+    /// # Errors
+    /// The same, where there are no keys to part rows by; as [`Run::gathered`].
+    pub(super) fn gathered_in_parts(
+        self: &Arc<Run>,
+        refused: Error,
+        threads: usize,
+        memory: &Arc<dyn Memory>,
+    ) -> Result<Gathered> {
+        let keys = match &self.pipeline.output {
+            Output::Groups { keys, .. } => &keys[..],
+            Output::Windows { window, .. } => &window.partition,
+            Output::Rows(_) | Output::Aggregate(_) | Output::Sorted { .. } => &[],
+        };
+        let step = self.pipeline.steps.len();
+        let kept = self.pipeline.columns_wanted(step);
+        if !self.pipeline.output_types().iter().all(is_plain) {
+            return Err(refused);
+        }
+        let Some(split) = self.split(keys, &kept, memory)? else { return Err(refused) };
+        self.stop.resume()?;
+        let prepared = self.shared_preparation(self.steps.has_rest());
+        self.release();
+        let before = self.pipeline.before(step, &kept);
+        let parts = self.parts(before, keys, NullKeys::AreEqual, &split, prepared, threads, memory)?;
+        self.note_spilled(step, parts.bytes);
+        if self.shares.depth > 0 && parts.tables.iter().any(|part| is_most(part.rows(), &parts)) {
+            return Err(refused);
+        }
+        let pipelines = parts.tables.into_iter().filter(|table| table.rows() > 0);
+        let pipelines = pipelines.map(|table| self.pipeline.after(step, &kept, table)).collect();
+        Ok(Gathered::Spilled(Arc::new(self.each_part(pipelines, None, threads, memory)?)))
+    }
+
+    /// Sorted rows, of which those are spilled that do not fit the memory.
+    ///
+    /// # Errors
+    /// As [`Run::gathered`].
+    pub(super) fn sorted_or_spilled(
+        self: &Arc<Run>,
+        plan: &Arc<SortPlan>,
+        threads: usize,
+        memory: &Arc<dyn Memory>,
+    ) -> Result<Gathered> {
+        let memory = &self.noted(memory);
+        let runs = self.on_threads(threads, |worker| worker.sort(plan, true, memory))?;
+        let (mut in_memory, mut spilled) = (Vec::new(), Vec::new());
+        for runs in runs {
+            in_memory.extend(runs.in_memory);
+            spilled.extend(runs.spilled);
+        }
+        self.finished(|| {
+            let room = if spilled.is_empty() { Some(Sorted::room(plan, &in_memory, memory)) } else { None };
+            let file = match room {
+                Some(Ok(room)) => {
+                    return Ok(Gathered::Sorted(Sorted::new(plan, in_memory, room, self.stop.flag())?));
+                }
+                Some(Err(refused)) => memory.spill_file()?.ok_or(refused)?,
+                None => memory.spill_file()?.ok_or_else(no_file)?,
+            };
+            for run in in_memory.drain(..) {
+                spilled.push(SpilledRun::write(plan, &run, &file, self.stop.flag())?);
+            }
+            self.note_spilled(self.pipeline.steps.len(), spilled.iter().map(|run| run.bytes).sum());
+            let merged = merge_spilled(plan, spilled, output_columns(&self.pipeline), &file, self.stop.flag())?;
+            Ok(Gathered::Spilled(Arc::new(merged)))
+        })
+    }
+
+    /// What this pipeline becomes when rows of the build side of a join do not fit the memory: the rest of it over the joined
+    /// rows.
+    ///
+    /// # Errors
+    /// That they were `refused` it, where there are no keys to part rows by; as [`Run::prepare`].
+    pub(super) fn joined_in_parts(
+        self: &Arc<Run>,
+        number: usize,
+        prepared: Prepared,
+        refused: Error,
+        threads: usize,
+        memory: &Arc<dyn Memory>,
+    ) -> Result<Pipeline> {
+        let joins = self.pipeline.steps.iter().enumerate().filter_map(|(step, of)| match of {
+            Step::Join(join) => Some((step, join)),
+            Step::Filter(_) => None,
+        });
+        let Some((step, join)) = joins.into_iter().nth(number) else { return Err(refused) };
+        // Whether a key is none of theirs depends on all of theirs.
+        if join.kind == JoinKind::NotIn {
+            return Err(refused);
+        }
+        let build = self.builds[number].current();
+        let kept = self.pipeline.columns_wanted(step);
+        let Some(theirs) = TheirRows::of(join, build, &self.builds[number].role) else { return Err(refused) };
+        let Some(split) = self.split(&join.keys, &kept, memory)? else { return Err(refused) };
+        self.stop.resume()?;
+
+        let nulls = |come_to_nothing: bool| match (join.nulls_are_equal, come_to_nothing) {
+            (true, _) => NullKeys::AreEqual,
+            (false, true) => NullKeys::AreLeftOut,
+            (false, false) => NullKeys::MeetNobody,
+        };
+        let their_parts = {
+            let prepared = build.shared_preparation(build.steps.has_rest());
+            build.release();
+            let before = Pipeline { output: Output::Rows(theirs.kept.clone()), ..build.pipeline.clone() };
+            build.parts(before, &theirs.keys, nulls(!join.kind.has_rest()), &split, prepared, threads, memory)?
+        };
+        if self.shares.depth > 0 && their_parts.tables.iter().any(|part| is_most(part.rows(), &their_parts)) {
+            return Err(refused);
+        }
+        let our_parts = {
+            // No row of ours has met anybody yet.
+            let prepared = Some(prepared).filter(|_| !matches!(self.pipeline.source, Source::Union(_)));
+            let before = self.pipeline.before(step, &kept);
+            self.parts(before, &join.keys, nulls(join.kind.needs_partner()), &split, prepared, threads, memory)?
+        };
+        self.release();
+        self.note_spilled(step, our_parts.bytes + their_parts.bytes);
+
+        let mut rest = Vec::with_capacity(split.part_count);
+        for (ours, table) in our_parts.tables.into_iter().zip(their_parts.tables) {
+            let is_empty = ours.rows() == 0 && table.rows() == 0;
+            let mut pipeline = self.pipeline.after(step, &kept, ours);
+            if let Some(Step::Join(join)) = pipeline.steps.first_mut() {
+                *join.build = theirs.pipeline(table);
+            }
+            // One that is empty still says what comes after all parts.
+            if !is_empty || rest.is_empty() {
+                rest.push(pipeline);
+            }
+        }
+        let Some(first) = rest.first().cloned() else { return Err(refused) };
+        // Conditions on pairs come along.
+        let filters = first.steps[1..].iter().take_while(|step| matches!(step, Step::Filter(_))).count();
+        let done = 1 + filters;
+        let kept = first.columns_wanted(done);
+        let limit = first.limit.filter(|_| done == first.steps.len() && matches!(first.output, Output::Rows(_)));
+        let joined = rest.iter().map(|rest| Pipeline { limit, ..rest.before(done, &kept) }).collect();
+        drop(rest);
+        let table = self.each_part(joined, limit, threads, memory)?;
+        Ok(first.after(done, &kept, Arc::new(table)))
+    }
+
+    /// How rows of which these columns are kept are parted by these keys; `None` where there is no way.
+    fn split(&self, keys: &[Expr], kept: &[usize], memory: &Arc<dyn Memory>) -> Result<Option<Split>> {
+        let types = self.pipeline.column_types();
+        let are_plain = kept.iter().all(|&column| is_plain(&types[column]))
+            && keys.iter().all(|key| is_plain(&key.type_over(&types)));
+        if keys.is_empty() || !are_plain || self.shares.depth >= DEPTH_MAX {
+            return Ok(None);
+        }
+        let part_count = if self.shares.depth == 0 { PARTS } else { PARTS_OF_PART };
+        Ok(memory.spill_file()?.map(|file| Split { part_count, hasher: Default::default(), file }))
+    }
+
+    /// What is prepared already, where another run that goes through all rows may begin with it: not the pipelines of a
+    /// union, nor tables in which it was noted who was met.
+    fn shared_preparation(&self, is_marked: bool) -> Option<Prepared> {
+        let is_shareable = !is_marked && !matches!(self.pipeline.source, Source::Union(_));
+        let prepared = self.prepared().ok().filter(|_| is_shareable)?;
+        Some(Prepared::clone(&prepared))
+    }
+
+    /// Spills the rows of a pipeline with some output of rows, in parts by these keys over its columns.
+    #[expect(clippy::too_many_arguments, reason = "all of a spilling")]
+    fn parts(
+        &self,
+        mut pipeline: Pipeline,
+        keys: &[Expr],
+        nulls: NullKeys,
+        split: &Split,
+        prepared: Option<Prepared>,
+        threads: usize,
+        memory: &Arc<dyn Memory>,
+    ) -> Result<Parts> {
+        if let Output::Rows(rows) = &mut pipeline.output {
+            rows.extend_from_slice(keys);
+        }
+        let role = Role::Parts { key_count: keys.len(), split: split.clone(), nulls };
+        let run = Run::new(pipeline, role, Shares { is_measured: false, ..self.shares.clone() })?;
+        match prepared {
+            Some(prepared) => run.begin_with(prepared)?,
+            None => run.prepare(threads, memory)?,
+        }
+        let run = run.current();
+        let OutputPlan::Parts(plan) = &run.output else {
+            return Err(Error::Unsupported("parts of what are no rows".into()));
+        };
+        let workers = run.on_threads(threads, Worker::parts)?;
+        run.release();
+        Ok(plan.finish(workers))
+    }
+
+    /// Runs pipelines with the same output, and spills what they make: so many rows at most, if there is a limit. Each runs
+    /// on one thread; those that are refused memory then, once more when all others are done.
+    fn each_part(
+        &self,
+        pipelines: Vec<Pipeline>,
+        limit: Option<usize>,
+        threads: usize,
+        memory: &Arc<dyn Memory>,
+    ) -> Result<Spilled> {
+        let columns = output_columns(pipelines.first().unwrap_or(&self.pipeline));
+        let file = memory.spill_file()?.ok_or_else(no_file)?;
+        let part = |number: usize, depth: u32| {
+            let counters = Arc::clone(&self.shares.counters);
+            let shares = Shares { counters, stop: self.stop.part(), is_measured: false, depth };
+            Run::new(pipelines[number].clone(), Role::Whole, shares)
+        };
+        let (next, rows, refused) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let is_enough = || limit.is_some_and(|limit| rows.load(Ordering::Relaxed) >= limit);
+        let work = || {
+            let mut out = PartsOut::new(&file, &columns, &rows)?;
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= pipelines.len() || is_enough() {
+                    return out.finish();
+                }
+                check_cancelled(self.stop.flag())?;
+                // Parted again it is only when it has failed alone.
+                match out.take(&part(number, DEPTH_MAX)?, 1, memory) {
+                    Err(Error::OutOfMemory(_)) => refused.lock().unwrap_or_else(PoisonError::into_inner).push(number),
+                    taken => taken?,
+                }
+            }
+        };
+        let end = || {
+            self.stop.halt();
+            self.stop.cancel_parts();
+        };
+        let mut groups = super::on_threads(threads.min(pipelines.len().max(1)), work, end)?.concat();
+        let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut out = PartsOut::new(&file, &columns, &rows)?;
+        for number in refused {
+            check_cancelled(self.stop.flag())?;
+            out.take(&part(number, self.shares.depth + 1)?, threads, memory)?;
+        }
+        groups.extend(out.finish()?);
+        Ok(Spilled::new(columns.clone(), groups, false))
+    }
+
+    fn note_spilled(&self, step: usize, bytes: u64) {
+        if let Some(measured) = &self.measured {
+            measured.spilled(step, bytes);
+        }
+    }
+}
+
+/// What a pipeline hands out.
+fn output_columns(pipeline: &Pipeline) -> SpilledColumns {
+    SpilledColumns { names: pipeline.output_texts().into(), types: pipeline.output_types().into() }
+}
+
+fn is_plain(ty: &LogicalType) -> bool {
+    ty.physical().is_some()
+}
+
+/// Whether nearly all rows are of one part, so that parting them again helps nobody.
+fn is_most(rows: usize, parts: &Parts) -> bool {
+    let all: usize = parts.tables.iter().map(|part| part.rows()).sum();
+    rows * 10 > all * 9
+}
+
+#[cold]
+fn no_file() -> Error {
+    Error::OutOfMemory("there is no file to spill to".into())
+}
+
+/// What comes out of parts.
+struct PartsOut<'a> {
+    writer: SpillWriter,
+    groups: Vec<SpilledGroup>,
+    /// Of all.
+    rows: &'a AtomicUsize,
+}
+
+impl<'a> PartsOut<'a> {
+    fn new(file: &Arc<dyn SpillFile>, columns: &SpilledColumns, rows: &'a AtomicUsize) -> Result<PartsOut<'a>> {
+        Ok(PartsOut { writer: SpillWriter::new(file, columns, 1)?, groups: Vec::new(), rows })
+    }
+
+    /// Adds what a part makes; nothing, where it is refused memory.
+    fn take(&mut self, part: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<()> {
+        if let Output::Rows(_) = part.pipeline.output {
+            part.prepare(threads, memory)?;
+            return part.worker().for_each(|batch| self.push(batch).map(ControlFlow::Continue));
+        }
+        match part.gathered(threads, memory)? {
+            Gathered::Spilled(table) => self.groups.extend_from_slice(table.groups()),
+            gathered => {
+                let (mut first, mut batch) = (0, Batch::default());
+                while gathered.read(first, &mut batch)? {
+                    first += batch.rows;
+                    self.push(&batch)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, batch: &Batch) -> Result<()> {
+        self.rows.fetch_add(batch.rows, Ordering::Relaxed);
+        self.writer.push(0, &batch.columns, batch.rows)
+    }
+
+    fn finish(self) -> Result<Vec<SpilledGroup>> {
+        let (groups, _) = self.writer.finish()?;
+        Ok([self.groups, groups.concat()].concat())
+    }
+}
+
+/// What is spilled of a build side.
+struct TheirRows {
+    /// Of what it hands out.
+    kept: Vec<Expr>,
+    keys: Vec<Expr>,
+    /// Which of the kept each of its outputs is; those of this type are not wanted.
+    places: Vec<std::result::Result<usize, LogicalType>>,
+}
+
+impl TheirRows {
+    /// Keys, and the payload that is wanted; `None` where that is nested.
+    fn of(join: &Join, build: &Run, role: &Role) -> Option<TheirRows> {
+        let (Output::Rows(exprs), Role::Build { is_wanted, .. }) = (&build.pipeline.output, role) else { return None };
+        let types = build.pipeline.column_types();
+        let key_count = join.keys.len();
+        let mut theirs = TheirRows { kept: Vec::new(), keys: exprs.get(..key_count)?.to_vec(), places: Vec::new() };
+        for (output, expr) in exprs.iter().enumerate() {
+            let ty = expr.type_over(&types);
+            let payload = output.checked_sub(key_count);
+            if payload.is_some_and(|payload| !is_wanted.get(payload).copied().unwrap_or(false)) {
+                theirs.places.push(Err(ty));
+                continue;
+            }
+            ty.physical()?;
+            let is_known =
+                |known: &Expr| matches!((known, expr), (Expr::Column(one), Expr::Column(other)) if one == other);
+            let place = theirs.kept.iter().position(is_known).unwrap_or(theirs.kept.len());
+            if place == theirs.kept.len() {
+                theirs.kept.push(expr.clone());
+            }
+            theirs.places.push(Ok(place));
+        }
+        Some(theirs)
+    }
+
+    /// The build side over a part of them.
+    fn pipeline(&self, table: Arc<Spilled>) -> Pipeline {
+        let expr = |place: &std::result::Result<usize, LogicalType>| match place {
+            Ok(column) => Expr::Column(*column),
+            Err(ty) => Expr::Literal(Scalar::Null, ty.clone()),
+        };
+        Pipeline {
+            columns: (0..table.column_types().len()).map(ScanColumn::Table).collect(),
+            source: Source::Table(table),
+            filter: Vec::new(),
+            steps: Vec::new(),
+            output: Output::Rows(self.places.iter().map(expr).collect()),
+            limit: None,
+            on_damage: OnDamage::Fail,
+        }
+    }
+}
