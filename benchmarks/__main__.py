@@ -218,7 +218,7 @@ def add_limited(suites: Any) -> None:
     suite.add_argument(
         "--limits", type=some(limited.LIMITS), default=["none", "as"], help="none,as,data,cgroup (none,as)"
     )
-    suite.add_argument("--queries", default="1,6", help="such as 1,6,13-15 (1,6)")
+    suite.add_argument("--queries", default="1,6", help="such as 1,6,13-15, and operators (1,6)")
     suite.add_argument("--limit-bytes", type=float, default=1.5e9, help="of the limits but none (1.5e9)")
     suite.add_argument("--memory-limit", default="1GB", help="what the engines are told (1GB)")
     suite.add_argument("--threads", type=int, default=os.cpu_count(), help="threads per query (all)")
@@ -234,7 +234,7 @@ def add_limited(suites: Any) -> None:
                 engines=arguments.engines,
                 formats=arguments.formats,
                 limits=arguments.limits,
-                queries=tpch.numbers(arguments.queries),
+                queries=limited.queries(arguments.queries),
                 limit_bytes=int(arguments.limit_bytes),
                 memory_limit=arguments.memory_limit,
                 threads=arguments.threads,

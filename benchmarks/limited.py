@@ -32,6 +32,17 @@ LIMITS = {
 }
 """What keeps a process from taking more."""
 
+OPERATORS = {
+    "join": "SELECT count(*), sum(l_extendedprice + o_totalprice) FROM lineitem JOIN orders ON l_orderkey = o_orderkey",
+    "aggregate": "SELECT count(*), max(n) FROM (SELECT l_partkey, l_suppkey, l_shipmode, count(*) AS n FROM lineitem "
+    "GROUP BY l_partkey, l_suppkey, l_shipmode)",
+    "sort": "SELECT sum(k), count(*) FROM (SELECT l_orderkey AS k FROM lineitem ORDER BY l_extendedprice, l_orderkey, "
+    "l_linenumber OFFSET 1000000)",
+    "window": "SELECT sum(n), count(*) FROM (SELECT row_number() OVER (PARTITION BY l_suppkey ORDER BY l_shipdate) AS n "
+    "FROM lineitem)",
+}
+"""What one operator has to keep, beside the 22 queries: `--queries 1-22,operators`."""
+
 GROUPS = Path("/sys/fs/cgroup/memory")
 """Where the system has control groups of version 1; elsewhere systemd-run makes one."""
 
@@ -51,6 +62,12 @@ class Settings:
     folder: Path
     timeout_s: float
     out: Path | None
+
+
+def queries(text: str) -> list[str]:
+    """Return the names of queries: numbers of TPC-H's, and `operators`."""
+    numbers = ",".join(part for part in text.split(",") if part != "operators")
+    return (tpch.numbers(numbers) if numbers else []) + (list(OPERATORS) if "operators" in text.split(",") else [])
 
 
 def schema() -> dict[str, str]:
@@ -128,7 +145,7 @@ def measure(settings: Settings, engine: str, form: str, limit: str, data: Path) 
         loaded["mb_per_second"] = bytes_ / 1e6 / loaded["seconds"]
         loaded["file_bytes"] = os.path.getsize(path)
         for query in settings.queries:
-            sql = (tpch.QUERIES / f"{query}.sql").read_text()
+            sql = OPERATORS.get(query) or (tpch.QUERIES / f"{query}.sql").read_text()
             result["queries"][query] = one = phase(settings, limit, {**asked, "do": "query", "sql": sql})
             found = one.get("error") or f"{one['seconds']:.2f} s, {one['written_bytes'] / 1e6:.0f} MB written"
             report.say(f"{engine}, {query}: {found}")

@@ -48,6 +48,8 @@ class Engines:
 
     def __init__(self, database: Database) -> None:
         self._ours = sinterdb.connect(threads=database.threads)
+        for setting in database.settings:
+            self._ours.execute(setting)
         self._theirs = duckdb.connect(config={"threads": 1})
         # Of numbers that fit into 16 bits between operators it makes sums of 16 bits, which wrap around (DuckDB 2.0.0).
         self._theirs.execute("SET disabled_optimizers = 'compressed_materialization'")

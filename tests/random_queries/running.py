@@ -85,6 +85,7 @@ def _described(tables: Database, query: Query, difference: str, shrink_seconds: 
         both.close()
         lines += [
             f"shrunk, on {small.threads} threads: {left}",
+            *(f"  {setting};" for setting in small.settings),
             *(f"  {statement};" for table in small.tables for statement in table.statements()),
             f"  {shrunk.sql()};",
         ]

@@ -96,12 +96,17 @@ class Table:
         return made
 
 
+_SETTINGS = ((), (), ("SET sinter.vector_rows = 5",), ("SET sinter.operator_memory = '1B'",))
+"""As usual; vectors of few rows; spilling whatever can be spilled."""
+
+
 @dataclass(frozen=True)
 class Database:
-    """Tables, and the threads that a query on them has."""
+    """Tables, and how a query on them runs."""
 
     tables: tuple[Table, ...]
     threads: int
+    settings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ def database(seed: int, number: int) -> Database:
         table = _table(rng, f"t{place}", count, pools)
         tables.append(table)
         pools.append(_Pool(table.name, Family.INTEGER, [row[0] for row in table.rows] or [0]))
-    return Database(tuple(tables), threads=rng.choice((1, 2)))
+    return Database(tuple(tables), threads=rng.choice((1, 2)), settings=rng.choice(_SETTINGS))
 
 
 def _shared_pools(rng: random.Random) -> list[_Pool]:

@@ -128,6 +128,8 @@ class Shrinker:
         sql = self._query.sql()
         if self._database.threads > 1:
             yield replace(self._database, threads=1)
+        if self._database.settings:
+            yield replace(self._database, settings=())
         for place, table in enumerate(self._database.tables):
             if table.deleted:
                 yield self._with(place, replace(table, deleted=None))

@@ -1,7 +1,8 @@
 //! Whom operators ask for memory.
 
-use crate::{Result, SpillFile};
+use crate::{Error, Result, SpillFile};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Whom an operator asks before it keeps what grows with the data.
 pub trait Memory: Send + Sync + std::fmt::Debug {
@@ -19,6 +20,10 @@ pub trait Memory: Send + Sync + std::fmt::Debug {
     fn spill_file(&self) -> Result<Option<Arc<dyn SpillFile>>> {
         Ok(None)
     }
+    /// Bytes that an operator which can spill holds at most, though there may be more.
+    fn spills_beyond(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// Grants everything.
@@ -31,6 +36,49 @@ impl Memory for Unlimited {
     }
 
     fn shrink(&self, _bytes: usize) {}
+}
+
+/// Memory of which an operator that can spill has no more than [`Memory::spills_beyond`].
+#[derive(Debug)]
+pub(crate) struct Capped {
+    memory: Arc<dyn Memory>,
+    bytes_max: usize,
+    held: AtomicUsize,
+}
+
+impl Capped {
+    /// The memory of an operator, capped where that is wanted and it can spill.
+    pub(crate) fn of(memory: &Arc<dyn Memory>, can_spill: impl FnOnce() -> bool) -> Arc<dyn Memory> {
+        match memory.spills_beyond() {
+            Some(bytes_max) if can_spill() => {
+                Arc::new(Capped { memory: Arc::clone(memory), bytes_max, held: AtomicUsize::new(0) })
+            }
+            _ => Arc::clone(memory),
+        }
+    }
+}
+
+impl Memory for Capped {
+    fn grow(&self, bytes: usize) -> Result<()> {
+        let held = self.held.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let granted = match held > self.bytes_max {
+            true => Err(Error::OutOfMemory(format!("an operator is to spill beyond {} bytes", self.bytes_max))),
+            false => self.memory.grow(bytes),
+        };
+        if granted.is_err() {
+            self.held.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        granted
+    }
+
+    fn shrink(&self, bytes: usize) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+        self.memory.shrink(bytes);
+    }
+
+    fn spill_file(&self) -> Result<Option<Arc<dyn SpillFile>>> {
+        self.memory.spill_file()
+    }
 }
 
 /// What one holder was granted; given back with it.

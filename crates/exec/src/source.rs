@@ -65,6 +65,10 @@ pub trait TableSource: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// Whatever reading and checking a page can raise.
     fn segment(&self, group: usize, column: usize) -> Result<Pinned>;
+    /// How many rows operators take at a time, [`sinter_codec::VECTOR_LEN`] at most; fewer are for tests.
+    fn vector_rows(&self) -> usize {
+        sinter_codec::VECTOR_LEN
+    }
     /// Whether the order of its rows is one that somebody asked for: one worker reads them then.
     fn keeps_order(&self) -> bool {
         false

@@ -30,6 +30,7 @@ mod optimize;
 mod own_names;
 mod parse;
 mod physical;
+mod planner;
 mod progress;
 mod provider;
 mod query_memory;

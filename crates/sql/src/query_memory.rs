@@ -8,9 +8,9 @@
 use crate::spill_file::TemporaryFile;
 use datafusion::common::Result;
 use datafusion::error::DataFusionError;
+use datafusion::execution::TaskContext;
 use datafusion::execution::disk_manager::DiskManager;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
-use datafusion::execution::runtime_env::RuntimeEnv;
 use sinter_exec::{Memory, SpillFile};
 use sinter_storage::{Budget, Reservation, Use};
 use std::fmt;
@@ -118,12 +118,19 @@ impl fmt::Display for QueryMemory {
 pub(crate) struct OperatorMemory {
     held: MemoryReservation,
     disk: Arc<DiskManager>,
+    spills_beyond: Option<usize>,
 }
 
+/// Bytes beyond which operators of a session are to spill: an extension of its configuration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SpillsBeyond(pub(crate) usize);
+
 impl OperatorMemory {
-    pub(crate) fn of(operator: &str, runtime: &RuntimeEnv) -> Arc<dyn Memory> {
+    pub(crate) fn of(operator: &str, context: &TaskContext) -> Arc<dyn Memory> {
+        let runtime = context.runtime_env();
         let held = MemoryConsumer::new(operator).register(&runtime.memory_pool);
-        Arc::new(OperatorMemory { held, disk: Arc::clone(&runtime.disk_manager) })
+        let spills_beyond = context.session_config().get_extension::<SpillsBeyond>().map(|beyond| beyond.0);
+        Arc::new(OperatorMemory { held, disk: Arc::clone(&runtime.disk_manager), spills_beyond })
     }
 }
 
@@ -139,5 +146,9 @@ impl Memory for OperatorMemory {
 
     fn spill_file(&self) -> sinter_exec::Result<Option<Arc<dyn SpillFile>>> {
         TemporaryFile::make(&self.disk)
+    }
+
+    fn spills_beyond(&self) -> Option<usize> {
+        self.spills_beyond
     }
 }

@@ -1,47 +1,36 @@
 //! One user's way into a database: settings, registered data, and the statement that runs.
 
 use crate::attached::{AttachedCatalogs, Seen};
-use crate::batches::{Outcome, Query, named};
+use crate::batches::{Outcome, Query};
 use crate::catalog::{Catalog, DEFAULT_SCHEMA};
-use crate::checked::{CheckedConstants, checked_plan};
+use crate::checked::CheckedConstants;
 use crate::coercion::Coercion;
-use crate::lower::lower;
 use crate::not_in::NotIn;
 use crate::only_row::OnlyRow;
-use crate::optimize::optimized;
 use crate::own_names::OwnNames;
 use crate::parse::{Statement, column_names, parse};
-use crate::physical::{HopefulExec, Scans};
+use crate::physical::Scans;
+use crate::planner::{Planned, Planner};
 use crate::progress::{Notes, Progress};
-use crate::provider::{PipelineTable, Reading, StatementCatalog};
+use crate::provider::{Reading, StatementCatalog};
+use crate::query_memory::SpillsBeyond;
 use crate::scalar_subquery::NoRowIsNull;
 use crate::set_operations::CopiesCount;
 use crate::transaction::{Reads, Transaction};
 use crate::{Database, Error, OnCorruption, Result, Value, functions, guards, numbering, statement};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use async_trait::async_trait;
-use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
-use datafusion::catalog::{Session as DataFusionSession, TableProvider};
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
-use datafusion::execution::context::QueryPlanner;
-use datafusion::execution::memory_pool::MemoryLimit;
+use datafusion::execution::SessionState;
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer};
-use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
-use datafusion::physical_plan::coop::CooperativeExec;
-use datafusion::physical_plan::sorts::sort::SortExec;
-use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::sqlparser::ast;
-use sinter_column::TableSchema;
+use sinter_codec::VECTOR_LEN;
 use sinter_exec::OnDamage;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -68,6 +57,10 @@ pub(crate) struct Settings {
     pub(crate) engine_forced_off: bool,
     /// `SET sinter.decompression = 'page'`: segments are decoded whole.
     pub(crate) page_wise: bool,
+    /// `SET sinter.operator_memory = '64MB'`: what an operator that can spill holds at most.
+    pub(crate) operator_memory: Option<usize>,
+    /// `SET sinter.vector_rows = 3`: so many rows of a table are taken at a time.
+    pub(crate) vector_rows: usize,
     /// `SET sinter.compression = 'pfor'`: what columns of new tables are kept in where their type allows it.
     pub(crate) compression: Option<String>,
     /// `SET on_corruption`: what queries do with rows that cannot be read.
@@ -206,6 +199,8 @@ impl Session {
             threads: options.threads,
             engine_forced_off: false,
             page_wise: false,
+            operator_memory: None,
+            vector_rows: VECTOR_LEN,
             compression: None,
             on_corruption: options.on_corruption,
         };
@@ -544,11 +539,15 @@ impl Session {
         let mut state = self.template.clone();
         let settings = self.settings();
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let reading = Reading { on_damage, page_wise: settings.page_wise };
+        let Settings { page_wise, vector_rows, .. } = settings;
+        let reading = Reading { on_damage, page_wise, vector_rows };
         state.register_catalog_list(Arc::new(StatementCatalog::new(seen, registered, notes, reading, &state)));
         // Options are copied where they are changed.
         if state.config().target_partitions() != settings.threads {
             state.config_mut().options_mut().execution.target_partitions = settings.threads;
+        }
+        if let Some(bytes) = settings.operator_memory {
+            state.config_mut().set_extension(Arc::new(SpillsBeyond(bytes)));
         }
         state.mark_start_execution();
         if settings.engine_forced_off {
@@ -573,17 +572,14 @@ impl Session {
             {
                 return Err(Error::Sql(format!("this statement is not supported: {}", logical.display())));
             }
-            let context = if may_list_functions(&logical)? { state.task_ctx() } else { context_of(state) };
-            let logical = optimized(state, logical)?;
-            let physical = state.query_planner().create_physical_plan(&logical, state).await?;
-            Ok(Planned { physical, names, context })
+            Planned::of(state, logical, names).await
         })
     }
 
     /// Plans a statement that yields rows, as a query of its own.
     pub(crate) fn plan_query(&self, state: &SessionState, sql: ast::Statement) -> Result<Query> {
-        let Planned { physical, names, context } = self.plan(state, sql)?;
-        Ok(Query::planned(physical, context, self.running()).with_names(&names))
+        let planned = self.plan(state, sql)?;
+        Ok(Query::planned(planned.physical, planned.context, self.running()).with_names(&planned.names))
     }
 }
 
@@ -595,127 +591,4 @@ impl std::fmt::Debug for Session {
 
 pub(crate) fn no_transaction() -> Error {
     Error::Sql("no transaction is under way; BEGIN starts one".to_owned())
-}
-
-/// A physical plan, ready to run.
-pub(crate) struct Planned {
-    pub(crate) physical: Arc<dyn ExecutionPlan>,
-    /// What the statement calls its columns, as far as it does.
-    names: Vec<Option<String>>,
-    pub(crate) context: Arc<TaskContext>,
-}
-
-/// What a plan needs when it runs: settings and memory. Names of functions were looked up when it was made; copying all of
-/// them would take longer than many a statement.
-fn context_of(state: &SessionState) -> Arc<TaskContext> {
-    let (id, config) = (state.session_id().to_owned(), state.config().clone());
-    let (scalars, higher, aggregates, windows) = Default::default();
-    let runtime = Arc::clone(state.runtime_env());
-    Arc::new(TaskContext::new(None, id, config, scalars, higher, aggregates, windows, runtime))
-}
-
-/// Whether what a plan reads may be the names of functions, which `information_schema` asks for as it runs.
-fn may_list_functions(plan: &LogicalPlan) -> Result<bool> {
-    let is_listing = |node: &LogicalPlan| match node {
-        LogicalPlan::TableScan(scan) => scan.table_name.schema() == Some(INFORMATION_SCHEMA),
-        _ => false,
-    };
-    let mut found = false;
-    plan.apply_with_subqueries(|node| {
-        found |= is_listing(node);
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    })?;
-    Ok(found)
-}
-
-impl Planned {
-    /// A plan of ours.
-    pub(crate) fn new(physical: Arc<dyn ExecutionPlan>, state: &SessionState) -> Planned {
-        Planned { physical, names: Vec::new(), context: context_of(state) }
-    }
-
-    /// The columns, as the statement calls them.
-    pub(crate) fn schema(&self) -> SchemaRef {
-        named(&self.physical.schema(), &self.names)
-    }
-
-    /// The same rows in the order that a table wants them to be loaded in, `WITH (order_by = 'a, b')`. `sources` says
-    /// where the table's columns are.
-    ///
-    /// # Errors
-    /// None of ours.
-    pub(crate) fn sorted_for(self, table: &TableSchema, sources: &[Option<usize>]) -> Result<Planned> {
-        let schema = self.physical.schema();
-        let wanted = table.order_by().into_iter().filter_map(|column| sources[column]);
-        let by = wanted.map(|source| {
-            let column = Column::new(schema.field(source).name(), source);
-            PhysicalSortExpr::new_default(Arc::new(column))
-        });
-        let Some(ordering) = LexOrdering::new(by.collect::<Vec<_>>()) else { return Ok(self) };
-        let rows = Arc::new(CoalescePartitionsExec::new(self.physical));
-        Ok(Planned { physical: Arc::new(SortExec::new(ordering, rows)), ..self })
-    }
-}
-
-/// Joins without keys turn few rows into very many before they ask for more, and only leaves let go of their thread now
-/// and then: an interrupt would go unheard.
-fn yields_to_cancellation(
-    plan: Arc<dyn ExecutionPlan>,
-) -> datafusion::common::Result<Transformed<Arc<dyn ExecutionPlan>>> {
-    if matches!(plan.name(), "NestedLoopJoinExec" | "CrossJoinExec" | "HashJoinExec" | "UnnestExec") {
-        return Ok(Transformed::yes(Arc::new(CooperativeExec::new(plan))));
-    }
-    Ok(Transformed::no(plan))
-}
-
-/// DataFusion's planner with our lowering before it.
-#[derive(Debug)]
-struct Planner {
-    lowers: bool,
-}
-
-#[async_trait]
-impl QueryPlanner for Planner {
-    async fn create_physical_plan(
-        &self,
-        logical: &LogicalPlan,
-        session: &dyn DataFusionSession,
-    ) -> datafusion::common::Result<Arc<dyn ExecutionPlan>> {
-        let group_bytes_max = match session.runtime_env().memory_pool.memory_limit() {
-            MemoryLimit::Finite(bytes) => bytes / 2,
-            MemoryLimit::Infinite | MemoryLimit::Unknown => usize::MAX,
-        };
-        if !self.lowers {
-            return physical(logical, session).await;
-        }
-        let careful = lower(logical, group_bytes_max)?;
-        match session.as_any().downcast_ref::<SessionState>() {
-            Some(state) if careful.is_large => {
-                let mut state = state.clone();
-                // A build side for each partition would be made when another one has handed out rows.
-                state.config_mut().options_mut().optimizer.repartition_joins = false;
-                let hopeful = physical(&lower(logical, usize::MAX)?.plan, &state).await;
-                // DataFusion's hash joins cannot spill, its joins of sorted rows can.
-                let optimizer = &mut state.config_mut().options_mut().optimizer;
-                (optimizer.repartition_joins, optimizer.prefer_hash_join) = (true, false);
-                let careful = physical(&careful.plan, &state).await?;
-                Ok(hopeful.map_or(Arc::clone(&careful), |hopeful| HopefulExec::of(hopeful, careful)))
-            }
-            _ => physical(&careful.plan, session).await,
-        }
-    }
-}
-
-/// The physical plan of a logical one, as it is.
-async fn physical(
-    logical: &LogicalPlan,
-    session: &dyn DataFusionSession,
-) -> datafusion::common::Result<Arc<dyn ExecutionPlan>> {
-    if let Some(whole) = PipelineTable::of(logical) {
-        // There is nothing around it that could be planned.
-        return whole.scan(session, None, &[], None).await;
-    }
-    let logical = checked_plan(logical.clone())?;
-    let physical = DefaultPhysicalPlanner::default().create_physical_plan(&logical, session).await?;
-    Ok(physical.transform_up(yields_to_cancellation)?.data)
 }

@@ -256,7 +256,7 @@ impl Run {
     pub fn gathered(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<Gathered> {
         self.prepare(threads, memory)?;
         let run = self.current();
-        let gathered = match run.gathered_in_memory(threads, memory) {
+        let gathered = match run.gathered_in_memory(threads, &run.output_memory(memory)) {
             Err(refused @ (Error::OutOfMemory(_) | Error::TooManyKeys)) => {
                 run.gathered_in_parts(refused, threads, memory)
             }

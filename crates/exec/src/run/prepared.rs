@@ -64,7 +64,7 @@ impl Run {
             }
         }
         for (number, build) in self.builds.iter().enumerate() {
-            match build.table(threads, memory) {
+            match build.table(threads, memory, &self.table_memory(number, memory)) {
                 Ok(table) => prepared.tables.push(Arc::new(table)),
                 // Unless it was for what it needs itself.
                 Err(refused @ Error::OutOfMemory(_)) if build.is_prepared() => {
@@ -111,14 +111,19 @@ impl Run {
         matches!(*self.preparation.lock().unwrap_or_else(PoisonError::into_inner), Preparation::Done)
     }
 
-    /// The table of this build side.
-    fn table(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<JoinTable> {
+    /// The table of this build side, in memory of its own.
+    fn table(
+        self: &Arc<Run>,
+        threads: usize,
+        memory: &Arc<dyn Memory>,
+        own_memory: &Arc<dyn Memory>,
+    ) -> Result<JoinTable> {
         self.prepare(threads, memory)?;
         let run = self.current();
         let OutputPlan::Build(plan) = &run.output else {
             return Err(Error::Unsupported("rows as a join's table".into()));
         };
-        let memory = &run.noted(memory);
+        let memory = &run.noted(own_memory);
         let sinks = run.on_threads(threads, |worker| worker.build(memory))?;
         let table = run.finished(|| plan.finish(sinks, memory))?;
         run.release();

@@ -3,6 +3,7 @@
 use super::role::{OutputPlan, Role};
 use super::{Prepared, Run, Shares, Worker};
 use crate::error::check_cancelled;
+use crate::memory::Capped;
 use crate::sort::{SortPlan, SpilledRun, merge_spilled};
 use crate::spill::{NullKeys, PARTS, PARTS_OF_PART, Parts, SpillWriter, SpilledColumns, SpilledGroup, Split};
 use crate::{
@@ -28,29 +29,64 @@ impl Run {
         threads: usize,
         memory: &Arc<dyn Memory>,
     ) -> Result<Gathered> {
-        let keys = match &self.pipeline.output {
-            Output::Groups { keys, .. } => &keys[..],
-            Output::Windows { window, .. } => &window.partition,
-            Output::Rows(_) | Output::Aggregate(_) | Output::Sorted { .. } => &[],
-        };
-        let step = self.pipeline.steps.len();
-        let kept = self.pipeline.columns_wanted(step);
-        if !self.pipeline.output_types().iter().all(is_plain) {
-            return Err(refused);
-        }
-        let Some(split) = self.split(keys, &kept, memory)? else { return Err(refused) };
+        let Some(cut) = self.output_cut() else { return Err(refused) };
+        let Some(split) = self.split(memory)? else { return Err(refused) };
         self.stop.resume()?;
         let prepared = self.shared_preparation(self.steps.has_rest());
         self.release();
-        let before = self.pipeline.before(step, &kept);
-        let parts = self.parts(before, keys, NullKeys::AreEqual, &split, prepared, threads, memory)?;
-        self.note_spilled(step, parts.bytes);
-        if self.shares.depth > 0 && parts.tables.iter().any(|part| is_most(part.rows(), &parts)) {
-            return Err(refused);
-        }
+        let before = self.pipeline.before(cut.step, &cut.kept);
+        let parts = self.parts(before, cut.keys, NullKeys::AreEqual, &split, prepared, threads, memory)?;
+        self.note_spilled(cut.step, parts.bytes);
+        let depth = self.depth_after(&parts);
         let pipelines = parts.tables.into_iter().filter(|table| table.rows() > 0);
-        let pipelines = pipelines.map(|table| self.pipeline.after(step, &kept, table)).collect();
-        Ok(Gathered::Spilled(Arc::new(self.each_part(pipelines, None, threads, memory)?)))
+        let pipelines = pipelines.map(|table| self.pipeline.after(cut.step, &cut.kept, table)).collect();
+        Ok(Gathered::Spilled(Arc::new(self.each_part(pipelines, depth, None, threads, memory)?)))
+    }
+
+    /// The memory of what is made of the pipeline's rows: no more than whoever can spill is to hold, if that can.
+    pub(super) fn output_memory(&self, memory: &Arc<dyn Memory>) -> Arc<dyn Memory> {
+        Capped::of(memory, || matches!(self.pipeline.output, Output::Sorted { .. }) || self.output_cut().is_some())
+    }
+
+    /// The same of the table of a join.
+    pub(super) fn table_memory(&self, number: usize, memory: &Arc<dyn Memory>) -> Arc<dyn Memory> {
+        Capped::of(memory, || self.join_cut(number).is_some())
+    }
+
+    /// How the rows of groups or windows can be parted; `None` where they cannot.
+    fn output_cut(&self) -> Option<Cut<'_>> {
+        let keys = match &self.pipeline.output {
+            Output::Groups { keys, .. } => &keys[..],
+            Output::Windows { window, .. } => &window.partition,
+            Output::Rows(_) | Output::Aggregate(_) | Output::Sorted { .. } => return None,
+        };
+        let step = self.pipeline.steps.len();
+        let are_plain = self.pipeline.output_types().iter().all(is_plain);
+        self.cut(step, keys).filter(|_| are_plain)
+    }
+
+    /// How both sides of a join can be parted; `None` where they cannot.
+    fn join_cut(&self, number: usize) -> Option<(&Join, Cut<'_>, TheirRows)> {
+        let joins = self.pipeline.steps.iter().enumerate().filter_map(|(step, of)| match of {
+            Step::Join(join) => Some((step, join)),
+            Step::Filter(_) => None,
+        });
+        let (step, join) = joins.into_iter().nth(number)?;
+        // Whether a key is none of theirs depends on all of theirs.
+        if join.kind == JoinKind::NotIn {
+            return None;
+        }
+        let theirs = TheirRows::of(join, self.builds[number].current(), &self.builds[number].role)?;
+        Some((join, self.cut(step, &join.keys)?, theirs))
+    }
+
+    /// In front of a step, by these keys.
+    fn cut<'a>(&self, step: usize, keys: &'a [Expr]) -> Option<Cut<'a>> {
+        let (kept, types) = (self.pipeline.columns_wanted(step), self.pipeline.column_types());
+        let are_plain = kept.iter().all(|&column| is_plain(&types[column]))
+            && keys.iter().all(|key| is_plain(&key.type_over(&types)));
+        let is_possible = !keys.is_empty() && are_plain && self.shares.depth < DEPTH_MAX;
+        is_possible.then_some(Cut { step, keys, kept })
     }
 
     /// Sorted rows, of which those are spilled that do not fit the memory.
@@ -101,19 +137,9 @@ impl Run {
         threads: usize,
         memory: &Arc<dyn Memory>,
     ) -> Result<Pipeline> {
-        let joins = self.pipeline.steps.iter().enumerate().filter_map(|(step, of)| match of {
-            Step::Join(join) => Some((step, join)),
-            Step::Filter(_) => None,
-        });
-        let Some((step, join)) = joins.into_iter().nth(number) else { return Err(refused) };
-        // Whether a key is none of theirs depends on all of theirs.
-        if join.kind == JoinKind::NotIn {
-            return Err(refused);
-        }
+        let Some((join, Cut { step, keys, kept }, theirs)) = self.join_cut(number) else { return Err(refused) };
+        let Some(split) = self.split(memory)? else { return Err(refused) };
         let build = self.builds[number].current();
-        let kept = self.pipeline.columns_wanted(step);
-        let Some(theirs) = TheirRows::of(join, build, &self.builds[number].role) else { return Err(refused) };
-        let Some(split) = self.split(&join.keys, &kept, memory)? else { return Err(refused) };
         self.stop.resume()?;
 
         let nulls = |come_to_nothing: bool| match (join.nulls_are_equal, come_to_nothing) {
@@ -127,14 +153,12 @@ impl Run {
             let before = Pipeline { output: Output::Rows(theirs.kept.clone()), ..build.pipeline.clone() };
             build.parts(before, &theirs.keys, nulls(!join.kind.has_rest()), &split, prepared, threads, memory)?
         };
-        if self.shares.depth > 0 && their_parts.tables.iter().any(|part| is_most(part.rows(), &their_parts)) {
-            return Err(refused);
-        }
+        let depth = self.depth_after(&their_parts);
         let our_parts = {
             // No row of ours has met anybody yet.
             let prepared = Some(prepared).filter(|_| !matches!(self.pipeline.source, Source::Union(_)));
             let before = self.pipeline.before(step, &kept);
-            self.parts(before, &join.keys, nulls(join.kind.needs_partner()), &split, prepared, threads, memory)?
+            self.parts(before, keys, nulls(join.kind.needs_partner()), &split, prepared, threads, memory)?
         };
         self.release();
         self.note_spilled(step, our_parts.bytes + their_parts.bytes);
@@ -159,20 +183,23 @@ impl Run {
         let limit = first.limit.filter(|_| done == first.steps.len() && matches!(first.output, Output::Rows(_)));
         let joined = rest.iter().map(|rest| Pipeline { limit, ..rest.before(done, &kept) }).collect();
         drop(rest);
-        let table = self.each_part(joined, limit, threads, memory)?;
+        let table = self.each_part(joined, depth, limit, threads, memory)?;
         Ok(first.after(done, &kept, Arc::new(table)))
     }
 
-    /// How rows of which these columns are kept are parted by these keys; `None` where there is no way.
-    fn split(&self, keys: &[Expr], kept: &[usize], memory: &Arc<dyn Memory>) -> Result<Option<Split>> {
-        let types = self.pipeline.column_types();
-        let are_plain = kept.iter().all(|&column| is_plain(&types[column]))
-            && keys.iter().all(|key| is_plain(&key.type_over(&types)));
-        if keys.is_empty() || !are_plain || self.shares.depth >= DEPTH_MAX {
-            return Ok(None);
-        }
+    /// How rows are parted; `None` where there is no file for that.
+    fn split(&self, memory: &Arc<dyn Memory>) -> Result<Option<Split>> {
         let part_count = if self.shares.depth == 0 { PARTS } else { PARTS_OF_PART };
         Ok(memory.spill_file()?.map(|file| Split { part_count, hasher: Default::default(), file }))
+    }
+
+    /// How often rows of a part have been parted. Those that nearly all stayed together do not part.
+    fn depth_after(&self, parts: &Parts) -> u32 {
+        let all: usize = parts.tables.iter().map(|part| part.rows()).sum();
+        match parts.tables.iter().any(|part| part.rows() * 10 > all * 9) {
+            true => DEPTH_MAX,
+            false => self.shares.depth + 1,
+        }
     }
 
     /// What is prepared already, where another run that goes through all rows may begin with it: not the pipelines of a
@@ -218,6 +245,7 @@ impl Run {
     fn each_part(
         &self,
         pipelines: Vec<Pipeline>,
+        depth: u32,
         limit: Option<usize>,
         threads: usize,
         memory: &Arc<dyn Memory>,
@@ -255,7 +283,7 @@ impl Run {
         let mut out = PartsOut::new(&file, &columns, &rows)?;
         for number in refused {
             check_cancelled(self.stop.flag())?;
-            out.take(&part(number, self.shares.depth + 1)?, threads, memory)?;
+            out.take(&part(number, depth)?, threads, memory)?;
         }
         groups.extend(out.finish()?);
         Ok(Spilled::new(columns.clone(), groups, false))
@@ -268,6 +296,15 @@ impl Run {
     }
 }
 
+/// Where a pipeline is cut, and by what its rows are parted there.
+struct Cut<'a> {
+    /// In front of it.
+    step: usize,
+    keys: &'a [Expr],
+    /// The columns that come later.
+    kept: Vec<usize>,
+}
+
 /// What a pipeline hands out.
 fn output_columns(pipeline: &Pipeline) -> SpilledColumns {
     SpilledColumns { names: pipeline.output_texts().into(), types: pipeline.output_types().into() }
@@ -275,12 +312,6 @@ fn output_columns(pipeline: &Pipeline) -> SpilledColumns {
 
 fn is_plain(ty: &LogicalType) -> bool {
     ty.physical().is_some()
-}
-
-/// Whether nearly all rows are of one part, so that parting them again helps nobody.
-fn is_most(rows: usize, parts: &Parts) -> bool {
-    let all: usize = parts.tables.iter().map(|part| part.rows()).sum();
-    rows * 10 > all * 9
 }
 
 #[cold]

@@ -16,9 +16,11 @@ use std::sync::Arc;
 pub(super) struct Group {
     pub(super) index: usize,
     pub(super) rows: usize,
-    pub(super) next_vector: usize,
+    next_row: usize,
     /// Where the worker's piece of it ends.
-    pub(super) end_vector: usize,
+    end_row: usize,
+    /// Rows that are taken at a time.
+    vector_rows: usize,
     pub(super) deleted: Option<Arc<Bitmap>>,
     pub(super) row_ids: Option<RowIds>,
     /// Tests that zone maps do not decide, by their place in the plan.
@@ -69,8 +71,9 @@ impl Group {
         Some(Group {
             index,
             rows,
-            next_vector: 0,
-            end_vector: rows.div_ceil(VECTOR_LEN),
+            next_row: 0,
+            end_row: rows,
+            vector_rows: source.vector_rows().clamp(1, VECTOR_LEN),
             deleted,
             row_ids,
             tests,
@@ -114,7 +117,20 @@ impl Group {
 
     /// Goes on with these vectors.
     pub(super) fn turn_to(&mut self, vectors: Range<usize>) {
-        (self.next_vector, self.end_vector) = (vectors.start, vectors.end);
+        (self.next_row, self.end_row) = (vectors.start * VECTOR_LEN, self.rows.min(vectors.end * VECTOR_LEN));
+    }
+
+    /// Whether all of these are done.
+    pub(super) fn is_done(&self) -> bool {
+        self.next_row >= self.end_row
+    }
+
+    /// The next rows of these: a vector, or as much of one as the source wants to be taken at a time.
+    pub(super) fn next_range(&mut self) -> Range<usize> {
+        let start = self.next_row;
+        let end_of_vector = (start / VECTOR_LEN + 1) * VECTOR_LEN;
+        self.next_row = self.end_row.min(end_of_vector).min(start + self.vector_rows);
+        start..self.next_row
     }
 
     /// The pins apart from the rest, so that opened segments may point into them while the rest changes.

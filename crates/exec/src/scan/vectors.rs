@@ -203,14 +203,13 @@ impl Scanner {
         group: &mut Group,
         sink: &mut dyn Sink,
     ) -> Result<ControlFlow<()>> {
-        while group.next_vector < group.end_vector {
+        while !group.is_done() {
             check_cancelled(shared.cancelled)?;
             if self.patience == 0 {
                 return Ok(ControlFlow::Break(()));
             }
             self.patience -= 1;
-            let range = group.range(group.next_vector);
-            group.next_vector += 1;
+            let range = group.next_range();
             self.tally.vectors_total += 1;
             self.tally.rows_scanned += range.len() as u64;
             if !self.filter(shared, segments, group, range.clone())? {

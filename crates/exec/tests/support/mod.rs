@@ -106,6 +106,7 @@ pub fn random_table(
         columns.iter().zip(exprs::types()).map(|(column, ty)| (random::array(column, &ty), ty)).collect();
     let group_rows = *random.pick(&[100, 1024, 1500, 5000]);
     let mut table = table::MemoryTable::new(&arrays, group_rows, choices);
+    table.vector_rows = *random.pick(&[1024, 1024, 100, 7]);
     let deleted: Vec<bool> = match random.below(3) {
         0 => vec![false; rows],
         1 => (0..rows).map(|_| random.chance(30)).collect(),

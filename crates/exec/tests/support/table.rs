@@ -19,6 +19,8 @@ pub struct MemoryTable {
     pub wishes: Arc<()>,
     /// Show zone maps.
     pub zones: bool,
+    /// That operators take at a time.
+    pub vector_rows: usize,
     /// Panic when this group's segments are asked for.
     pub panics_at: Option<usize>,
 }
@@ -62,6 +64,7 @@ impl MemoryTable {
             announced: Mutex::default(),
             wishes: Arc::default(),
             zones: true,
+            vector_rows: sinter_codec::VECTOR_LEN,
             panics_at: None,
         }
     }
@@ -117,6 +120,10 @@ impl TableSource for MemoryTable {
 
     fn zone(&self, group: usize, column: usize) -> Option<&BlockStats> {
         self.zones.then(|| &self.groups[group].segments[column].1)
+    }
+
+    fn vector_rows(&self) -> usize {
+        self.vector_rows
     }
 
     fn segment(&self, group: usize, column: usize) -> Result<Pinned> {

@@ -6,7 +6,8 @@
 //! - in a file that is closed and opened again every few statements;
 //! - in a file that is copied every few statements, together with its log, and goes on from the copy, as after a crash.
 //!
-//! And in a file with each compression scheme forced on all columns that it can hold: some schemes for each script, or with
+//! And in memory with vectors of three rows, so that whatever goes from one vector to the next does so all the time; with operators
+//! that spill whatever they can; and in a file with each compression scheme forced on all columns that it can hold: some schemes for each script, or with
 //! `SINTER_EVERY_SCHEME=1` all of them. What a script asks about the choice of schemes has `skipif forced`.
 //!
 //! The answers may not depend on any of it.
@@ -39,6 +40,25 @@ struct Setting {
     threads: usize,
     /// Forced on all columns that it can hold.
     scheme: Option<&'static str>,
+    /// In which way operators work.
+    operators: Operators,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Operators {
+    Usual,
+    TinyVectors,
+    Spilling,
+}
+
+impl Operators {
+    fn setting(self) -> Option<&'static str> {
+        match self {
+            Operators::Usual => None,
+            Operators::TinyVectors => Some("SET sinter.vector_rows = 3"),
+            Operators::Spilling => Some("SET sinter.operator_memory = '1B'"),
+        }
+    }
 }
 
 impl Setting {
@@ -48,16 +68,22 @@ impl Setting {
         for place in [Place::Memory, Place::ClosedFile, Place::CrashedFile] {
             for engine in ["auto", "datafusion"] {
                 for threads in [1, 2] {
-                    all.push(Setting { place, engine, threads, scheme: None });
+                    all.push(Setting { place, engine, threads, scheme: None, operators: Operators::Usual });
                 }
             }
         }
+        let (place, engine, threads) = (Place::Memory, "auto", 2);
+        let others = [Operators::TinyVectors, Operators::Spilling];
+        all.extend(others.map(|operators| Setting { place, engine, threads, scheme: None, operators }));
         let turn: usize = script.bytes().map(usize::from).sum();
         let every = std::env::var_os("SINTER_EVERY_SCHEME").is_some();
         let schemes =
             SCHEMES.iter().enumerate().filter(|(number, _)| every || (number + turn).is_multiple_of(SCHEME_TURNS));
         // A file is pressed whenever it is closed.
-        let forced = |name| Setting { place: Place::ClosedFile, engine: "auto", threads: 2, scheme: Some(name) };
+        let forced = |name| {
+            let (place, scheme) = (Place::ClosedFile, Some(name));
+            Setting { place, engine, threads, scheme, operators: Operators::Usual }
+        };
         all.extend(schemes.map(|(_, entry)| forced(entry.name)));
         all
     }
@@ -97,6 +123,9 @@ impl Scripted {
         };
         let conn = database.connect();
         conn.execute(&format!("SET sinter.engine = '{}'", self.setting.engine), &[])?;
+        if let Some(setting) = self.setting.operators.setting() {
+            conn.execute(setting, &[])?;
+        }
         if let Some(scheme) = self.setting.scheme {
             conn.execute(&format!("SET sinter.compression = '{scheme}'"), &[])?;
         }

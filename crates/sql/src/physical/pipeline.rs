@@ -224,7 +224,7 @@ impl ExecutionPlan for PipelineExec {
             Output::Rows(_) | Output::Aggregate(_) if self.pipeline.source.table().is_some() => "a join",
             _ => "GROUP BY",
         };
-        let memory = OperatorMemory::of(operator, &context.runtime_env());
+        let memory = OperatorMemory::of(operator, &context);
         let stream = match &self.pipeline.output {
             Output::Rows(_) if self.pipeline.needs_preparation() => {
                 let kept = Arc::clone(&wanted);

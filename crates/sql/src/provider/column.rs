@@ -10,8 +10,9 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{DFSchema, Result, Statistics};
 use datafusion::logical_expr::{Expr as DfExpr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use sinter_codec::VECTOR_LEN;
 use sinter_column::ColumnTable;
-use sinter_exec::{Expr, OnDamage, Output, PageWise, Pipeline, ScanColumn, Source, TableSource};
+use sinter_exec::{Expr, OnDamage, Output, Pipeline, ReadAs, ScanColumn, Source, TableSource};
 use sinter_storage::ObjectId;
 use std::sync::Arc;
 
@@ -23,8 +24,10 @@ pub(crate) const ROW_ID: &str = "\u{1}row id";
 pub(crate) struct Reading {
     /// What becomes of row groups that cannot be read.
     pub(crate) on_damage: OnDamage,
-    /// Segments are decoded whole as they are fetched; see [`PageWise`].
+    /// Segments are decoded whole as they are fetched; see [`ReadAs`].
     pub(crate) page_wise: bool,
+    /// That operators take at a time.
+    pub(crate) vector_rows: usize,
 }
 
 /// One table at one moment. With `with_row_id`, its last column is the row id.
@@ -56,7 +59,11 @@ impl ColumnTableProvider {
 
     pub(crate) fn source(&self) -> Arc<dyn TableSource> {
         let table = Arc::clone(&self.table) as Arc<dyn TableSource>;
-        if self.reading.page_wise { Arc::new(PageWise(table)) } else { table }
+        let Reading { page_wise, vector_rows, .. } = self.reading;
+        if page_wise || vector_rows < VECTOR_LEN {
+            return Arc::new(ReadAs { table, page_wise, vector_rows });
+        }
+        table
     }
 
     /// What becomes of row groups that cannot be read.

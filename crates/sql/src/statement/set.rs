@@ -4,7 +4,7 @@ use super::done;
 use crate::batches::Outcome;
 use crate::progress::Notes;
 use crate::{Error, OnCorruption, Result, Session};
-use sinter_codec::Request;
+use sinter_codec::{Request, VECTOR_LEN};
 use sinter_storage::Synchronous;
 use std::sync::PoisonError;
 
@@ -46,6 +46,19 @@ pub(super) fn run(session: &Session, name: &str, value: &str) -> Result<Outcome>
             };
             session.settings.lock().unwrap_or_else(PoisonError::into_inner).page_wise = page_wise;
         }
+        "sinter.operator_memory" => {
+            let wanted = || wrong(name, value, "a size such as '64MB', or auto");
+            let bytes = match value.to_lowercase().as_str() {
+                "auto" => None,
+                _ => Some(parse_bytes(value).and_then(|bytes| usize::try_from(bytes).ok()).ok_or_else(wanted)?),
+            };
+            session.settings.lock().unwrap_or_else(PoisonError::into_inner).operator_memory = bytes;
+        }
+        "sinter.vector_rows" => {
+            let rows = value.parse().ok().filter(|rows| (1..=VECTOR_LEN).contains(rows));
+            let rows = rows.ok_or_else(|| wrong(name, value, &format!("1 to {VECTOR_LEN}")))?;
+            session.settings.lock().unwrap_or_else(PoisonError::into_inner).vector_rows = rows;
+        }
         "sinter.compression" => {
             if value != "auto" {
                 Request::parse(value).map_err(|error| Error::Sql(format!("{name}: {error}; or auto")))?;
@@ -64,7 +77,7 @@ pub(super) fn run(session: &Session, name: &str, value: &str) -> Result<Outcome>
         _ => {
             return Err(Error::Sql(format!(
                 "there is no setting '{name}'; there are: memory_limit, on_corruption, sinter.compression, \
-                 sinter.decompression, sinter.engine, synchronous, threads"
+                 sinter.decompression, sinter.engine, sinter.operator_memory, sinter.vector_rows, synchronous, threads"
             )));
         }
     }

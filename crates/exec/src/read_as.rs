@@ -1,0 +1,74 @@
+//! A table read in other ways than usual, with the same answers: to compare with, and for tests.
+
+use crate::{LogicalType, Pinned, ReadAhead, Result, RowIds, TableSource};
+use sinter_codec::{Bitmap, Block, BlockStats};
+use std::sync::Arc;
+
+/// Shows another source so.
+#[derive(Debug)]
+pub struct ReadAs {
+    /// The other.
+    pub table: Arc<dyn TableSource>,
+    /// Segments of plain types are decoded whole as they are fetched, and shown in the scheme `raw`: decompression between
+    /// disk and memory instead of between memory and cache (Zukowski et al., ICDE 2006, section 3.2, table 3; row groups
+    /// stand for the paper's pages). Nothing is kept: each scan decodes again.
+    pub page_wise: bool,
+    /// As [`TableSource::vector_rows`].
+    pub vector_rows: usize,
+}
+
+impl TableSource for ReadAs {
+    fn name(&self) -> &str {
+        self.table.name()
+    }
+
+    fn column_types(&self) -> &[LogicalType] {
+        self.table.column_types()
+    }
+
+    fn column_name(&self, column: usize) -> &str {
+        self.table.column_name(column)
+    }
+
+    fn group_count(&self) -> usize {
+        self.table.group_count()
+    }
+
+    fn group_rows(&self, group: usize) -> usize {
+        self.table.group_rows(group)
+    }
+
+    fn row_ids(&self, group: usize) -> RowIds {
+        self.table.row_ids(group)
+    }
+
+    fn deleted(&self, group: usize) -> Option<Arc<Bitmap>> {
+        self.table.deleted(group)
+    }
+
+    fn zone(&self, group: usize, column: usize) -> Option<&BlockStats> {
+        self.table.zone(group, column)
+    }
+
+    fn segment(&self, group: usize, column: usize) -> Result<Pinned> {
+        let pressed = self.table.segment(group, column)?;
+        if !self.page_wise || self.column_types()[column].physical().is_none() {
+            return Ok(pressed);
+        }
+        let mut plain = Vec::new();
+        Block::open(&pressed)?.write_plain(&mut plain)?;
+        Ok(Pinned::from_vec(plain))
+    }
+
+    fn will_read(&self, group: usize, columns: &[usize]) -> Option<ReadAhead> {
+        self.table.will_read(group, columns)
+    }
+
+    fn vector_rows(&self) -> usize {
+        self.vector_rows
+    }
+
+    fn keeps_order(&self) -> bool {
+        self.table.keeps_order()
+    }
+}
