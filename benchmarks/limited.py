@@ -38,8 +38,8 @@ OPERATORS = {
     "GROUP BY l_partkey, l_suppkey, l_shipmode)",
     "sort": "SELECT sum(k), count(*) FROM (SELECT l_orderkey AS k FROM lineitem ORDER BY l_extendedprice, l_orderkey, "
     "l_linenumber OFFSET 1000000)",
-    "window": "SELECT sum(n), count(*) FROM (SELECT row_number() OVER (PARTITION BY l_suppkey ORDER BY l_shipdate) AS n "
-    "FROM lineitem)",
+    "window": "SELECT sum(n), count(*) FROM (SELECT row_number() OVER (PARTITION BY l_suppkey ORDER BY l_shipdate) "
+    "AS n FROM lineitem)",
 }
 """What one operator has to keep, beside the 22 queries: `--queries 1-22,operators`."""
 

@@ -264,13 +264,20 @@ impl Source {
 
 impl Pipeline {
     /// An expression over its columns.
-    pub(crate) fn expr_text(&self, expr: &Expr) -> String {
+    fn expr_text(&self, expr: &Expr) -> String {
         ExprText(expr, &|column| self.column_text(column), &self.column_types()).to_string()
     }
 
-    /// All that it hands out.
-    pub(crate) fn output_texts(&self) -> Vec<String> {
-        (0..self.output_types().len()).map(|column| self.output_text(column)).collect()
+    /// The name of a table's column; of what is computed, however long that is, a word.
+    pub(crate) fn short_text(&self, expr: &Expr) -> String {
+        match (expr, &self.source) {
+            (Expr::Column(column), Source::Table(table)) => match self.columns.get(*column) {
+                Some(ScanColumn::Table(column)) => table.column_name(*column).to_owned(),
+                _ => format!("column {column}"),
+            },
+            (Expr::Column(column), _) => format!("column {column}"),
+            _ => "value".to_owned(),
+        }
     }
 
     fn output_text(&self, column: usize) -> String {

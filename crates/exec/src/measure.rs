@@ -63,9 +63,9 @@ impl Measured {
         self.output.add(0, begun);
     }
 
-    /// Notes what a step spilled; behind the last step, the output.
-    pub(crate) fn spilled(&self, step: usize, bytes: u64) {
-        self.steps.get(step).unwrap_or(&self.output).spilled.fetch_add(bytes, Ordering::Relaxed);
+    /// Of a step; behind the last step, of the output.
+    fn operator(&self, step: usize) -> &OperatorCounters {
+        self.steps.get(step).unwrap_or(&self.output)
     }
 
     /// What the source alone took.
@@ -155,6 +155,54 @@ impl Peak {
     }
 }
 
+/// Memory of which a run notes what its step spills, parts of it included.
+#[derive(Debug)]
+pub(crate) struct SpillNotedMemory {
+    pub(crate) memory: Arc<dyn Memory>,
+    pub(crate) measured: Arc<Measured>,
+    pub(crate) step: usize,
+}
+
+impl Memory for SpillNotedMemory {
+    fn grow(&self, bytes: usize) -> Result<()> {
+        self.memory.grow(bytes)
+    }
+
+    fn shrink(&self, bytes: usize) {
+        self.memory.shrink(bytes);
+    }
+
+    fn spill_file(&self) -> Result<Option<Arc<dyn SpillFile>>> {
+        let file = self.memory.spill_file()?;
+        let noted = |file| NotedFile { file, measured: Arc::clone(&self.measured), step: self.step };
+        Ok(file.map(|file| Arc::new(noted(file)) as Arc<dyn SpillFile>))
+    }
+
+    fn spills_beyond(&self) -> Option<usize> {
+        self.memory.spills_beyond()
+    }
+}
+
+/// A file of such memory.
+#[derive(Debug)]
+struct NotedFile {
+    file: Arc<dyn SpillFile>,
+    measured: Arc<Measured>,
+    step: usize,
+}
+
+impl SpillFile for NotedFile {
+    fn append(&self, bytes: &[u8]) -> Result<u64> {
+        let offset = self.file.append(bytes)?;
+        self.measured.operator(self.step).spilled.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(offset)
+    }
+
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        self.file.read(offset, bytes)
+    }
+}
+
 /// Memory of which a run notes how much it held.
 #[derive(Debug)]
 pub(crate) struct NotedMemory {
@@ -178,5 +226,9 @@ impl Memory for NotedMemory {
 
     fn spill_file(&self) -> Result<Option<Arc<dyn SpillFile>>> {
         self.memory.spill_file()
+    }
+
+    fn spills_beyond(&self) -> Option<usize> {
+        self.memory.spills_beyond()
     }
 }

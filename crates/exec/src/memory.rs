@@ -79,6 +79,10 @@ impl Memory for Capped {
     fn spill_file(&self) -> Result<Option<Arc<dyn SpillFile>>> {
         self.memory.spill_file()
     }
+
+    fn spills_beyond(&self) -> Option<usize> {
+        Some(self.bytes_max)
+    }
 }
 
 /// What one holder was granted; given back with it.

@@ -32,7 +32,7 @@ pub struct Pipeline {
 pub enum Source {
     /// A table.
     Table(Arc<dyn TableSource>),
-    /// What another pipeline makes of all its rows, kept in memory. Of one that has [`Output::Groups`]: keys, then
+    /// What another pipeline makes of all its rows, kept in memory or spilled. Of one that has [`Output::Groups`]: keys, then
     /// aggregates, by position. Of [`Output::Aggregate`] the one row, of [`Output::Sorted`] and [`Output::Windows`] their
     /// rows.
     Gathered(Box<Pipeline>),

@@ -22,6 +22,8 @@ pub(crate) struct RowSink {
     spare: Vec<Batch>,
     /// Rows that wait.
     rows: usize,
+    /// None is made before it is asked for.
+    one_by_one: bool,
 }
 
 impl RowSink {
@@ -32,6 +34,11 @@ impl RowSink {
         std::mem::swap(batch, &mut next);
         self.spare.push(next);
         true
+    }
+
+    /// Makes no batch before it is asked for.
+    pub(crate) fn go_one_by_one(&mut self) {
+        self.one_by_one = true;
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -69,7 +76,7 @@ impl Sink for ProgramSink<'_> {
         queue.machine.outputs(self.program, columns, rows, &mut batch.columns);
         queue.rows += rows;
         queue.ready.push_back(batch);
-        let enough = queue.ready.len() >= BATCHES_AHEAD || queue.rows >= self.limit;
+        let enough = queue.one_by_one || queue.ready.len() >= BATCHES_AHEAD || queue.rows >= self.limit;
         Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 }

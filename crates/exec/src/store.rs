@@ -29,6 +29,9 @@ struct StoredColumn {
     validity: Option<Bitmap>,
 }
 
+/// A vector's values, one for each row, and which of them are there if not all.
+pub(crate) type FlatColumn<'a> = (Values<'a>, Option<&'a Bitmap>);
+
 /// Bytes of text that offsets of 32 bits can reach.
 const TEXT_BYTES_MAX: usize = u32::MAX as usize;
 
@@ -73,6 +76,24 @@ impl RowStore {
             }
         }
         self.added(rows)
+    }
+
+    /// Adds some rows of a vector.
+    ///
+    /// # Errors
+    /// As [`RowStore::push`].
+    pub(crate) fn push_rows(&mut self, columns: &[FlatColumn<'_>], rows: &[u32]) -> Result<()> {
+        for (column, (values, validity)) in self.columns.iter_mut().zip(columns) {
+            column.make_room(self.rows, validity.is_some());
+            gather_values(*values, rows.iter().map(|&row| row as usize), &mut column.values);
+            if let Some(bits) = &mut column.validity {
+                match validity {
+                    Some(validity) => rows.iter().for_each(|&row| bits.push(validity.get(row as usize))),
+                    None => bits.extend_with(rows.len(), true),
+                }
+            }
+        }
+        self.added(rows.len())
     }
 
     /// Takes over the rows of another store with the same columns; they come after ours.

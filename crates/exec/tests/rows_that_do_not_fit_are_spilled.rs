@@ -63,11 +63,18 @@ fn sorted(table: &Arc<MemoryTable>) -> Pipeline {
 struct Small {
     limited: Limited,
     files: Refusing,
+    spills_beyond: Option<usize>,
 }
 
 impl Small {
     fn new(bytes: usize) -> Arc<Small> {
-        Arc::new(Small { limited: Limited::new(bytes), files: Refusing::new(Vec::new()) })
+        Arc::new(Small { limited: Limited::new(bytes), files: Refusing::new(Vec::new()), spills_beyond: None })
+    }
+
+    /// All that there is, and whoever can is to spill at once.
+    fn wanting_nothing_kept() -> Arc<Small> {
+        let (limited, files) = (Limited::new(1 << 40), Refusing::new(Vec::new()));
+        Arc::new(Small { limited, files, spills_beyond: Some(1) })
     }
 }
 
@@ -83,6 +90,61 @@ impl Memory for Small {
     fn spill_file(&self) -> Result<Option<Arc<dyn SpillFile>>> {
         self.files.spill_file()
     }
+
+    fn spills_beyond(&self) -> Option<usize> {
+        self.spills_beyond
+    }
+}
+
+#[test]
+fn many_runs_are_merged_in_passes() -> Result<()> {
+    // One for each vector, and so more than are merged at a time.
+    let table = table();
+    for (skip, fetch) in [(0, None), (1000, None), (70_000, Some(30_000))] {
+        let Pipeline { output: Output::Sorted { rows, order }, .. } = sorted(&table) else { unreachable!() };
+        let order = Order { skip, fetch, ..order };
+        let pipeline = read_back(scan(&table, Output::Sorted { rows, order }));
+        let memory: Arc<dyn Memory> = Small::wanting_nothing_kept();
+        let run = pipeline.clone().start()?;
+        run.prepare(2, &memory)?;
+        let found = rows_of_run(&run, &pipeline.output_types(), 1)?;
+        let count = (ROWS as usize - skip).min(fetch.unwrap_or(usize::MAX));
+        let numbers = (0..ROWS as i128).rev().skip(skip).take(count);
+        let wanted =
+            numbers.map(|number| vec![Scalar::Int(number), Scalar::Bytes(format!("row {number}").into_bytes())]);
+        assert!(found == wanted.collect::<Vec<_>>(), "skip {skip}, fetch {fetch:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn limits_hold_where_rows_are_spilled() -> Result<()> {
+    let table = table();
+    let pipeline = Pipeline { limit: Some(12_345), ..joined(&table) };
+    let small = Small::new(1 << 20);
+    let memory: Arc<dyn Memory> = Arc::clone(&small) as _;
+    assert_eq!(rows_within(pipeline.clone(), &pipeline.output_types(), 2, &memory)?.len(), 12_345);
+    assert!(small.files.files.load(Ordering::Relaxed) > 0);
+    Ok(())
+}
+
+#[test]
+fn plans_say_how_much_was_spilled() -> Result<()> {
+    let table = table();
+    for pipeline in [grouped(&table), joined(&table), sorted(&table)] {
+        let small = Small::new(1 << 20);
+        let memory: Arc<dyn Memory> = Arc::clone(&small) as _;
+        let run = pipeline.clone().start_measured()?;
+        match pipeline.output {
+            Output::Rows(_) => run.prepare(2, &memory)?,
+            _ => drop(run.gathered(2, &memory)?),
+        }
+        let plan = run.explain().to_string();
+        let said: Vec<usize> =
+            plan.split(" bytes spilled").filter_map(|before| before.rsplit([' ', ',']).next()?.parse().ok()).collect();
+        assert_eq!(said.iter().sum::<usize>(), small.files.bytes.load(Ordering::Relaxed), "{plan}");
+    }
+    Ok(())
 }
 
 #[test]

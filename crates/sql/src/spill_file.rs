@@ -42,7 +42,7 @@ impl SpillFile for TemporaryFile {
         let (used, bytes_max) = (self.disk.used_disk_space() + ours, self.disk.max_temp_directory_size());
         if used > bytes_max {
             let what = format!("{used} bytes of temporary files are more than the {bytes_max} that there may be");
-            return Err(failed(what, &"raise memory_limit, or max_temp_directory_size"));
+            return Err(failed(what, &"that is as much as DataFusion allows"));
         }
         let written = self.file.write_all_at(bytes, offset);
         written
@@ -58,7 +58,8 @@ impl SpillFile for TemporaryFile {
 
 #[cold]
 fn failed(what: String, why: &dyn fmt::Display) -> Error {
-    Error::Source(format!("rows do not fit the memory, and {what}: {why}").into())
+    let remedy = "raise memory_limit, or let TMPDIR name a folder with more room";
+    Error::Source(format!("rows do not fit the memory, and {what}: {why}; {remedy}").into())
 }
 
 impl Drop for TemporaryFile {

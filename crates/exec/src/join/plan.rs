@@ -82,7 +82,7 @@ pub struct Join {
     /// Which rows come out.
     pub kind: JoinKind,
     /// The other pipeline, which must have [`Output::Rows`]: one key for each of ours, then what our rows get from their
-    /// partners. Its rows are kept in memory.
+    /// partners. Its rows are kept in memory, or spilled.
     pub build: Box<Pipeline>,
     /// Our keys, of the types of the others.
     pub keys: Vec<Expr>,

@@ -190,7 +190,7 @@ impl Run {
     }
 
     /// How many of the [vectors to scan](Pipeline::vectors_to_scan) are done or under way. Cheap enough to be asked many times
-    /// a second.
+    /// a second. Where rows are spilled, what is read again does not count: it stands still meanwhile.
     pub fn vectors_scanned(&self) -> usize {
         let own = self.pipeline.source.table().map_or(0, |table| self.claims.taken(&**table));
         own + self.inputs.iter().chain(&self.builds).map(|run| run.vectors_scanned()).sum::<usize>()
@@ -249,10 +249,10 @@ impl Run {
     }
 
     /// What it makes of all its rows, on this many threads, this one included; what does not fit the memory it spills, where
-    /// that is possible. Not for [`Output::Rows`].
+    /// that is possible. Not for [`Output::Rows`], and to be called once: what was prepared for it goes.
     ///
     /// # Errors
-    /// As [`Run::groups`].
+    /// As [`Run::groups`]; those of files where rows are spilled.
     pub fn gathered(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<Gathered> {
         self.prepare(threads, memory)?;
         let run = self.current();

@@ -32,7 +32,7 @@ impl Run {
     /// comes later waits. Not all pipelines [need it](Pipeline::needs_preparation).
     ///
     /// # Errors
-    /// As [`Run::groups`]; when another caller's preparation failed, its error, or [`Error::FailedBefore`] with the text.
+    /// As [`Run::groups`], and those of files where rows are spilled; when another caller's preparation failed, its error, or [`Error::FailedBefore`] with the text.
     pub fn prepare(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<()> {
         let mut preparation = self.preparation.lock().unwrap_or_else(PoisonError::into_inner);
         match &*preparation {

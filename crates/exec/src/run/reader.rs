@@ -1,7 +1,8 @@
 //! What was gathered, read from its first row to its last.
 
 use super::Worker;
-use crate::{Batch, Expr, Gathered, OnDamage, Output, Pipeline, Result, ScanColumn, Source, TableSource};
+use crate::{Batch, Expr, Gathered, OnDamage, Output, Pipeline, Result, ScanColumn, Source, Spilled, TableSource};
+use std::sync::Arc;
 
 /// Reads what a pipeline made of all its rows.
 #[derive(Debug)]
@@ -35,6 +36,18 @@ impl Reader {
             on_damage: OnDamage::Fail,
         };
         Ok(Reader(Rows::Spilled(Box::new(pipeline.start()?.worker()))))
+    }
+
+    /// Of spilled rows no more than a vector at a time, where many are read beside each other.
+    ///
+    /// # Errors
+    /// As [`Reader::new`].
+    pub(crate) fn by_vector(table: Arc<Spilled>) -> Result<Reader> {
+        let mut reader = Reader::new(Gathered::Spilled(table))?;
+        if let Rows::Spilled(worker) = &mut reader.0 {
+            worker.rows.go_one_by_one();
+        }
+        Ok(reader)
     }
 
     /// Writes the next rows over `batch`, a vector's worth at most; false when none is left.

@@ -40,7 +40,7 @@ impl Role {
                     return Err(Error::Unsupported("parts of what are no rows".into()));
                 };
                 let (kept, keys) = exprs.split_at(exprs.len() - key_count);
-                let kept: Vec<_> = kept.iter().map(|expr| (expr.clone(), pipeline.expr_text(expr))).collect();
+                let kept: Vec<_> = kept.iter().map(|expr| (expr.clone(), pipeline.short_text(expr))).collect();
                 let plan = PartsPlan::new(&kept, keys, &pipeline.column_types(), split, *nulls)?;
                 Ok(OutputPlan::Parts(Arc::new(plan)))
             }

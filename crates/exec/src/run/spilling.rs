@@ -3,9 +3,10 @@
 use super::role::{OutputPlan, Role};
 use super::{Prepared, Run, Shares, Worker};
 use crate::error::check_cancelled;
+use crate::measure::SpillNotedMemory;
 use crate::memory::Capped;
 use crate::sort::{SortPlan, SpilledRun, merge_spilled};
-use crate::spill::{NullKeys, PARTS, PARTS_OF_PART, Parts, SpillWriter, SpilledColumns, SpilledGroup, Split};
+use crate::spill::{NullKeys, PARTS, PARTS_OF_PART, SpillWriter, SpilledColumns, SpilledGroup, Split};
 use crate::{
     Batch, Error, Expr, Gathered, Join, JoinKind, LogicalType, Memory, OnDamage, Output, Pipeline, Result, ScanColumn,
     Sorted, Source, SpillFile, Spilled, Step, TableSource,
@@ -15,7 +16,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// So often is a part parted again. Rows that are together then have the same keys.
+/// So often are rows parted; those of a part of this depth are not, whatever memory they take.
 const DEPTH_MAX: u32 = 3;
 
 impl Run {
@@ -30,15 +31,15 @@ impl Run {
         memory: &Arc<dyn Memory>,
     ) -> Result<Gathered> {
         let Some(cut) = self.output_cut() else { return Err(refused) };
+        let memory = &self.spill_noted(cut.step, memory);
         let Some(split) = self.split(memory)? else { return Err(refused) };
         self.stop.resume()?;
         let prepared = self.shared_preparation(self.steps.has_rest());
         self.release();
         let before = self.pipeline.before(cut.step, &cut.kept);
         let parts = self.parts(before, cut.keys, NullKeys::AreEqual, &split, prepared, threads, memory)?;
-        self.note_spilled(cut.step, parts.bytes);
         let depth = self.depth_after(&parts);
-        let pipelines = parts.tables.into_iter().filter(|table| table.rows() > 0);
+        let pipelines = parts.into_iter().filter(|table| table.rows() > 0);
         let pipelines = pipelines.map(|table| self.pipeline.after(cut.step, &cut.kept, table)).collect();
         Ok(Gathered::Spilled(Arc::new(self.each_part(pipelines, depth, None, threads, memory)?)))
     }
@@ -99,7 +100,7 @@ impl Run {
         threads: usize,
         memory: &Arc<dyn Memory>,
     ) -> Result<Gathered> {
-        let memory = &self.noted(memory);
+        let memory = &self.noted(&self.spill_noted(self.pipeline.steps.len(), memory));
         let runs = self.on_threads(threads, |worker| worker.sort(plan, true, memory))?;
         let (mut in_memory, mut spilled) = (Vec::new(), Vec::new());
         for runs in runs {
@@ -118,7 +119,6 @@ impl Run {
             for run in in_memory.drain(..) {
                 spilled.push(SpilledRun::write(plan, &run, &file, self.stop.flag())?);
             }
-            self.note_spilled(self.pipeline.steps.len(), spilled.iter().map(|run| run.bytes).sum());
             let merged = merge_spilled(plan, spilled, output_columns(&self.pipeline), &file, self.stop.flag())?;
             Ok(Gathered::Spilled(Arc::new(merged)))
         })
@@ -138,6 +138,7 @@ impl Run {
         memory: &Arc<dyn Memory>,
     ) -> Result<Pipeline> {
         let Some((join, Cut { step, keys, kept }, theirs)) = self.join_cut(number) else { return Err(refused) };
+        let memory = &self.spill_noted(step, memory);
         let Some(split) = self.split(memory)? else { return Err(refused) };
         let build = self.builds[number].current();
         self.stop.resume()?;
@@ -157,14 +158,17 @@ impl Run {
         let our_parts = {
             // No row of ours has met anybody yet.
             let prepared = Some(prepared).filter(|_| !matches!(self.pipeline.source, Source::Union(_)));
+            if prepared.is_none() {
+                // What its inputs have is made anew.
+                self.release();
+            }
             let before = self.pipeline.before(step, &kept);
             self.parts(before, keys, nulls(join.kind.needs_partner()), &split, prepared, threads, memory)?
         };
         self.release();
-        self.note_spilled(step, our_parts.bytes + their_parts.bytes);
 
         let mut rest = Vec::with_capacity(split.part_count);
-        for (ours, table) in our_parts.tables.into_iter().zip(their_parts.tables) {
+        for (ours, table) in our_parts.into_iter().zip(their_parts) {
             let is_empty = ours.rows() == 0 && table.rows() == 0;
             let mut pipeline = self.pipeline.after(step, &kept, ours);
             if let Some(Step::Join(join)) = pipeline.steps.first_mut() {
@@ -194,9 +198,9 @@ impl Run {
     }
 
     /// How often rows of a part have been parted. Those that nearly all stayed together do not part.
-    fn depth_after(&self, parts: &Parts) -> u32 {
-        let all: usize = parts.tables.iter().map(|part| part.rows()).sum();
-        match parts.tables.iter().any(|part| part.rows() * 10 > all * 9) {
+    fn depth_after(&self, parts: &[Arc<Spilled>]) -> u32 {
+        let all: usize = parts.iter().map(|part| part.rows()).sum();
+        match parts.iter().any(|part| part.rows() * 10 > all * 9) {
             true => DEPTH_MAX,
             false => self.shares.depth + 1,
         }
@@ -221,7 +225,7 @@ impl Run {
         prepared: Option<Prepared>,
         threads: usize,
         memory: &Arc<dyn Memory>,
-    ) -> Result<Parts> {
+    ) -> Result<Vec<Arc<Spilled>>> {
         if let Output::Rows(rows) = &mut pipeline.output {
             rows.extend_from_slice(keys);
         }
@@ -268,9 +272,8 @@ impl Run {
                 }
                 check_cancelled(self.stop.flag())?;
                 // Parted again it is only when it has failed alone.
-                match out.take(&part(number, DEPTH_MAX)?, 1, memory) {
-                    Err(Error::OutOfMemory(_)) => refused.lock().unwrap_or_else(PoisonError::into_inner).push(number),
-                    taken => taken?,
+                if !out.take(&part(number, DEPTH_MAX)?, memory)? {
+                    refused.lock().unwrap_or_else(PoisonError::into_inner).push(number);
                 }
             }
         };
@@ -280,18 +283,34 @@ impl Run {
         };
         let mut groups = super::on_threads(threads.min(pipelines.len().max(1)), work, end)?.concat();
         let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut out = PartsOut::new(&file, &columns, &rows)?;
         for number in refused {
             check_cancelled(self.stop.flag())?;
-            out.take(&part(number, depth)?, threads, memory)?;
+            let part = part(number, depth)?;
+            let out = || PartsOut::new(&file, &columns, &rows);
+            if let Output::Rows(_) = part.pipeline.output {
+                part.prepare(threads, memory)?;
+                let work = || {
+                    let mut out = out()?;
+                    out.take_rows(&part)?;
+                    out.finish()
+                };
+                groups.extend(super::on_threads(threads, work, end)?.concat());
+            } else {
+                let mut out = out()?;
+                out.take_gathered(part.gathered(threads, memory)?)?;
+                groups.extend(out.finish()?);
+            }
         }
-        groups.extend(out.finish()?);
         Ok(Spilled::new(columns.clone(), groups, false))
     }
 
-    fn note_spilled(&self, step: usize, bytes: u64) {
-        if let Some(measured) = &self.measured {
-            measured.spilled(step, bytes);
+    /// The memory, with a note of what is spilled at a step where that is wanted.
+    fn spill_noted(&self, step: usize, memory: &Arc<dyn Memory>) -> Arc<dyn Memory> {
+        match &self.measured {
+            Some(measured) => {
+                Arc::new(SpillNotedMemory { memory: Arc::clone(memory), measured: Arc::clone(measured), step })
+            }
+            None => Arc::clone(memory),
         }
     }
 }
@@ -307,7 +326,12 @@ struct Cut<'a> {
 
 /// What a pipeline hands out.
 fn output_columns(pipeline: &Pipeline) -> SpilledColumns {
-    SpilledColumns { names: pipeline.output_texts().into(), types: pipeline.output_types().into() }
+    let types = pipeline.output_types();
+    let names = match &pipeline.output {
+        Output::Rows(rows) => rows.iter().map(|expr| pipeline.short_text(expr)).collect(),
+        _ => (0..types.len()).map(|column| format!("column {column}")).collect(),
+    };
+    SpilledColumns { names, types: types.into() }
 }
 
 fn is_plain(ty: &LogicalType) -> bool {
@@ -316,7 +340,7 @@ fn is_plain(ty: &LogicalType) -> bool {
 
 #[cold]
 fn no_file() -> Error {
-    Error::OutOfMemory("there is no file to spill to".into())
+    Error::OutOfMemory("rows do not fit the memory, and no file for them can be made; raise memory_limit".into())
 }
 
 /// What comes out of parts.
@@ -332,21 +356,33 @@ impl<'a> PartsOut<'a> {
         Ok(PartsOut { writer: SpillWriter::new(file, columns, 1)?, groups: Vec::new(), rows })
     }
 
-    /// Adds what a part makes; nothing, where it is refused memory.
-    fn take(&mut self, part: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<()> {
-        if let Output::Rows(_) = part.pipeline.output {
-            part.prepare(threads, memory)?;
-            return part.worker().for_each(|batch| self.push(batch).map(ControlFlow::Continue));
+    /// Adds what a part makes, on one thread; false, and nothing, where it is refused memory.
+    fn take(&mut self, part: &Arc<Run>, memory: &Arc<dyn Memory>) -> Result<bool> {
+        let taken = match part.pipeline.output {
+            Output::Rows(_) => part.prepare(1, memory).map(|()| self.take_rows(part)),
+            _ => part.gathered(1, memory).map(|gathered| self.take_gathered(gathered)),
+        };
+        match taken {
+            Err(Error::OutOfMemory(_)) => Ok(false),
+            taken => taken?.map(|()| true),
         }
-        match part.gathered(threads, memory)? {
-            Gathered::Spilled(table) => self.groups.extend_from_slice(table.groups()),
-            gathered => {
-                let (mut first, mut batch) = (0, Batch::default());
-                while gathered.read(first, &mut batch)? {
-                    first += batch.rows;
-                    self.push(&batch)?;
-                }
-            }
+    }
+
+    /// Adds a worker's share of the rows of a part that is prepared.
+    fn take_rows(&mut self, part: &Arc<Run>) -> Result<()> {
+        part.worker().for_each(|batch| self.push(batch).map(ControlFlow::Continue))
+    }
+
+    /// Adds what a part made of all its rows.
+    fn take_gathered(&mut self, gathered: Gathered) -> Result<()> {
+        if let Gathered::Spilled(table) = gathered {
+            self.groups.extend_from_slice(table.groups());
+            return Ok(());
+        }
+        let (mut first, mut batch) = (0, Batch::default());
+        while gathered.read(first, &mut batch)? {
+            first += batch.rows;
+            self.push(&batch)?;
         }
         Ok(())
     }
@@ -357,8 +393,7 @@ impl<'a> PartsOut<'a> {
     }
 
     fn finish(self) -> Result<Vec<SpilledGroup>> {
-        let (groups, _) = self.writer.finish()?;
-        Ok([self.groups, groups.concat()].concat())
+        Ok([self.groups, self.writer.finish()?.concat()].concat())
     }
 }
 

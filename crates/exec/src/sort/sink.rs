@@ -29,7 +29,8 @@ const HEAP_MAX: usize = 1 << 16;
 const RUN_ROWS_MAX: usize = 1 << 30;
 const RUN_TEXT_BYTES_MAX: usize = 1 << 30;
 
-/// A run with fewer bytes is not spilled: whoever is refused memory has so much at least, or there would be too many runs.
+/// A run with fewer bytes is not spilled, unless less is wanted: whoever is refused memory has so much at least, or there
+/// would be too many runs.
 const RUN_BYTES_MIN: usize = 1 << 23;
 
 /// Rows in the order in which they come out.
@@ -136,9 +137,10 @@ impl SortSink {
             self.file = self.memory.spill_file()?;
         }
         let own_bytes = self.store.value_bytes() + self.entries.len() * size_of::<u128>();
+        let bytes_min = self.memory.spills_beyond().unwrap_or(RUN_BYTES_MIN).min(RUN_BYTES_MIN);
         match &self.file {
             None => Err(refused),
-            Some(_) if self.runs.in_memory.is_empty() && own_bytes < RUN_BYTES_MIN => Ok(()),
+            Some(_) if self.runs.in_memory.is_empty() && own_bytes < bytes_min => Ok(()),
             Some(_) => {
                 self.end_run()?;
                 self.spill_runs()

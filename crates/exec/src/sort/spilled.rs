@@ -11,7 +11,7 @@ use crate::run::Reader;
 use crate::spill::{SpillFile, SpillWriter, Spilled, SpilledColumns};
 use crate::store::{RowStore, gather_from};
 use crate::vector::append;
-use crate::{Batch, Gathered, LogicalType, Memory, Result, Unlimited, Vector};
+use crate::{Batch, LogicalType, Memory, Result, Unlimited, Vector};
 use sinter_codec::{Encoded, Physical, VECTOR_LEN, ValuesBuf};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -26,7 +26,6 @@ pub(crate) struct SpilledRun {
     /// Head, then the columns of the store.
     rows: Arc<Spilled>,
     has_cut: bool,
-    pub(crate) bytes: u64,
 }
 
 impl SpilledRun {
@@ -40,11 +39,7 @@ impl SpilledRun {
         file: &Arc<dyn SpillFile>,
         cancelled: &AtomicBool,
     ) -> Result<SpilledRun> {
-        let types = plan.rows.outputs.iter().map(|(_, ty)| ty.clone());
-        let columns = SpilledColumns {
-            types: std::iter::once(HEAD_TYPE).chain(types).collect(),
-            names: (0..=plan.rows.outputs.len()).map(|column| format!("column {column}")).collect(),
-        };
+        let columns = run_columns(plan);
         let mut writer = SpillWriter::new(file, &columns, 1)?;
         let mut vectors = vec![Vector::default(); columns.types.len()];
         let mut rows = Vec::with_capacity(VECTOR_LEN);
@@ -59,9 +54,8 @@ impl SpilledRun {
             }
             writer.push(0, &vectors, rows.len())?;
         }
-        let (groups, bytes) = writer.finish()?;
-        let rows = Arc::new(Spilled::new(columns, groups.concat(), true));
-        Ok(SpilledRun { rows, has_cut: run.has_cut, bytes })
+        let rows = Arc::new(Spilled::new(columns, writer.finish()?.concat(), true));
+        Ok(SpilledRun { rows, has_cut: run.has_cut })
     }
 }
 
@@ -96,22 +90,48 @@ impl Cursor {
     }
 }
 
+/// So many runs are merged at a time: of each a vector is in memory, and a row group in its encoded form.
+const FAN_IN: usize = 64;
+
 /// Merges runs, and writes of the rows that are wanted the columns that come out.
 ///
 /// # Errors
 /// Those of reading and writing; [`Error::Cancelled`](crate::Error::Cancelled).
 pub(crate) fn merge_spilled(
     plan: &SortPlan,
-    runs: Vec<SpilledRun>,
+    mut runs: Vec<SpilledRun>,
     columns: SpilledColumns,
     file: &Arc<dyn SpillFile>,
     cancelled: &AtomicBool,
 ) -> Result<Spilled> {
+    let (skip, all) = (plan.order.skip, plan.order.row_count().unwrap_or(usize::MAX));
+    while runs.len() > FAN_IN {
+        let some: Vec<SpilledRun> = runs.drain(..FAN_IN).collect();
+        let has_cut = some.iter().any(|run| run.has_cut);
+        let places = (0..plan.rows.outputs.len()).collect();
+        let mut out = MergeOut::new(run_columns(plan), true, places, file)?;
+        merge(plan, some, all, &mut out, cancelled)?;
+        let rows = Arc::new(Spilled::new(run_columns(plan), out.writer.finish()?.concat(), true));
+        runs.push(SpilledRun { rows, has_cut });
+    }
+    let mut out = MergeOut { skip, ..MergeOut::new(columns.clone(), false, plan.columns.clone(), file)? };
+    merge(plan, runs, all, &mut out, cancelled)?;
+    Ok(Spilled::new(columns, out.writer.finish()?.concat(), true))
+}
+
+/// Hands the first rows of several runs to `out`, in their order.
+fn merge(
+    plan: &SortPlan,
+    runs: Vec<SpilledRun>,
+    mut left: usize,
+    out: &mut MergeOut,
+    cancelled: &AtomicBool,
+) -> Result<()> {
     let unlimited: Arc<dyn Memory> = Arc::new(Unlimited);
     let ties = plan.ties(runs.iter().any(|run| run.has_cut));
     let (mut cursors, mut stores) = (Vec::with_capacity(runs.len()), Vec::with_capacity(runs.len()));
     for run in runs {
-        let reader = Reader::new(Gathered::Spilled(run.rows))?;
+        let reader = Reader::by_vector(run.rows)?;
         let heads = ValuesBuf::new(Physical::I128);
         let mut cursor = Cursor { reader, batch: Batch::default(), heads, at: 0 };
         let mut store = plan.store(&unlimited)?;
@@ -120,30 +140,21 @@ pub(crate) fn merge_spilled(
             stores.push(store);
         }
     }
-    let firsts: Vec<u32> = (0..stores.len()).map(|cursor| (cursor * VECTOR_LEN) as u32).collect();
+    out.firsts = (0..stores.len()).map(|cursor| (cursor * VECTOR_LEN) as u32).collect();
     let compare = |cursors: &[Cursor], stores: &[RowStore], one: usize, other: usize| -> Ordering {
         let place = |cursor: usize| (&stores[cursor], cursors[cursor].at);
         let by_heads = cursors[one].head().cmp(&cursors[other].head());
         by_heads.then_with(|| ties::compare(ties, place(one), place(other)))
     };
-    let mut out = Merged {
-        writer: SpillWriter::new(file, &columns, 1)?,
-        plan,
-        firsts,
-        rows: Vec::with_capacity(VECTOR_LEN),
-        skip: plan.order.skip,
-        batch: vec![Vector::default(); plan.columns.len()],
-    };
     // Those that have rows left, the one whose row comes next at the end.
     let mut open: Vec<usize> = (0..cursors.len()).collect();
     open.sort_by(|&one, &other| compare(&cursors, &stores, other, one));
-    let mut left = plan.order.row_count().unwrap_or(usize::MAX);
     while let Some(next) = open.pop() {
         if left == 0 {
             break;
         }
         left -= 1;
-        out.add(next, cursors[next].at, &stores)?;
+        out.add(next, cursors[next].at, cursors[next].head(), &stores)?;
         cursors[next].at += 1;
         if cursors[next].at == cursors[next].batch.rows {
             check_cancelled(cancelled)?;
@@ -155,31 +166,45 @@ pub(crate) fn merge_spilled(
         let place = open.partition_point(|&other| compare(&cursors, &stores, other, next) == Ordering::Greater);
         open.insert(place, next);
     }
-    out.write(&stores)?;
-    let (groups, _) = out.writer.finish()?;
-    Ok(Spilled::new(columns, groups.concat(), true))
+    out.write(&stores)
 }
 
-/// Rows on their way out of the merge.
-struct Merged<'a> {
+/// Rows on their way out of a merge.
+struct MergeOut {
     writer: SpillWriter,
-    plan: &'a SortPlan,
+    /// Whether heads come first.
+    has_heads: bool,
+    /// Which columns of the stores come then.
+    places: Vec<usize>,
     /// The number of each cursor's first row.
     firsts: Vec<u32>,
     /// That wait to be written.
     rows: Vec<u32>,
+    heads: Vec<i128>,
     /// So many are not wanted.
     skip: usize,
     batch: Vec<Vector>,
 }
 
-impl Merged<'_> {
-    fn add(&mut self, cursor: usize, row: usize, stores: &[RowStore]) -> Result<()> {
+impl MergeOut {
+    fn new(
+        columns: SpilledColumns,
+        has_heads: bool,
+        places: Vec<usize>,
+        file: &Arc<dyn SpillFile>,
+    ) -> Result<MergeOut> {
+        let (writer, batch) = (SpillWriter::new(file, &columns, 1)?, vec![Vector::default(); columns.types.len()]);
+        let (firsts, rows, heads) = Default::default();
+        Ok(MergeOut { writer, has_heads, places, firsts, rows, heads, skip: 0, batch })
+    }
+
+    fn add(&mut self, cursor: usize, row: usize, head: i128, stores: &[RowStore]) -> Result<()> {
         if self.skip > 0 {
             self.skip -= 1;
             return Ok(());
         }
         self.rows.push(self.firsts[cursor] + row as u32);
+        self.heads.push(head);
         if self.rows.len() == VECTOR_LEN { self.write(stores) } else { Ok(()) }
     }
 
@@ -187,11 +212,25 @@ impl Merged<'_> {
         if self.rows.is_empty() {
             return Ok(());
         }
-        for (&column, vector) in self.plan.columns.iter().zip(&mut self.batch) {
+        let (heads, columns) = self.batch.split_at_mut(usize::from(self.has_heads));
+        if let [vector] = heads {
+            vector.values = Encoded::Flat(ValuesBuf::I128(self.heads.clone()));
+        }
+        for (&column, vector) in self.places.iter().zip(columns) {
             gather_from(stores, &self.firsts, column, &self.rows, vector);
         }
         self.writer.push(0, &self.batch, self.rows.len())?;
         self.rows.clear();
+        self.heads.clear();
         Ok(())
+    }
+}
+
+/// Those of a run: its heads, then what is kept of its rows.
+fn run_columns(plan: &SortPlan) -> SpilledColumns {
+    let types = plan.rows.outputs.iter().map(|(_, ty)| ty.clone());
+    SpilledColumns {
+        types: std::iter::once(HEAD_TYPE).chain(types).collect(),
+        names: (0..=plan.rows.outputs.len()).map(|column| format!("column {column}")).collect(),
     }
 }

@@ -4,11 +4,11 @@ use super::table::{SpillFile, Spilled, SpilledColumns, SpilledGroup};
 use super::writer::SpillWriter;
 use crate::expr::{Machine, Program, compile};
 use crate::flow::{Flow, Sink};
-use crate::store::RowStore;
-use crate::vector::gather_vector;
+use crate::store::{FlatColumn, RowStore};
+use crate::vector::append;
 use crate::{Error, Expr, LogicalType, Memory, Result, Unlimited, Vector};
 use foldhash::fast::RandomState;
-use sinter_codec::Physical;
+use sinter_codec::{Encoded, Physical, ValuesBuf};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -47,14 +47,6 @@ pub(crate) struct PartsPlan {
     nulls: NullKeys,
 }
 
-/// Rows once all workers are done.
-#[derive(Debug)]
-pub(crate) struct Parts {
-    pub(crate) tables: Vec<Arc<Spilled>>,
-    /// Of the file.
-    pub(crate) bytes: u64,
-}
-
 impl PartsPlan {
     /// For rows of which expressions over columns of these types are kept, with their names.
     ///
@@ -84,23 +76,17 @@ impl PartsPlan {
     }
 
     /// The parts of what all workers took.
-    pub(crate) fn finish(&self, workers: Vec<WorkerParts>) -> Parts {
-        let (mut groups, mut bytes) = (vec![Vec::new(); self.split.part_count], 0);
+    pub(crate) fn finish(&self, workers: Vec<WorkerParts>) -> Vec<Arc<Spilled>> {
+        let mut groups = vec![Vec::new(); self.split.part_count];
         for worker in workers {
-            groups.iter_mut().zip(worker.groups).for_each(|(groups, more)| groups.extend(more));
-            bytes += worker.bytes;
+            groups.iter_mut().zip(worker).for_each(|(groups, more)| groups.extend(more));
         }
-        let table = |groups| Arc::new(Spilled::new(self.columns.clone(), groups, false));
-        Parts { tables: groups.into_iter().map(table).collect(), bytes }
+        groups.into_iter().map(|groups| Arc::new(Spilled::new(self.columns.clone(), groups, false))).collect()
     }
 }
 
-/// What a worker wrote.
-pub(crate) struct WorkerParts {
-    /// By part.
-    groups: Vec<Vec<SpilledGroup>>,
-    bytes: u64,
-}
+/// What a worker wrote, by part.
+pub(crate) type WorkerParts = Vec<Vec<SpilledGroup>>;
 
 /// Takes vectors into parts.
 pub(crate) struct PartsSink {
@@ -115,7 +101,8 @@ pub(crate) struct PartsSink {
     hashes: Vec<u64>,
     /// The rows of each part.
     rows: Vec<Vec<u32>>,
-    gathered: Vec<Vector>,
+    /// Of columns whose vector is not flat, its values.
+    flat: Vec<ValuesBuf>,
 }
 
 impl PartsSink {
@@ -130,7 +117,7 @@ impl PartsSink {
             numbers: Vec::new(),
             hashes: Vec::new(),
             rows: vec![Vec::new(); plan.split.part_count],
-            gathered: vectors(plan.columns.types.len()),
+            flat: plan.columns.types.iter().map(|ty| ValuesBuf::new(ty.physical().unwrap_or(Physical::U8))).collect(),
             plan: Arc::clone(plan),
         })
     }
@@ -140,8 +127,7 @@ impl PartsSink {
     /// # Errors
     /// Those of writing.
     pub(crate) fn finish(self) -> Result<WorkerParts> {
-        let (groups, bytes) = self.writer.finish()?;
-        Ok(WorkerParts { groups, bytes })
+        self.writer.finish()
     }
 
     /// Leaves in `self.rows` which rows of a vector are of each part, by its keys.
@@ -182,12 +168,25 @@ impl Sink for PartsSink {
         self.machine.run(program, flow.columns(), rows)?;
         self.machine.outputs(program, flow.columns_mut(), rows, &mut self.vectors);
         self.split(rows)?;
-        for (part, rows) in self.rows.iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
-            for (vector, gathered) in self.vectors.iter().zip(&mut self.gathered) {
-                gather_vector(vector, rows, gathered)?;
+        for (vector, flat) in self.vectors.iter().zip(&mut self.flat) {
+            if !matches!(vector.values, Encoded::Flat(_)) {
+                flat.clear();
+                append(vector, rows, flat)?;
             }
-            self.writer.push(part, &self.gathered, rows.len())?;
+        }
+        let columns: Vec<FlatColumn<'_>> = self.vectors.iter().zip(&self.flat).map(flat_column).collect();
+        for (part, rows) in self.rows.iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
+            self.writer.push_rows(part, &columns, rows)?;
         }
         Ok(ControlFlow::Continue(()))
     }
+}
+
+/// The values of a vector: its own where they are flat.
+fn flat_column<'a>((vector, flat): (&'a Vector, &'a ValuesBuf)) -> FlatColumn<'a> {
+    let values = match &vector.values {
+        Encoded::Flat(values) => values.as_values(),
+        _ => flat.as_values(),
+    };
+    (values, vector.validity.as_ref())
 }

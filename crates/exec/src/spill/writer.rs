@@ -1,14 +1,14 @@
 //! Rows on their way into a file.
 
 use super::table::{Segment, SpillFile, SpilledColumns, SpilledGroup};
-use crate::store::RowStore;
+use crate::store::{FlatColumn, RowStore};
 use crate::{Error, Memory, Result, Unlimited, Vector};
 use sinter_codec::{Choice, Chooser, Physical, VECTOR_LEN, Values};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A row group ends with so many rows, or so many bytes of values but no less than a vector's worth. What waits to be written is not asked for: whoever
-/// spills has been refused memory, and this is little, 8 MB of 32 parts at most.
+/// A row group ends with so many rows, or so many bytes of values. What waits to be written is not asked for: whoever spills
+/// has been refused memory, and this is little, 8 MB a worker of 32 parts at most.
 const GROUP_ROWS: usize = 8 * VECTOR_LEN;
 const GROUP_BYTES: usize = 1 << 18;
 
@@ -20,7 +20,6 @@ pub(crate) struct SpillWriter {
     choosers: Vec<Option<Chooser>>,
     parts: Vec<Part>,
     encoded: Vec<u8>,
-    bytes: u64,
 }
 
 /// Rows that are kept apart from others.
@@ -45,36 +44,49 @@ impl SpillWriter {
             choosers: types.iter().map(|_| None).collect(),
             parts: (0..part_count).map(part).collect(),
             encoded: Vec::new(),
-            bytes: 0,
         })
     }
 
     /// Adds a vector's rows to a part.
     ///
     /// # Errors
-    /// Those of writing; [`Error::OutOfMemory`] for more text than a block holds.
+    /// Those of writing; [`Error::Foreign`] for more text than a block holds.
     pub(crate) fn push(&mut self, part: usize, vectors: &[Vector], rows: usize) -> Result<()> {
         let Part { store, .. } = &mut self.parts[part];
         store.push(vectors, rows)?;
-        if store.rows() >= GROUP_ROWS || (store.rows() >= VECTOR_LEN && store.value_bytes() >= GROUP_BYTES) {
+        self.write_if_full(part)
+    }
+
+    /// Adds some rows of a vector to a part.
+    ///
+    /// # Errors
+    /// As [`SpillWriter::push`].
+    pub(crate) fn push_rows(&mut self, part: usize, columns: &[FlatColumn<'_>], rows: &[u32]) -> Result<()> {
+        self.parts[part].store.push_rows(columns, rows)?;
+        self.write_if_full(part)
+    }
+
+    fn write_if_full(&mut self, part: usize) -> Result<()> {
+        let Part { store, .. } = &self.parts[part];
+        if store.rows() >= GROUP_ROWS || store.value_bytes() >= GROUP_BYTES {
             self.write(part)?;
         }
         Ok(())
     }
 
-    /// Writes what waits; the row groups of each part, and how many bytes of the file they take.
+    /// Writes what waits; returns the row groups of each part.
     ///
     /// # Errors
     /// As [`SpillWriter::push`].
-    pub(crate) fn finish(mut self) -> Result<(Vec<Vec<SpilledGroup>>, u64)> {
+    pub(crate) fn finish(mut self) -> Result<Vec<Vec<SpilledGroup>>> {
         for part in 0..self.parts.len() {
             self.write(part)?;
         }
-        Ok((self.parts.into_iter().map(|part| part.groups).collect(), self.bytes))
+        Ok(self.parts.into_iter().map(|part| part.groups).collect())
     }
 
     fn write(&mut self, part: usize) -> Result<()> {
-        let SpillWriter { file, choosers, parts, encoded, bytes } = self;
+        let SpillWriter { file, choosers, parts, encoded } = self;
         let Part { store, groups } = &mut parts[part];
         if store.rows() == 0 {
             return Ok(());
@@ -85,12 +97,11 @@ impl SpillWriter {
             let begin = encoded.len();
             let chooser = chooser.get_or_insert_with(|| Chooser::new(choice(store.values(column))));
             let stats = chooser.encode(store.values(column), store.validity(column), encoded);
-            let stats = stats.map_err(|error| Error::OutOfMemory(error.to_string()))?;
+            let stats = stats.map_err(|error| Error::Foreign(format!("rows that are spilled: {error}")))?;
             segments.push(Segment { offset: begin as u64, bytes: encoded.len() - begin, stats });
         }
         let offset = file.append(encoded)?;
         segments.iter_mut().for_each(|segment| segment.offset += offset);
-        *bytes += encoded.len() as u64;
         groups.push(SpilledGroup { rows: store.rows(), file: Arc::clone(file), segments: segments.into() });
         store.clear();
         Ok(())

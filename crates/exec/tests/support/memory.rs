@@ -38,13 +38,16 @@ pub struct Refusing {
     /// By number.
     refused: Vec<usize>,
     pub files: AtomicUsize,
+    /// In all of them.
+    pub bytes: Arc<AtomicUsize>,
     held: AtomicUsize,
 }
 
 impl Refusing {
     /// Refuses the requests with these numbers.
     pub fn new(refused: Vec<usize>) -> Refusing {
-        Refusing { requests: AtomicUsize::new(0), refused, files: AtomicUsize::new(0), held: AtomicUsize::new(0) }
+        let [requests, files, held] = Default::default();
+        Refusing { requests, refused, files, bytes: Arc::default(), held }
     }
 
     /// Refuses one of the first requests, and perhaps two more later.
@@ -76,23 +79,28 @@ impl Memory for Refusing {
 
     fn spill_file(&self) -> Result<Option<Arc<dyn SpillFile>>> {
         self.files.fetch_add(1, Ordering::Relaxed);
-        Ok(Some(Arc::new(File::default())))
+        Ok(Some(Arc::new(File { content: Mutex::default(), bytes: Arc::clone(&self.bytes) })))
     }
 }
 
 /// A file in memory.
-#[derive(Debug, Default)]
-struct File(Mutex<Vec<u8>>);
+#[derive(Debug)]
+struct File {
+    content: Mutex<Vec<u8>>,
+    /// Of all files.
+    bytes: Arc<AtomicUsize>,
+}
 
 impl SpillFile for File {
     fn append(&self, bytes: &[u8]) -> Result<u64> {
-        let mut all = self.0.lock().expect("no panic");
+        self.bytes.fetch_add(bytes.len(), Ordering::Relaxed);
+        let mut all = self.content.lock().expect("no panic");
         all.extend_from_slice(bytes);
         Ok((all.len() - bytes.len()) as u64)
     }
 
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
-        let all = self.0.lock().expect("no panic");
+        let all = self.content.lock().expect("no panic");
         bytes.copy_from_slice(&all[offset as usize..offset as usize + bytes.len()]);
         Ok(())
     }
