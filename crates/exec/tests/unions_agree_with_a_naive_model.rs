@@ -12,7 +12,7 @@ use support::aggregates::{self, holds};
 use support::exprs;
 use support::random::Random;
 use support::table::MemoryTable;
-use support::{choice_lists, random_table, rows_of};
+use support::{choice_lists, random_table, rows_of, rows_spilled};
 
 type Table = (Arc<MemoryTable>, Vec<Vec<Scalar>>);
 
@@ -91,7 +91,7 @@ fn tables(random: &mut Random, choices: &[Choice], style: usize) -> Vec<Table> {
 
 #[test]
 fn rows_of_all_inputs_come_once() {
-    let mut rows_seen = 0;
+    let (mut rows_seen, mut spilled) = (0, 0);
     for (index, choices) in choice_lists().iter().enumerate() {
         for seed in 0..4u64 {
             let seed = seed * 100 + index as u64;
@@ -106,7 +106,11 @@ fn rows_of_all_inputs_come_once() {
                 }
                 let context = || format!("seed {seed}, query {query}, {choices:?}\n{pipeline}");
                 let threads = 1 + random.below(3);
-                let found = rows_of(pipeline.clone(), &exprs::types(), threads);
+                let (found, was_spilled) = match random.chance(50) {
+                    true => rows_spilled(&pipeline, &exprs::types(), threads, &mut random),
+                    false => (rows_of(pipeline.clone(), &exprs::types(), threads), false),
+                };
+                spilled += usize::from(was_spilled);
                 let found = found.unwrap_or_else(|error| panic!("{error}\n{}", context()));
                 assert!(texts(&found) == texts(&rows), "{} rows, not {}\n{}", found.len(), rows.len(), context());
                 rows_seen += found.len();
@@ -128,7 +132,7 @@ fn rows_of_all_inputs_come_once() {
             }
         }
     }
-    assert!(rows_seen > 100_000, "{rows_seen}");
+    assert!(rows_seen > 100_000 && spilled > 20, "{rows_seen} rows, {spilled} times spilled");
 }
 
 #[test]

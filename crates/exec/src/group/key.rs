@@ -3,7 +3,7 @@
 //! Integers of which the table knows the span are codes by their distance from its beginning. Whatever is wider, and
 //! text, is numbered in the order in which it occurs. Values of a dictionary are looked up once per entry and dictionary.
 
-use super::numbers::{Numbers, Texts, Words};
+use super::numbers::{Lookups, Numbers, Texts, Words};
 use crate::aggregate::{Argument, Form};
 use crate::dispatch::each_narrow;
 use crate::{Dictionary, Error, LogicalType, Result, Vector};
@@ -79,6 +79,9 @@ pub(super) struct KeyColumn {
     /// The codes of a dictionary's entries, as far as they have occurred.
     entries: Vec<u64>,
     dictionary: Option<u64>,
+    lookups: Lookups,
+    /// Rows that have a value.
+    present: Vec<u16>,
 }
 
 #[derive(Debug)]
@@ -102,7 +105,8 @@ impl KeyColumn {
             Coding::Texts => KeyNumbers::Texts(Numbers::default()),
         };
         let physical = ty.physical().unwrap_or(Physical::Bytes);
-        KeyColumn { coding, physical, numbers, null: None, entries: Vec::new(), dictionary: None }
+        let (entries, lookups, present) = Default::default();
+        KeyColumn { coding, physical, numbers, null: None, entries, dictionary: None, lookups, present }
     }
 
     /// How many numbers were given, where codes are numbers.
@@ -235,6 +239,20 @@ impl KeyColumn {
 
     /// The codes of plain values.
     fn flat(&mut self, values: Values<'_>, argument: Argument<'_>, out: &mut [u64]) -> Result<()> {
+        let (lookups, present) = (&mut self.lookups, &mut self.present);
+        macro_rules! number_all {
+            ($numbers:expr, $row:ident => $key:expr) => {{
+                let put = |row: usize, number: u32| out[row] = number.into();
+                match argument.validity {
+                    None => $numbers.number_all((0..argument.rows).map(|$row| ($row, $key)), lookups, put),
+                    Some(validity) => {
+                        validity.positions_into(present);
+                        let rows = present.iter().map(|&row| usize::from(row));
+                        $numbers.number_all(rows.map(|$row| ($row, $key)), lookups, put)
+                    }
+                }
+            }};
+        }
         macro_rules! integers {
             ($values:expr) => {
                 match (&mut self.numbers, self.coding) {
@@ -246,14 +264,8 @@ impl KeyColumn {
                         }
                         Ok(())
                     }
-                    (KeyNumbers::Words(numbers), _) => for_each_present(argument, |row| {
-                        out[row] = numbers.number($values[row] as u64)?.into();
-                        Ok(())
-                    }),
-                    (KeyNumbers::WideWords(numbers), _) => for_each_present(argument, |row| {
-                        out[row] = numbers.number($values[row] as u128)?.into();
-                        Ok(())
-                    }),
+                    (KeyNumbers::Words(numbers), _) => number_all!(numbers, row => $values[row] as u64),
+                    (KeyNumbers::WideWords(numbers), _) => number_all!(numbers, row => $values[row] as u128),
                     _ => Err(unsuitable()),
                 }
             };
@@ -275,17 +287,11 @@ impl KeyColumn {
                 Ok(())
             }
             Values::F64(values) => match &mut self.numbers {
-                KeyNumbers::Words(numbers) => for_each_present(argument, |row| {
-                    out[row] = numbers.number(canonical_f64(values[row]))?.into();
-                    Ok(())
-                }),
+                KeyNumbers::Words(numbers) => number_all!(numbers, row => canonical_f64(values[row])),
                 _ => Err(unsuitable()),
             },
             Values::Bytes(view) => match &mut self.numbers {
-                KeyNumbers::Texts(numbers) => for_each_present(argument, |row| {
-                    out[row] = numbers.number(view.get(row))?.into();
-                    Ok(())
-                }),
+                KeyNumbers::Texts(numbers) => number_all!(numbers, row => view.get(row)),
                 _ => Err(unsuitable()),
             },
         }

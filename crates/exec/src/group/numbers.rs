@@ -36,6 +36,15 @@ pub(super) trait Keys {
     fn len(&self) -> usize;
     /// Bytes that they take.
     fn bytes(&self) -> usize;
+    /// Something of what is read to compare the key with this number, so that it comes near.
+    fn touch(&self, number: u32) -> u64;
+}
+
+/// Memory in which many keys are looked up together.
+#[derive(Debug, Default)]
+pub(super) struct Lookups {
+    hashes: Vec<u64>,
+    slots: Vec<u64>,
 }
 
 /// A table of keys and their numbers.
@@ -144,6 +153,43 @@ impl<K: Keys> Numbers<K> {
         // Numbers stay, wherever slots go.
         let is_it = slot != EMPTY && slot >> 32 == self.keys.hash(key) >> 32 && self.keys.is(slot as u32, key);
         if is_it { Ok(slot as u32) } else { self.number(key) }
+    }
+
+    /// Shows the rows of keys with their numbers, new ones where they were not there. Of a large table all first slots are read
+    /// before any is looked at, and then something of all keys that may be the same, so that nothing waits for memory but
+    /// memory.
+    ///
+    /// # Errors
+    /// [`Error::TooManyKeys`].
+    pub(super) fn number_all<'k>(
+        &mut self,
+        keys: impl Iterator<Item = (usize, K::Key<'k>)> + Clone,
+        lookups: &mut Lookups,
+        mut visit: impl FnMut(usize, u32),
+    ) -> Result<()> {
+        if !self.is_large() {
+            for (row, key) in keys {
+                visit(row, self.number(key)?);
+            }
+            return Ok(());
+        }
+        let (Lookups { hashes, slots }, mask) = (lookups, self.slots.len() - 1);
+        hashes.clear();
+        hashes.extend(keys.clone().map(|(_, key)| self.keys.hash(key)));
+        slots.clear();
+        slots.extend(hashes.iter().map(|hash| self.slots[(hash >> 32) as usize & mask]));
+        let may_be = |slot: u64, hash: u64| slot != EMPTY && slot >> 32 == hash >> 32;
+        let met = slots.iter().zip(&*hashes).filter(|(slot, hash)| may_be(**slot, **hash));
+        std::hint::black_box(met.fold(0, |all, (&slot, _)| all ^ self.keys.touch(slot as u32)));
+        for ((row, key), (&slot, &hash)) in keys.zip(slots.iter().zip(&*hashes)) {
+            // Numbers stay, wherever slots go.
+            let number = match may_be(slot, hash) && self.keys.is(slot as u32, key) {
+                true => slot as u32,
+                false => self.number_hashed(hash, key)?,
+            };
+            visit(row, number);
+        }
+        Ok(())
     }
 
     /// Whether it is so large that slots are in no cache.
@@ -322,6 +368,11 @@ impl<W: Word> Keys for Words<W> {
     fn bytes(&self) -> usize {
         self.words.capacity() * size_of::<W>()
     }
+
+    #[inline(always)]
+    fn touch(&self, number: u32) -> u64 {
+        self.words[number as usize].code(0, u64::BITS)
+    }
 }
 
 impl<W: Word> Numbers<Words<W>> {
@@ -380,6 +431,11 @@ impl Keys for Texts {
     fn bytes(&self) -> usize {
         self.data.capacity() + self.ends.capacity() * size_of::<usize>()
     }
+
+    #[inline]
+    fn touch(&self, number: u32) -> u64 {
+        self.get(number).first().copied().unwrap_or_default().into()
+    }
 }
 
 #[cfg(test)]
@@ -397,6 +453,15 @@ mod tests {
                 assert_eq!(wide.number(u128::from(key) << 90).unwrap(), key as u32, "round {round}");
                 assert_eq!(texts.number(key.to_string().as_bytes()).unwrap(), key as u32, "round {round}");
             }
+        }
+        // Some that are there, and some that are not, in tables of all sizes.
+        let (mut lookups, mut again) = (Lookups::default(), Numbers::<Texts>::default());
+        for first in (0..150_000usize).step_by(1000) {
+            let names: Vec<String> = (first / 2..first / 2 + 1000).map(|name| name.to_string()).collect();
+            let keys = names.iter().enumerate().map(|(row, name)| (row, name.as_bytes()));
+            let mut numbers = vec![0; names.len()];
+            again.number_all(keys, &mut lookups, |row, number| numbers[row] = number).unwrap();
+            assert!(numbers.iter().zip(first / 2..).all(|(&number, name)| number as usize == name), "from {first} on");
         }
         assert_eq!(words.keys().words[77], 77 << 40);
         assert_eq!(texts.keys().get(4711), b"4711");

@@ -247,4 +247,8 @@ impl Keys for KeyRows {
     fn bytes(&self) -> usize {
         size_of::<u32>() * self.rows.capacity()
     }
+
+    fn touch(&self, number: u32) -> u64 {
+        self.rows[number as usize].into()
+    }
 }
