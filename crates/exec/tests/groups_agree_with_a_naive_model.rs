@@ -216,6 +216,47 @@ fn workers_agree_about_many_groups() {
     }
 }
 
+/// So many that workers look up each other's together.
+#[test]
+fn workers_agree_about_many_groups_of_several_keys() {
+    let table = numbers(150_000);
+    let remainder = |of: i128| Expr::Arithmetic {
+        op: sinter_exec::ArithmeticOp::Modulo,
+        left: boxed(Expr::Column(0)),
+        right: boxed(int(of, LogicalType::Int64)),
+        ty: LogicalType::Int64,
+    };
+    let is_low = Expr::Compare(CompareOp::Less, boxed(remainder(10)), boxed(int(7, LogicalType::Int64)));
+    let some_text = Expr::Case { branches: vec![(is_low, Expr::Column(1))], otherwise: None, ty: LogicalType::Utf8 };
+    let sum = Aggregate {
+        function: AggregateFunction::Sum,
+        argument: Some(Expr::Column(0)),
+        filter: None,
+        ty: LogicalType::Int64,
+    };
+    for keys in [
+        vec![remainder(40_000), remainder(3)],
+        vec![some_text.clone(), remainder(40_000)],
+        vec![remainder(90_000), some_text, remainder(2)],
+    ] {
+        let types: Vec<LogicalType> =
+            keys.iter().map(|key| model::type_of(key, &[LogicalType::Int64, LogicalType::Utf8])).collect();
+        let types = [types, vec![LogicalType::Int64; 2]].concat();
+        let rows = |threads: usize| {
+            let pipeline = pipeline(&table, 2, &keys, &[count_star(), sum.clone()]);
+            let mut rows: Vec<String> =
+                found(pipeline, &types, threads).expect("no error").iter().map(|row| format!("{row:?}")).collect();
+            rows.sort_unstable();
+            rows
+        };
+        let wanted = rows(1);
+        assert!(wanted.len() > 80_000, "{} groups", wanted.len());
+        for threads in 2..5 {
+            assert!(rows(threads) == wanted, "{threads} threads by {keys:?}");
+        }
+    }
+}
+
 #[test]
 fn memory_that_is_not_granted_ends_the_query_and_is_given_back() {
     const BYTES: usize = 1 << 20;

@@ -191,6 +191,20 @@ impl KeyColumn {
         Ok(())
     }
 
+    /// Our code of what has a number with another worker.
+    pub(super) fn translated_code(&mut self, other: &KeyColumn, number: u32) -> Result<u64> {
+        if other.null == Some(number) {
+            return self.null_code();
+        }
+        let ours = match (&mut self.numbers, &other.numbers) {
+            (KeyNumbers::Words(ours), KeyNumbers::Words(theirs)) => ours.number(theirs.word(number))?,
+            (KeyNumbers::WideWords(ours), KeyNumbers::WideWords(theirs)) => ours.number(theirs.word(number))?,
+            (KeyNumbers::Texts(ours), KeyNumbers::Texts(theirs)) => ours.number(theirs.keys().get(number))?,
+            _ => return Err(unsuitable()),
+        };
+        Ok(ours.into())
+    }
+
     fn null_code(&mut self) -> Result<u64> {
         if !self.coding.is_numbered() {
             return Ok(0);

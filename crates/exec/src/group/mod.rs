@@ -13,6 +13,7 @@ mod foreign;
 mod index;
 mod ints;
 mod key;
+mod merge;
 mod moments;
 mod numbers;
 mod partners;

@@ -216,6 +216,16 @@ impl<K: Keys> Numbers<K> {
         }
     }
 
+    /// Gives the next number to a key that is not there and will not be looked up.
+    ///
+    /// # Errors
+    /// [`Error::TooManyKeys`].
+    pub(super) fn append(&mut self, key: K::Key<'_>) -> Result<u32> {
+        let number = self.next()?;
+        self.keys.push(key);
+        Ok(number)
+    }
+
     /// Gives the next number to nobody: no key is found by it.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Groups of one worker, and how they become the rows of a result.
 
 use super::index::GroupIndex;
+use super::merge::{GROUPS_MIN, Merging};
 use super::partners::Partners;
 use super::plan::GroupPlan;
 use super::rows::RowGroups;
@@ -78,11 +79,18 @@ impl Index {
     }
 
     /// Takes over another worker's groups; returns which of ours they are.
-    fn merge(&mut self, other: &Index, key_count: usize, cancelled: &AtomicBool) -> Result<Vec<u32>> {
+    fn merge(&mut self, other: &mut Index, key_count: usize, merging: Merging<'_>) -> Result<Vec<u32>> {
+        if let (Index::Keys(index), Index::Keys(other)) = (&mut *self, &*other)
+            && let Some(map) = index.merge_many(other, merging)?
+        {
+            return Ok(map);
+        }
+        other.settle();
+        let other = &*other;
         let (mut map, mut numbers) = (Vec::with_capacity(other.len()), Vec::new());
         let mut keys = vec![Vector::default(); key_count];
         for first in (0..other.len()).step_by(VECTOR_LEN) {
-            check_cancelled(cancelled)?;
+            check_cancelled(merging.cancelled)?;
             let range = first..other.len().min(first + VECTOR_LEN);
             match (&mut *self, other) {
                 (Index::Partners(partners), Index::Partners(other)) if partners.shares_table(other) => {
@@ -132,23 +140,51 @@ impl Groups {
     ///
     /// # Errors
     /// Those of aggregates, what memory says when it has no more, and [`crate::Error::Cancelled`].
-    pub(crate) fn merge(&mut self, other: Groups, cancelled: &AtomicBool) -> Result<()> {
+    pub(super) fn merge(&mut self, other: Groups, merging: Merging<'_>) -> Result<()> {
         let Groups { mut index, rows, states, memory: _memory, .. } = other;
-        index.settle();
-        let map = self.index.merge(&index, self.plan.key_count, cancelled)?;
+        let map = self.index.merge(&mut index, self.plan.key_count, merging)?;
         let group_count = self.index.len();
-        self.rows.merge(&rows, &map, group_count);
-        for (state, other) in self.states.iter_mut().zip(states) {
-            state.merge(other, &map, group_count, cancelled)?;
-        }
+        drop(index);
+        let Groups { rows: counts, states: own_states, .. } = self;
+        std::thread::scope(|scope| -> Result<()> {
+            let mut count = || counts.merge(&rows, &map, group_count);
+            let counting = match merging.threads > 1 && map.len() >= GROUPS_MIN {
+                true => Some(scope.spawn(count)),
+                false => {
+                    count();
+                    None
+                }
+            };
+            let mut both = own_states.iter_mut().zip(states);
+            both.try_for_each(|(state, other)| state.merge(other, &map, group_count, merging.cancelled))?;
+            counting.map_or(Ok(()), |counting| counting.join().map_err(|panic| std::panic::resume_unwind(panic)))
+        })?;
         self.memory.need(self.bytes())
+    }
+
+    /// The groups that all workers found; so many threads are free.
+    ///
+    /// # Errors
+    /// As [`Groups::finish`].
+    pub(crate) fn merged(groups: Vec<Groups>, threads: usize, cancelled: &AtomicBool) -> Result<Groups> {
+        let mut left = groups.len();
+        let mut groups = groups.into_iter();
+        let mut merged = groups.next().ok_or_else(|| Error::Unsupported("groups of no thread".into()))?;
+        for other in groups {
+            left -= 1;
+            let (mut more, fewer) = if merged.len() < other.len() { (other, merged) } else { (merged, other) };
+            more.merge(fewer, Merging { threads, is_last: left == 1, cancelled })?;
+            merged = more;
+        }
+        merged.finish(cancelled)?;
+        Ok(merged)
     }
 
     /// Makes what can only be made once no more rows come.
     ///
     /// # Errors
     /// As [`Groups::merge`].
-    pub(crate) fn finish(&mut self, cancelled: &AtomicBool) -> Result<()> {
+    fn finish(&mut self, cancelled: &AtomicBool) -> Result<()> {
         if let (0, Index::Keys(index)) = (self.plan.key_count, &mut self.index) {
             // All rows are one group, even where there are none.
             index.number(&[], 1, &mut Vec::new())?;

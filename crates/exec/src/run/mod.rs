@@ -225,7 +225,7 @@ impl Run {
         self.prepare(threads, memory)?;
         let (run, memory) = (self.current(), &self.noted(memory));
         let groups = run.on_threads(threads, |worker| worker.groups(memory))?;
-        run.finished(|| merged(groups, run.stop.flag()))
+        run.finished(|| Groups::merged(groups, threads, run.stop.flag()))
     }
 
     /// Sorts on this many threads, this one included. For [`Output::Sorted`], and what comes before [`Output::Windows`].
@@ -377,19 +377,6 @@ fn on_threads<T: Send>(
         Some(error) => Err(error),
         None => Ok(good.into_iter().filter_map(Result::ok).collect()),
     }
-}
-
-/// The groups that all workers found.
-fn merged(groups: Vec<Groups>, cancelled: &AtomicBool) -> Result<Groups> {
-    let merged = groups.into_iter().map(Ok).reduce(|all, other| {
-        let (all, other) = (all?, other?);
-        let (mut more, fewer) = if all.len() < other.len() { (other, all) } else { (all, other) };
-        more.merge(fewer, cancelled)?;
-        Ok(more)
-    });
-    let mut merged = merged.unwrap_or_else(|| Err(Error::Unsupported("groups of no thread".into())))?;
-    merged.finish(cancelled)?;
-    Ok(merged)
 }
 
 /// A panic is our own mistake; whoever asked for the query still gets an answer.
