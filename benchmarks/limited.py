@@ -10,6 +10,7 @@ import json
 import os
 import re
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -230,6 +231,32 @@ def cells_of_query(result: dict[str, Any], query: str) -> list[str]:
     return [*out, f"{one['seconds']:.2f}", *(f"{some / 1e6:.0f}" for some in bytes_), one.get("answer", "")]
 
 
+def beside_duckdb(record: dict[str, Any]) -> list[str]:
+    """Return a line for each load: our times of the 22 queries as parts of DuckDB's, and the largest peaks."""
+    lines = []
+    results = {(one["engine"], one["format"], one["limit"]): one["queries"] for one in record["results"]}
+    for (engine, form, limit), ours in results.items():
+        theirs = results.get(("duckdb", form, limit))
+        if engine != "sinter" or theirs is None:
+            continue
+        ratios = {
+            query: ours[query]["seconds"] / theirs[query]["seconds"]
+            for query in record["queries"]
+            if query not in OPERATORS and all("seconds" in one.get(query, {}) for one in (ours, theirs))
+        }
+        if not ratios:
+            continue
+        worst = max(ratios, key=lambda query: ratios[query])
+        peaks = [max(one.get("peak_bytes", 0) for one in queries.values()) / 1e9 for queries in (ours, theirs)]
+        mean = statistics.geometric_mean(ratios.values())
+        lines.append(
+            f"{form}, limit {limit}: {len(ratios)} queries of TPC-H in {mean:.2f} of "
+            f"DuckDB's time (geometric mean), worst {ratios[worst]:.2f} ({worst}); "
+            f"largest peaks of all queries {peaks[0]:.2f} and {peaks[1]:.2f} GB"
+        )
+    return lines
+
+
 def table(record: dict[str, Any]) -> str:
     """Return the record as text."""
     headings = ["engine", "from", "limit", "load, s", "MB/s", "peak, MB", "file, MB", "largest peak, MB"]
@@ -246,6 +273,7 @@ def table(record: dict[str, Any]) -> str:
             "",
             *report.columns(of_queries),
             "",
+            *beside_duckdb(record),
             report.where(record),
             *(
                 f"limit {name}, {record['limit_bytes'] / 1e6:.0f} MB: {what}"

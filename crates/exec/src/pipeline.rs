@@ -199,6 +199,19 @@ pub struct Aggregate {
 }
 
 impl Pipeline {
+    /// All rows of a table, of which all columns are there by their position in it.
+    pub(crate) fn of_table(table: Arc<dyn TableSource>, output: Output) -> Pipeline {
+        Pipeline {
+            columns: (0..table.column_types().len()).map(ScanColumn::Table).collect(),
+            source: Source::Table(table),
+            filter: Vec::new(),
+            steps: Vec::new(),
+            output,
+            limit: None,
+            on_damage: OnDamage::Fail,
+        }
+    }
+
     /// The type of an expression over this pipeline's columns.
     pub fn type_of(&self, expr: &Expr) -> LogicalType {
         expr.type_over(&self.column_types())

@@ -82,10 +82,10 @@ impl RowStore {
     ///
     /// # Errors
     /// As [`RowStore::push`].
-    pub(crate) fn push_rows(&mut self, columns: &[FlatColumn<'_>], rows: &[u32]) -> Result<()> {
+    pub(crate) fn push_rows<'a>(&mut self, columns: impl Iterator<Item = FlatColumn<'a>>, rows: &[u32]) -> Result<()> {
         for (column, (values, validity)) in self.columns.iter_mut().zip(columns) {
             column.make_room(self.rows, validity.is_some());
-            gather_values(*values, rows.iter().map(|&row| row as usize), &mut column.values);
+            gather_values(values, rows.iter().map(|&row| row as usize), &mut column.values);
             if let Some(bits) = &mut column.validity {
                 match validity {
                     Some(validity) => rows.iter().for_each(|&row| bits.push(validity.get(row as usize))),

@@ -7,7 +7,7 @@
 
 use super::direct::Direct;
 use super::key::{Coding, KeyColumn, NUMBER_BITS};
-use super::numbers::{Numbers, Word, Words};
+use super::numbers::{Lookups, Numbers, Word, Words};
 use crate::aggregate::Argument;
 use crate::{Dictionary, Error, LogicalType, Result, Vector};
 use sinter_codec::{Bitmap, GROUPS_FEW};
@@ -94,7 +94,7 @@ pub(crate) struct GroupIndex {
     codes: Vec<u64>,
     narrow: Vec<u64>,
     wide: Vec<u128>,
-    slots: Vec<u64>,
+    lookups: Lookups,
 }
 
 impl GroupIndex {
@@ -119,7 +119,7 @@ impl GroupIndex {
             codes: Vec::new(),
             narrow: Vec::new(),
             wide: Vec::new(),
-            slots: Vec::new(),
+            lookups: Lookups::default(),
         }
     }
 
@@ -215,13 +215,13 @@ impl GroupIndex {
                 }
                 match table {
                     Table::Array(array) => array.number_all(&self.narrow, numbers),
-                    Table::Narrow(table) => number_all(table, &self.narrow, &mut self.slots, numbers),
+                    Table::Narrow(table) => number_all(table, &self.narrow, &mut self.lookups, numbers),
                     Table::Same { .. } | Table::Wide(_) => Ok(()),
                 }
             }
             Table::Wide(table) => {
                 pack(plan, columns, keys, rows, codes, numbers, &mut self.wide)?;
-                number_all(table, &self.wide, &mut self.slots, numbers)
+                number_all(table, &self.wide, &mut self.lookups, numbers)
             }
         }
     }
@@ -339,16 +339,12 @@ fn pack<W: Word>(
 fn number_all<W: Word>(
     table: &mut Numbers<Words<W>>,
     words: &[W],
-    slots: &mut Vec<u64>,
+    lookups: &mut Lookups,
     numbers: &mut Vec<u32>,
 ) -> Result<()> {
     numbers.clear();
     if table.is_large() {
-        table.first_slots(words.iter().copied(), slots);
-        for (&word, &slot) in words.iter().zip(&*slots) {
-            numbers.push(table.number_from(slot, word)?);
-        }
-        return Ok(());
+        return table.number_all(words.iter().copied().enumerate(), lookups, |_, number| numbers.push(number));
     }
     let Some(&first) = words.first() else { return Ok(()) };
     // Rows of a group often come one after the other, and in order they always do.

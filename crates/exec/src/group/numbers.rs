@@ -138,21 +138,10 @@ impl<K: Keys> Numbers<K> {
 
     /// Writes over `slots` the first slot of each key: all are read before any is looked at, so that nothing waits for
     /// memory but memory.
-    pub(super) fn first_slots<'k>(&self, keys: impl Iterator<Item = K::Key<'k>>, slots: &mut Vec<u64>) {
+    fn first_slots<'k>(&self, keys: impl Iterator<Item = K::Key<'k>>, slots: &mut Vec<u64>) {
         let mask = self.slots.len() - 1;
         slots.clear();
         slots.extend(keys.map(|key| self.slots[(self.keys.hash(key) >> 32) as usize & mask]));
-    }
-
-    /// The same as [`Numbers::number`], with what the key's first slot was a while ago.
-    ///
-    /// # Errors
-    /// [`Error::TooManyKeys`].
-    #[inline]
-    pub(super) fn number_from(&mut self, slot: u64, key: K::Key<'_>) -> Result<u32> {
-        // Numbers stay, wherever slots go.
-        let is_it = slot != EMPTY && slot >> 32 == self.keys.hash(key) >> 32 && self.keys.is(slot as u32, key);
-        if is_it { Ok(slot as u32) } else { self.number(key) }
     }
 
     /// Shows the rows of keys with their numbers, new ones where they were not there. Of a large table all first slots are read

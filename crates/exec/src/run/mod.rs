@@ -2,6 +2,7 @@
 
 mod counters;
 mod feed;
+mod parts;
 mod prepared;
 mod reader;
 mod role;

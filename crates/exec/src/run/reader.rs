@@ -1,7 +1,7 @@
 //! What was gathered, read from its first row to its last.
 
 use super::Worker;
-use crate::{Batch, Expr, Gathered, OnDamage, Output, Pipeline, Result, ScanColumn, Source, Spilled, TableSource};
+use crate::{Batch, Expr, Gathered, Output, Pipeline, Result, Spilled, TableSource};
 use std::sync::Arc;
 
 /// Reads what a pipeline made of all its rows.
@@ -25,16 +25,8 @@ impl Reader {
     /// As [`Pipeline::start`].
     pub fn new(gathered: Gathered) -> Result<Reader> {
         let Gathered::Spilled(table) = gathered else { return Ok(Reader(Rows::InMemory { gathered, next: 0 })) };
-        let columns = 0..table.column_types().len();
-        let pipeline = Pipeline {
-            columns: columns.clone().map(ScanColumn::Table).collect(),
-            source: Source::Table(table),
-            filter: Vec::new(),
-            steps: Vec::new(),
-            output: Output::Rows(columns.map(Expr::Column).collect()),
-            limit: None,
-            on_damage: OnDamage::Fail,
-        };
+        let columns = (0..table.column_types().len()).map(Expr::Column);
+        let pipeline = Pipeline::of_table(table, Output::Rows(columns.collect()));
         Ok(Reader(Rows::Spilled(Box::new(pipeline.start()?.worker()))))
     }
 

@@ -1,23 +1,20 @@
-//! What a run does that is refused memory: see [`crate::spill`].
+//! What a run does that is refused memory: where its pipeline is cut, and how it goes on. See [`crate::spill`].
 
-use super::role::{OutputPlan, Role};
-use super::{Prepared, Run, Shares, Worker};
-use crate::error::check_cancelled;
+use super::parts::{no_file, output_columns};
+use super::role::Role;
+use super::{Prepared, Run};
 use crate::measure::SpillNotedMemory;
 use crate::memory::Capped;
 use crate::sort::{SortPlan, SpilledRun, merge_spilled};
-use crate::spill::{NullKeys, PARTS, PARTS_OF_PART, SpillWriter, SpilledColumns, SpilledGroup, Split};
+use crate::spill::{NullKeys, PARTS, PARTS_OF_PART, Split};
 use crate::{
-    Batch, Error, Expr, Gathered, Join, JoinKind, LogicalType, Memory, OnDamage, Output, Pipeline, Result, ScanColumn,
-    Sorted, Source, SpillFile, Spilled, Step, TableSource,
+    Error, Expr, Gathered, Join, JoinKind, LogicalType, Memory, Output, Pipeline, Result, Sorted, Source, Spilled, Step,
 };
 use sinter_codec::Scalar;
-use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// So often are rows parted; those of a part of this depth are not, whatever memory they take.
-const DEPTH_MAX: u32 = 3;
+pub(super) const DEPTH_MAX: u32 = 3;
 
 impl Run {
     /// As [`Run::gathered`], after that was refused memory with this error.
@@ -214,96 +211,6 @@ impl Run {
         Some(Prepared::clone(&prepared))
     }
 
-    /// Spills the rows of a pipeline with some output of rows, in parts by these keys over its columns.
-    #[expect(clippy::too_many_arguments, reason = "all of a spilling")]
-    fn parts(
-        &self,
-        mut pipeline: Pipeline,
-        keys: &[Expr],
-        nulls: NullKeys,
-        split: &Split,
-        prepared: Option<Prepared>,
-        threads: usize,
-        memory: &Arc<dyn Memory>,
-    ) -> Result<Vec<Arc<Spilled>>> {
-        if let Output::Rows(rows) = &mut pipeline.output {
-            rows.extend_from_slice(keys);
-        }
-        let role = Role::Parts { key_count: keys.len(), split: split.clone(), nulls };
-        let run = Run::new(pipeline, role, Shares { is_measured: false, ..self.shares.clone() })?;
-        match prepared {
-            Some(prepared) => run.begin_with(prepared)?,
-            None => run.prepare(threads, memory)?,
-        }
-        let run = run.current();
-        let OutputPlan::Parts(plan) = &run.output else {
-            return Err(Error::Unsupported("parts of what are no rows".into()));
-        };
-        let workers = run.on_threads(threads, Worker::parts)?;
-        run.release();
-        Ok(plan.finish(workers))
-    }
-
-    /// Runs pipelines with the same output, and spills what they make: so many rows at most, if there is a limit. Each runs
-    /// on one thread; those that are refused memory then, once more when all others are done.
-    fn each_part(
-        &self,
-        pipelines: Vec<Pipeline>,
-        depth: u32,
-        limit: Option<usize>,
-        threads: usize,
-        memory: &Arc<dyn Memory>,
-    ) -> Result<Spilled> {
-        let columns = output_columns(pipelines.first().unwrap_or(&self.pipeline));
-        let file = memory.spill_file()?.ok_or_else(no_file)?;
-        let part = |number: usize, depth: u32| {
-            let counters = Arc::clone(&self.shares.counters);
-            let shares = Shares { counters, stop: self.stop.part(), is_measured: false, depth };
-            Run::new(pipelines[number].clone(), Role::Whole, shares)
-        };
-        let (next, rows, refused) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let is_enough = || limit.is_some_and(|limit| rows.load(Ordering::Relaxed) >= limit);
-        let work = || {
-            let mut out = PartsOut::new(&file, &columns, &rows)?;
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= pipelines.len() || is_enough() {
-                    return out.finish();
-                }
-                check_cancelled(self.stop.flag())?;
-                // Parted again it is only when it has failed alone.
-                if !out.take(&part(number, DEPTH_MAX)?, memory)? {
-                    refused.lock().unwrap_or_else(PoisonError::into_inner).push(number);
-                }
-            }
-        };
-        let end = || {
-            self.stop.halt();
-            self.stop.cancel_parts();
-        };
-        let mut groups = super::on_threads(threads.min(pipelines.len().max(1)), work, end)?.concat();
-        let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for number in refused {
-            check_cancelled(self.stop.flag())?;
-            let part = part(number, depth)?;
-            let out = || PartsOut::new(&file, &columns, &rows);
-            if let Output::Rows(_) = part.pipeline.output {
-                part.prepare(threads, memory)?;
-                let work = || {
-                    let mut out = out()?;
-                    out.take_rows(&part)?;
-                    out.finish()
-                };
-                groups.extend(super::on_threads(threads, work, end)?.concat());
-            } else {
-                let mut out = out()?;
-                out.take_gathered(part.gathered(threads, memory)?)?;
-                groups.extend(out.finish()?);
-            }
-        }
-        Ok(Spilled::new(columns.clone(), groups, false))
-    }
-
     /// The memory, with a note of what is spilled at a step where that is wanted.
     fn spill_noted(&self, step: usize, memory: &Arc<dyn Memory>) -> Arc<dyn Memory> {
         match &self.measured {
@@ -324,77 +231,8 @@ struct Cut<'a> {
     kept: Vec<usize>,
 }
 
-/// What a pipeline hands out.
-fn output_columns(pipeline: &Pipeline) -> SpilledColumns {
-    let types = pipeline.output_types();
-    let names = match &pipeline.output {
-        Output::Rows(rows) => rows.iter().map(|expr| pipeline.short_text(expr)).collect(),
-        _ => (0..types.len()).map(|column| format!("column {column}")).collect(),
-    };
-    SpilledColumns { names, types: types.into() }
-}
-
 fn is_plain(ty: &LogicalType) -> bool {
     ty.physical().is_some()
-}
-
-#[cold]
-fn no_file() -> Error {
-    Error::OutOfMemory("rows do not fit the memory, and no file for them can be made; raise memory_limit".into())
-}
-
-/// What comes out of parts.
-struct PartsOut<'a> {
-    writer: SpillWriter,
-    groups: Vec<SpilledGroup>,
-    /// Of all.
-    rows: &'a AtomicUsize,
-}
-
-impl<'a> PartsOut<'a> {
-    fn new(file: &Arc<dyn SpillFile>, columns: &SpilledColumns, rows: &'a AtomicUsize) -> Result<PartsOut<'a>> {
-        Ok(PartsOut { writer: SpillWriter::new(file, columns, 1)?, groups: Vec::new(), rows })
-    }
-
-    /// Adds what a part makes, on one thread; false, and nothing, where it is refused memory.
-    fn take(&mut self, part: &Arc<Run>, memory: &Arc<dyn Memory>) -> Result<bool> {
-        let taken = match part.pipeline.output {
-            Output::Rows(_) => part.prepare(1, memory).map(|()| self.take_rows(part)),
-            _ => part.gathered(1, memory).map(|gathered| self.take_gathered(gathered)),
-        };
-        match taken {
-            Err(Error::OutOfMemory(_)) => Ok(false),
-            taken => taken?.map(|()| true),
-        }
-    }
-
-    /// Adds a worker's share of the rows of a part that is prepared.
-    fn take_rows(&mut self, part: &Arc<Run>) -> Result<()> {
-        part.worker().for_each(|batch| self.push(batch).map(ControlFlow::Continue))
-    }
-
-    /// Adds what a part made of all its rows.
-    fn take_gathered(&mut self, gathered: Gathered) -> Result<()> {
-        if let Gathered::Spilled(table) = gathered {
-            self.groups.extend_from_slice(table.groups());
-            return Ok(());
-        }
-        let (mut first, mut batch) = (0, Batch::default());
-        while gathered.read(first, &mut batch)? {
-            first += batch.rows;
-            self.push(&batch)?;
-        }
-        Ok(())
-    }
-
-    fn push(&mut self, batch: &Batch) -> Result<()> {
-        self.rows.fetch_add(batch.rows, Ordering::Relaxed);
-        self.writer.push(0, &batch.columns, batch.rows)
-    }
-
-    fn finish(self) -> Result<Vec<SpilledGroup>> {
-        Ok([self.groups, self.writer.finish()?.concat()].concat())
-    }
 }
 
 /// What is spilled of a build side.
@@ -438,14 +276,6 @@ impl TheirRows {
             Ok(column) => Expr::Column(*column),
             Err(ty) => Expr::Literal(Scalar::Null, ty.clone()),
         };
-        Pipeline {
-            columns: (0..table.column_types().len()).map(ScanColumn::Table).collect(),
-            source: Source::Table(table),
-            filter: Vec::new(),
-            steps: Vec::new(),
-            output: Output::Rows(self.places.iter().map(expr).collect()),
-            limit: None,
-            on_damage: OnDamage::Fail,
-        }
+        Pipeline::of_table(table, Output::Rows(self.places.iter().map(expr).collect()))
     }
 }

@@ -47,8 +47,7 @@ impl SpilledRun {
             check_cancelled(cancelled)?;
             rows.clear();
             rows.extend(entries.iter().map(|&entry| row(entry)));
-            let heads = entries.iter().map(|&entry| head(entry) as i128).collect();
-            vectors[0].values = Encoded::Flat(ValuesBuf::I128(heads));
+            put_heads(entries.iter().map(|&entry| head(entry) as i128), &mut vectors[0]);
             for (column, vector) in vectors[1..].iter_mut().enumerate() {
                 run.store.gather(column, &rows, vector);
             }
@@ -214,7 +213,7 @@ impl MergeOut {
         }
         let (heads, columns) = self.batch.split_at_mut(usize::from(self.has_heads));
         if let [vector] = heads {
-            vector.values = Encoded::Flat(ValuesBuf::I128(self.heads.clone()));
+            put_heads(self.heads.iter().copied(), vector);
         }
         for (&column, vector) in self.places.iter().zip(columns) {
             gather_from(stores, &self.firsts, column, &self.rows, vector);
@@ -223,6 +222,16 @@ impl MergeOut {
         self.rows.clear();
         self.heads.clear();
         Ok(())
+    }
+}
+
+/// Writes heads over a vector.
+fn put_heads(heads: impl Iterator<Item = i128>, vector: &mut Vector) {
+    if let Encoded::Flat(ValuesBuf::I128(values)) = &mut vector.values {
+        values.clear();
+        values.extend(heads);
+    } else {
+        vector.values = Encoded::Flat(ValuesBuf::I128(heads.collect()));
     }
 }
 

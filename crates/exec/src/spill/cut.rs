@@ -1,8 +1,6 @@
 //! A pipeline cut in two: what comes before a step, and the rest of it over a table of what has come so far.
 
-use crate::{
-    AggregateFunction, Expr, Join, OnDamage, Output, Pipeline, ScanColumn, SortKey, Source, Step, TableSource,
-};
+use crate::{AggregateFunction, Expr, Join, Output, Pipeline, SortKey, Step, TableSource};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -41,15 +39,8 @@ impl Pipeline {
     /// The rest of it from a step on, over a table whose columns are those that were `kept`.
     pub(crate) fn after(&self, step: usize, kept: &[usize], table: Arc<dyn TableSource>) -> Pipeline {
         let count = self.columns_before(step);
-        let mut rest = Pipeline {
-            source: Source::Table(table),
-            columns: (0..kept.len()).map(ScanColumn::Table).collect(),
-            filter: Vec::new(),
-            steps: self.steps[step..].to_vec(),
-            output: self.output.clone(),
-            limit: self.limit,
-            on_damage: OnDamage::Fail,
-        };
+        let (steps, limit) = (self.steps[step..].to_vec(), self.limit);
+        let mut rest = Pipeline { steps, limit, ..Pipeline::of_table(table, self.output.clone()) };
         let place = |column: usize| match column.checked_sub(count) {
             Some(later) => kept.len() + later,
             None => kept.iter().position(|&known| known == column).unwrap_or(usize::MAX),

@@ -174,9 +174,9 @@ impl Sink for PartsSink {
                 append(vector, rows, flat)?;
             }
         }
-        let columns: Vec<FlatColumn<'_>> = self.vectors.iter().zip(&self.flat).map(flat_column).collect();
+        let columns = self.vectors.iter().zip(&self.flat).map(flat_column);
         for (part, rows) in self.rows.iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
-            self.writer.push_rows(part, &columns, rows)?;
+            self.writer.push_rows(part, columns.clone(), rows)?;
         }
         Ok(ControlFlow::Continue(()))
     }

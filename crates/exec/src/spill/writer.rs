@@ -61,7 +61,12 @@ impl SpillWriter {
     ///
     /// # Errors
     /// As [`SpillWriter::push`].
-    pub(crate) fn push_rows(&mut self, part: usize, columns: &[FlatColumn<'_>], rows: &[u32]) -> Result<()> {
+    pub(crate) fn push_rows<'a>(
+        &mut self,
+        part: usize,
+        columns: impl Iterator<Item = FlatColumn<'a>>,
+        rows: &[u32],
+    ) -> Result<()> {
         self.parts[part].store.push_rows(columns, rows)?;
         self.write_if_full(part)
     }

@@ -1,0 +1,171 @@
+//! Parts of a pipeline's rows: how they come into a file, and what runs over each.
+
+use super::role::{OutputPlan, Role};
+use super::spilling::DEPTH_MAX;
+use super::{Prepared, Reader, Run, Shares, Worker};
+use crate::error::check_cancelled;
+use crate::spill::{NullKeys, SpillWriter, SpilledColumns, SpilledGroup, Split};
+use crate::{Batch, Error, Expr, Gathered, Memory, Output, Pipeline, Result, SpillFile, Spilled};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+impl Run {
+    /// Spills the rows of a pipeline with some output of rows, in parts by these keys over its columns.
+    #[expect(clippy::too_many_arguments, reason = "all of a spilling")]
+    pub(super) fn parts(
+        &self,
+        mut pipeline: Pipeline,
+        keys: &[Expr],
+        nulls: NullKeys,
+        split: &Split,
+        prepared: Option<Prepared>,
+        threads: usize,
+        memory: &Arc<dyn Memory>,
+    ) -> Result<Vec<Arc<Spilled>>> {
+        if let Output::Rows(rows) = &mut pipeline.output {
+            rows.extend_from_slice(keys);
+        }
+        let role = Role::Parts { key_count: keys.len(), split: split.clone(), nulls };
+        let run = Run::new(pipeline, role, Shares { is_measured: false, ..self.shares.clone() })?;
+        match prepared {
+            Some(prepared) => run.begin_with(prepared)?,
+            None => run.prepare(threads, memory)?,
+        }
+        let run = run.current();
+        let OutputPlan::Parts(plan) = &run.output else {
+            return Err(Error::Unsupported("parts of what are no rows".into()));
+        };
+        let workers = run.on_threads(threads, Worker::parts)?;
+        run.release();
+        Ok(plan.finish(workers))
+    }
+
+    /// Runs pipelines with the same output, and spills what they make: so many rows at most, if there is a limit. Each runs
+    /// on one thread; those that are refused memory then, once more when all others are done.
+    pub(super) fn each_part(
+        &self,
+        pipelines: Vec<Pipeline>,
+        depth: u32,
+        limit: Option<usize>,
+        threads: usize,
+        memory: &Arc<dyn Memory>,
+    ) -> Result<Spilled> {
+        let columns = output_columns(pipelines.first().unwrap_or(&self.pipeline));
+        let file = memory.spill_file()?.ok_or_else(no_file)?;
+        let part = |number: usize, depth: u32| {
+            let counters = Arc::clone(&self.shares.counters);
+            let shares = Shares { counters, stop: self.stop.part(), is_measured: false, depth };
+            Run::new(pipelines[number].clone(), Role::Whole, shares)
+        };
+        let (next, rows, refused) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let is_enough = || limit.is_some_and(|limit| rows.load(Ordering::Relaxed) >= limit);
+        let work = || {
+            let mut out = PartsOut::new(&file, &columns, &rows)?;
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= pipelines.len() || is_enough() {
+                    return out.finish();
+                }
+                check_cancelled(self.stop.flag())?;
+                // Parted again it is only when it has failed alone.
+                if !out.take(&part(number, DEPTH_MAX)?, memory)? {
+                    refused.lock().unwrap_or_else(PoisonError::into_inner).push(number);
+                }
+            }
+        };
+        let end = || {
+            self.stop.halt();
+            self.stop.cancel_parts();
+        };
+        let mut groups = super::on_threads(threads.min(pipelines.len().max(1)), work, end)?.concat();
+        let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for number in refused {
+            check_cancelled(self.stop.flag())?;
+            let part = part(number, depth)?;
+            let out = || PartsOut::new(&file, &columns, &rows);
+            if let Output::Rows(_) = part.pipeline.output {
+                part.prepare(threads, memory)?;
+                let work = || {
+                    let mut out = out()?;
+                    out.take_rows(&part)?;
+                    out.finish()
+                };
+                groups.extend(super::on_threads(threads, work, end)?.concat());
+            } else {
+                let mut out = out()?;
+                out.take_gathered(part.gathered(threads, memory)?)?;
+                groups.extend(out.finish()?);
+            }
+        }
+        Ok(Spilled::new(columns.clone(), groups, false))
+    }
+}
+
+/// What a pipeline hands out.
+pub(super) fn output_columns(pipeline: &Pipeline) -> SpilledColumns {
+    let types = pipeline.output_types();
+    let names = match &pipeline.output {
+        Output::Rows(rows) => rows.iter().map(|expr| pipeline.short_text(expr)).collect(),
+        _ => (0..types.len()).map(|column| format!("column {column}")).collect(),
+    };
+    SpilledColumns { names, types: types.into() }
+}
+
+#[cold]
+pub(super) fn no_file() -> Error {
+    Error::OutOfMemory("rows do not fit the memory, and no file for them can be made; raise memory_limit".into())
+}
+
+/// What comes out of parts.
+struct PartsOut<'a> {
+    writer: SpillWriter,
+    groups: Vec<SpilledGroup>,
+    /// Of all.
+    rows: &'a AtomicUsize,
+}
+
+impl<'a> PartsOut<'a> {
+    fn new(file: &Arc<dyn SpillFile>, columns: &SpilledColumns, rows: &'a AtomicUsize) -> Result<PartsOut<'a>> {
+        Ok(PartsOut { writer: SpillWriter::new(file, columns, 1)?, groups: Vec::new(), rows })
+    }
+
+    /// Adds what a part makes, on one thread; false, and nothing, where it is refused memory.
+    fn take(&mut self, part: &Arc<Run>, memory: &Arc<dyn Memory>) -> Result<bool> {
+        let taken = match part.pipeline.output {
+            Output::Rows(_) => part.prepare(1, memory).map(|()| self.take_rows(part)),
+            _ => part.gathered(1, memory).map(|gathered| self.take_gathered(gathered)),
+        };
+        match taken {
+            Err(Error::OutOfMemory(_)) => Ok(false),
+            taken => taken?.map(|()| true),
+        }
+    }
+
+    /// Adds a worker's share of the rows of a part that is prepared.
+    fn take_rows(&mut self, part: &Arc<Run>) -> Result<()> {
+        part.worker().for_each(|batch| self.push(batch).map(ControlFlow::Continue))
+    }
+
+    /// Adds what a part made of all its rows.
+    fn take_gathered(&mut self, gathered: Gathered) -> Result<()> {
+        if let Gathered::Spilled(table) = gathered {
+            self.groups.extend_from_slice(table.groups());
+            return Ok(());
+        }
+        let (mut reader, mut batch) = (Reader::new(gathered)?, Batch::default());
+        while reader.next(&mut batch)? {
+            self.push(&batch)?;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, batch: &Batch) -> Result<()> {
+        self.rows.fetch_add(batch.rows, Ordering::Relaxed);
+        self.writer.push(0, &batch.columns, batch.rows)
+    }
+
+    fn finish(self) -> Result<Vec<SpilledGroup>> {
+        Ok([self.groups, self.writer.finish()?.concat()].concat())
+    }
+}
