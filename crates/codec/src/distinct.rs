@@ -37,10 +37,31 @@ pub(crate) fn distinct_of_fixed<T: Fixed>(values: &[T]) -> usize {
 
 /// The estimate for strings of bytes. Reads [`SAMPLE_VECTORS`] vectors of them.
 pub(crate) fn distinct_of_bytes(values: BytesView<'_>) -> usize {
-    estimate(values.len(), |vector, hashes| {
-        // The high half, as that of a number is what was mixed best.
-        hashes.iter_mut().zip(vector).for_each(|(hash, index)| *hash = (xxh3_64(values.get(index)) >> 32) as u32);
-    })
+    estimate(values.len(), |vector, hashes| hash_bytes(values, vector, hashes))
+}
+
+/// The estimate for so many values of fixed width, of which these are the sample.
+pub(crate) fn distinct_of_sampled_fixed<T: Fixed>(values: &[T], value_count: usize) -> usize {
+    let mut next = 0;
+    estimate(value_count, |vector, hashes| hash(&values[advance(&mut next, vector)], hashes))
+}
+
+/// The same for strings.
+pub(crate) fn distinct_of_sampled_bytes(values: BytesView<'_>, value_count: usize) -> usize {
+    let mut next = 0;
+    estimate(value_count, |vector, hashes| hash_bytes(values, advance(&mut next, vector), hashes))
+}
+
+/// Where the next vector of a sample is in it.
+fn advance(next: &mut usize, vector: Range<usize>) -> Range<usize> {
+    let start = *next;
+    *next += vector.len();
+    start..*next
+}
+
+fn hash_bytes(values: BytesView<'_>, range: Range<usize>, hashes: &mut [u32]) {
+    // The high half, as that of a number is what was mixed best.
+    hashes.iter_mut().zip(range).for_each(|(hash, index)| *hash = (xxh3_64(values.get(index)) >> 32) as u32);
 }
 
 /// The estimate for so many values, where `hash` writes the hashes of a range.

@@ -119,10 +119,19 @@ impl<'p> Encoder<'p> {
 
     /// The least that a scheme promises for the values of a part, all of which are there: nothing is written.
     pub(crate) fn promise_part(&self, values: Values<'_>, role: Role) -> usize {
+        self.promise_sampled(values, values.len(), role)
+    }
+
+    /// The same for a part of so many values, of which these are the sample.
+    pub(crate) fn promise_sampled(&self, values: Values<'_>, whole_count: usize, role: Role) -> usize {
         if values.is_empty() || all_equal(values) {
             return self.estimate_part(values, role);
         }
-        estimates(values, role, self.level + 1).iter().map(|estimate| estimate.bytes).min().unwrap_or(0)
+        let sample = match whole_count == values.len() {
+            true => Sample::new(values, Counts::of(values)),
+            false => Sample::of_sampled(values, whole_count),
+        };
+        estimates_by(&sample, role, self.level + 1).iter().map(|estimate| estimate.bytes).min().unwrap_or(0)
     }
 
     /// Encodes the sample with this scheme and scales up.
@@ -205,15 +214,19 @@ pub(crate) struct Estimate {
 
 /// The promises of all schemes that apply, the one to take first.
 pub(crate) fn estimates(values: Values<'_>, role: Role, level: usize) -> Vec<Estimate> {
-    let sample = Sample::new(values, Counts::of(values));
+    estimates_by(&Sample::new(values, Counts::of(values)), role, level)
+}
+
+/// The same, judged from this sample.
+fn estimates_by(sample: &Sample<'_>, role: Role, level: usize) -> Vec<Estimate> {
     let encoder = Encoder::new(level, None, None);
     let applicable = SCHEMES
         .iter()
-        .filter(|entry| entry.holds(values.physical()) && role.allows(entry))
+        .filter(|entry| entry.holds(sample.values().physical()) && role.allows(entry))
         .filter(|entry| level < LEVELS_MAX || !entry.scheme.nests());
     let mut estimates: Vec<Estimate> = applicable
         .filter_map(|entry| {
-            let bytes = entry.scheme.estimate(&sample, &encoder)?;
+            let bytes = entry.scheme.estimate(sample, &encoder)?;
             let handicap = if entry.scheme.is_direct() { 0 } else { bytes / INDIRECT_DIVISOR };
             Some(Estimate { entry, bytes, weighed_bytes: bytes + handicap, is_near: false })
         })

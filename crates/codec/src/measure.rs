@@ -1,6 +1,6 @@
 //! One look at all values before they are encoded: block statistics, and the counts that the chooser needs.
 
-use crate::distinct::{distinct_of_bytes, distinct_of_fixed};
+use crate::distinct::{distinct_of_bytes, distinct_of_fixed, distinct_of_sampled_bytes, distinct_of_sampled_fixed};
 use crate::fixed::{Fixed, Integer, for_fixed, for_integers};
 use crate::kernels::{FloatSummary, Summary, count_runs, summarize, summarize_floats};
 use crate::sample::sampled_vectors;
@@ -24,6 +24,15 @@ impl Counts {
     pub(crate) fn of(values: Values<'_>) -> Counts {
         let distinct = for_fixed!(Values, values, values => distinct_of_fixed(values), view => distinct_of_bytes(view));
         Counts::with(distinct, values)
+    }
+
+    /// Of so many values, of which these are the sample.
+    pub(crate) fn of_sampled(values: Values<'_>, whole_count: usize) -> Counts {
+        let distinct = for_fixed!(Values, values, values => distinct_of_sampled_fixed(values, whole_count),
+            view => distinct_of_sampled_bytes(view, whole_count));
+        let part = runs(values).saturating_sub(1) as f64;
+        let scaled = part * whole_count.saturating_sub(1) as f64 / values.len().saturating_sub(1).max(1) as f64;
+        Counts { distinct, runs: usize::from(whole_count > 0) + scaled.round() as usize }
     }
 
     /// The same where one of them is known already.

@@ -24,39 +24,46 @@ pub(crate) fn sampled_vectors(value_count: usize) -> impl Iterator<Item = Range<
 /// Part of a column.
 #[derive(Debug)]
 pub(crate) struct Sample<'a> {
-    whole: Values<'a>,
-    part: Option<ValuesBuf>,
+    values: Sampled<'a>,
+    whole_count: usize,
     /// Of the whole.
     pub(crate) counts: Counts,
+}
+
+#[derive(Debug)]
+enum Sampled<'a> {
+    Borrowed(Values<'a>),
+    Gathered(ValuesBuf),
 }
 
 impl<'a> Sample<'a> {
     /// A sample of `values`: all of them where they are few.
     pub(crate) fn new(values: Values<'a>, counts: Counts) -> Sample<'a> {
-        if values.len() <= SAMPLE_VECTORS * VECTOR_LEN {
-            return Sample { whole: values, part: None, counts };
+        let whole_count = values.len();
+        if whole_count <= SAMPLE_VECTORS * VECTOR_LEN {
+            return Sample { values: Sampled::Borrowed(values), whole_count, counts };
         }
         let mut part = ValuesBuf::new(values.physical());
-        sampled_vectors(values.len()).for_each(|vector| part.extend(values.slice(vector)));
-        Sample { whole: values, part: Some(part), counts }
+        sampled_vectors(whole_count).for_each(|vector| part.extend(values.slice(vector)));
+        Sample { values: Sampled::Gathered(part), whole_count, counts }
+    }
+
+    /// What the values of a sample became, one by one: it stands for as many.
+    pub(crate) fn of_sampled(values: Values<'a>, whole_count: usize) -> Sample<'a> {
+        Sample { values: Sampled::Borrowed(values), whole_count, counts: Counts::of_sampled(values, whole_count) }
     }
 
     /// The sampled values.
     pub(crate) fn values(&self) -> Values<'_> {
-        match &self.part {
-            Some(part) => part.as_values(),
-            None => self.whole,
+        match &self.values {
+            Sampled::Borrowed(values) => *values,
+            Sampled::Gathered(part) => part.as_values(),
         }
-    }
-
-    /// The column.
-    pub(crate) fn whole(&self) -> Values<'_> {
-        self.whole
     }
 
     /// Values in the column.
     pub(crate) fn whole_count(&self) -> usize {
-        self.whole.len()
+        self.whole_count
     }
 
     /// What `sample_bytes` for the sample come to for the column.

@@ -53,15 +53,15 @@ impl Scheme for Front {
     }
 
     fn estimate(&self, sample: &Sample<'_>, encoder: &Encoder<'_>) -> Option<usize> {
-        let (Values::Bytes(view), Values::Bytes(whole)) = (sample.values(), sample.whole()) else { return None };
-        let text_bytes = view.data_bytes();
-        if text_bytes < TEXT_BYTES_MIN || Cut::of(view).shared_bytes() * BYTES_PER_SHARED_MAX < text_bytes {
+        let Values::Bytes(view) = sample.values() else { return None };
+        let (text_bytes, cut) = (view.data_bytes(), Cut::of(view));
+        if text_bytes < TEXT_BYTES_MIN || cut.shared_bytes() * BYTES_PER_SHARED_MAX < text_bytes {
             return None;
         }
-        // The sample was worth it; all of the strings are cut sooner than a part of them is scaled up well.
-        let Cut { shared, suffixes } = Cut::of(whole);
-        let lengths_bytes = encoder.promise_part(Values::U32(&shared), Role::Counts);
-        Some(PAYLOAD_AT + lengths_bytes + encoder.promise_part(Values::Bytes(suffixes.view()), Role::Rest))
+        let (Cut { shared, suffixes }, count) = (cut, sample.whole_count());
+        let lengths_bytes = encoder.promise_sampled(Values::U32(&shared), count, Role::Counts);
+        let suffixes_bytes = encoder.promise_sampled(Values::Bytes(suffixes.view()), count, Role::Rest);
+        Some(PAYLOAD_AT + lengths_bytes + suffixes_bytes)
     }
 
     fn encode(&self, values: Values<'_>, encoder: &mut Encoder<'_>, out: &mut Vec<u8>) -> Result<()> {
