@@ -10,7 +10,6 @@ import json
 import os
 import re
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -248,7 +247,7 @@ def beside_duckdb(record: dict[str, Any]) -> list[str]:
             continue
         worst = max(ratios, key=lambda query: ratios[query])
         peaks = [max(one.get("peak_bytes", 0) for one in queries.values()) / 1e9 for queries in (ours, theirs)]
-        mean = statistics.geometric_mean(ratios.values())
+        mean = report.geometric_mean(ratios.values()) or 0.0
         lines.append(
             f"{form}, limit {limit}: {len(ratios)} queries of TPC-H in {mean:.2f} of "
             f"DuckDB's time (geometric mean), worst {ratios[worst]:.2f} ({worst}); "

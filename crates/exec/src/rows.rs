@@ -22,8 +22,8 @@ pub(crate) struct RowSink {
     spare: Vec<Batch>,
     /// Rows that wait.
     rows: usize,
-    /// None is made before it is asked for.
-    one_by_one: bool,
+    /// So many batches may wait instead of [`BATCHES_AHEAD`].
+    ahead_max: Option<usize>,
 }
 
 impl RowSink {
@@ -36,9 +36,9 @@ impl RowSink {
         true
     }
 
-    /// Makes no batch before it is asked for.
-    pub(crate) fn go_one_by_one(&mut self) {
-        self.one_by_one = true;
+    /// Makes no more batches than these before they are asked for.
+    pub(crate) fn set_ahead_max(&mut self, batches: usize) {
+        self.ahead_max = Some(batches);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -76,7 +76,8 @@ impl Sink for ProgramSink<'_> {
         queue.machine.outputs(self.program, columns, rows, &mut batch.columns);
         queue.rows += rows;
         queue.ready.push_back(batch);
-        let enough = queue.one_by_one || queue.ready.len() >= BATCHES_AHEAD || queue.rows >= self.limit;
+        let ahead_max = queue.ahead_max.unwrap_or(BATCHES_AHEAD);
+        let enough = queue.ready.len() >= ahead_max || queue.rows >= self.limit;
         Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 }

@@ -143,7 +143,7 @@ impl RowStore {
         self.rows = 0;
         for StoredColumn { values, validity } in &mut self.columns {
             values.clear();
-            *validity = None;
+            validity.iter_mut().for_each(|bits| bits.reset(0, false));
         }
     }
 

@@ -54,8 +54,12 @@ impl Scheme for Front {
 
     fn estimate(&self, sample: &Sample<'_>, encoder: &Encoder<'_>) -> Option<usize> {
         let Values::Bytes(view) = sample.values() else { return None };
-        let (text_bytes, cut) = (view.data_bytes(), Cut::of(view));
-        if text_bytes < TEXT_BYTES_MIN || cut.shared_bytes() * BYTES_PER_SHARED_MAX < text_bytes {
+        let text_bytes = view.data_bytes();
+        if text_bytes < TEXT_BYTES_MIN {
+            return None;
+        }
+        let cut = Cut::of(view);
+        if cut.shared_bytes() * BYTES_PER_SHARED_MAX < text_bytes {
             return None;
         }
         let (Cut { shared, suffixes }, count) = (cut, sample.whole_count());

@@ -2,7 +2,7 @@
 
 use super::index::{GroupIndex, Table};
 use super::key::{Coding, KeyColumn, KeyNumbers};
-use super::numbers::Word;
+use super::numbers::{Lookups, Word};
 use crate::aggregate::{Argument, Form};
 use crate::dispatch::each_narrow;
 use crate::vector::scalar_at;
@@ -25,7 +25,7 @@ pub(crate) struct Finder {
     codes: Vec<u64>,
     narrow: Vec<u64>,
     wide: Vec<u128>,
-    slots: Vec<u64>,
+    lookups: Lookups,
     entries: Vec<EntryCodes>,
 }
 
@@ -81,10 +81,10 @@ impl GroupIndex {
                 }
                 Table::Array(array) => look_up!(narrow, array.find_all(&finder.narrow, ABSENT, groups)),
                 Table::Narrow(table) => {
-                    look_up!(narrow, table.find_all(finder.narrow.iter().copied(), &mut finder.slots, ABSENT, groups))
+                    look_up!(narrow, table.find_all(finder.narrow.iter().copied(), &mut finder.lookups, ABSENT, groups))
                 }
                 Table::Wide(table) => {
-                    look_up!(wide, table.find_all(finder.wide.iter().copied(), &mut finder.slots, ABSENT, groups))
+                    look_up!(wide, table.find_all(finder.wide.iter().copied(), &mut finder.lookups, ABSENT, groups))
                 }
             }
         }

@@ -6,7 +6,7 @@
 
 use super::index::{GroupIndex, Table};
 use super::key::KeyColumn;
-use super::numbers::{Numbers, Word, Words};
+use super::numbers::{Lookups, Numbers, Word, Words};
 use crate::Result;
 use crate::error::check_cancelled;
 use sinter_codec::VECTOR_LEN;
@@ -36,16 +36,17 @@ struct Place {
 }
 
 impl GroupIndex {
-    /// Takes over the groups of another worker; returns which of ours they are, or `None`, and does nothing, where they are
-    /// few or their words are not all in one table.
+    /// Takes over the groups of another worker, which is of no use afterwards; returns which of ours they are, or `None`, and
+    /// does nothing, where they are few or their words are not all in one table.
     ///
     /// # Errors
     /// [`crate::Error::TooManyKeys`], [`crate::Error::Cancelled`].
-    pub(super) fn merge_many(&mut self, other: &GroupIndex, merging: Merging<'_>) -> Result<Option<Vec<u32>>> {
-        let ([level], [table], [theirs]) = (&self.plan.levels[..], &mut self.tables[..], &other.tables[..]) else {
+    pub(super) fn merge_many(&mut self, other: &mut GroupIndex, merging: Merging<'_>) -> Result<Option<Vec<u32>>> {
+        let group_count = other.len();
+        let ([level], [table], [theirs]) = (&self.plan.levels[..], &mut self.tables[..], &mut other.tables[..]) else {
             return Ok(None);
         };
-        if other.len() < GROUPS_MIN || !matches!(table, Table::Narrow(_) | Table::Wide(_)) {
+        if group_count < GROUPS_MIN || !matches!(table, Table::Narrow(_) | Table::Wide(_)) {
             return Ok(None);
         }
         let mut places = Vec::with_capacity(level.keys.len());
@@ -63,19 +64,19 @@ impl GroupIndex {
 
 fn merge_words<W: Word>(
     ours: &mut Numbers<Words<W>>,
-    theirs: &Numbers<Words<W>>,
+    theirs: &mut Numbers<Words<W>>,
     places: &[Place],
     merging: Merging<'_>,
 ) -> Result<Vec<u32>> {
-    let mut words = theirs.keys().words.clone();
+    let mut words = std::mem::take(&mut theirs.keys_mut().words);
     let mut numbers = vec![0; words.len()];
     let share = words.len().div_ceil(merging.threads.max(1)).max(1);
     let find = |words: &mut [W], numbers: &mut [u32]| -> Result<()> {
-        let mut slots = Vec::new();
+        let mut lookups = Lookups::default();
         for (words, numbers) in words.chunks_mut(VECTOR_LEN).zip(numbers.chunks_mut(VECTOR_LEN)) {
             check_cancelled(merging.cancelled)?;
             words.iter_mut().for_each(|word| *word = translated(*word, places));
-            ours.find_all(words.iter().copied(), &mut slots, ABSENT, numbers);
+            ours.find_all(words.iter().copied(), &mut lookups, ABSENT, numbers);
         }
         Ok(())
     };

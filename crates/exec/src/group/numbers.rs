@@ -121,7 +121,13 @@ impl<K: Keys> Numbers<K> {
     /// The number of a key; `None` where it is not there.
     #[inline]
     pub(super) fn find(&self, key: K::Key<'_>) -> Option<u32> {
-        let half = self.keys.hash(key) >> 32;
+        self.find_hashed(self.keys.hash(key), key)
+    }
+
+    /// The same for a key with this hash.
+    #[inline]
+    fn find_hashed(&self, hash: u64, key: K::Key<'_>) -> Option<u32> {
+        let half = hash >> 32;
         let mask = self.slots.len() - 1;
         let mut place = half as usize & mask;
         loop {
@@ -136,17 +142,21 @@ impl<K: Keys> Numbers<K> {
         }
     }
 
-    /// Writes over `slots` the first slot of each key: all are read before any is looked at, so that nothing waits for
-    /// memory but memory.
-    fn first_slots<'k>(&self, keys: impl Iterator<Item = K::Key<'k>>, slots: &mut Vec<u64>) {
-        let mask = self.slots.len() - 1;
+    /// Leaves in `lookups` the hash and the first slot of each key. All slots are read before any is looked at, and then, of a
+    /// large table, something of all keys that may be the same, so that nothing waits for memory but memory.
+    fn look_up<'k>(&self, keys: impl Iterator<Item = K::Key<'k>>, lookups: &mut Lookups) {
+        let (Lookups { hashes, slots }, mask) = (lookups, self.slots.len() - 1);
+        hashes.clear();
+        hashes.extend(keys.map(|key| self.keys.hash(key)));
         slots.clear();
-        slots.extend(keys.map(|key| self.slots[(self.keys.hash(key) >> 32) as usize & mask]));
+        slots.extend(hashes.iter().map(|hash| self.slots[(hash >> 32) as usize & mask]));
+        if self.is_large() {
+            let met = slots.iter().zip(&*hashes).filter(|(slot, hash)| may_be(**slot, **hash));
+            std::hint::black_box(met.fold(0, |all, (&slot, _)| all ^ self.keys.touch(slot as u32)));
+        }
     }
 
-    /// Shows the rows of keys with their numbers, new ones where they were not there. Of a large table all first slots are read
-    /// before any is looked at, and then something of all keys that may be the same, so that nothing waits for memory but
-    /// memory.
+    /// Shows the rows of keys with their numbers, new ones where they were not there.
     ///
     /// # Errors
     /// [`Error::TooManyKeys`].
@@ -162,15 +172,8 @@ impl<K: Keys> Numbers<K> {
             }
             return Ok(());
         }
-        let (Lookups { hashes, slots }, mask) = (lookups, self.slots.len() - 1);
-        hashes.clear();
-        hashes.extend(keys.clone().map(|(_, key)| self.keys.hash(key)));
-        slots.clear();
-        slots.extend(hashes.iter().map(|hash| self.slots[(hash >> 32) as usize & mask]));
-        let may_be = |slot: u64, hash: u64| slot != EMPTY && slot >> 32 == hash >> 32;
-        let met = slots.iter().zip(&*hashes).filter(|(slot, hash)| may_be(**slot, **hash));
-        std::hint::black_box(met.fold(0, |all, (&slot, _)| all ^ self.keys.touch(slot as u32)));
-        for ((row, key), (&slot, &hash)) in keys.zip(slots.iter().zip(&*hashes)) {
+        self.look_up(keys.clone().map(|(_, key)| key), lookups);
+        for ((row, key), (&slot, &hash)) in keys.zip(lookups.slots.iter().zip(&lookups.hashes)) {
             // Numbers stay, wherever slots go.
             let number = match may_be(slot, hash) && self.keys.is(slot as u32, key) {
                 true => slot as u32,
@@ -190,18 +193,17 @@ impl<K: Keys> Numbers<K> {
     pub(super) fn find_all<'k>(
         &self,
         keys: impl Iterator<Item = K::Key<'k>> + Clone,
-        slots: &mut Vec<u64>,
+        lookups: &mut Lookups,
         absent: u32,
         numbers: &mut [u32],
     ) {
-        self.first_slots(keys.clone(), slots);
-        for ((key, &slot), number) in keys.zip(&*slots).zip(numbers) {
-            if *number == absent || slot == EMPTY {
-                *number = absent;
-                continue;
-            }
-            let is_first = slot >> 32 == self.keys.hash(key) >> 32 && self.keys.is(slot as u32, key);
-            *number = if is_first { slot as u32 } else { self.find(key).unwrap_or(absent) };
+        self.look_up(keys.clone(), lookups);
+        for ((key, number), (&slot, &hash)) in keys.zip(numbers).zip(lookups.slots.iter().zip(&lookups.hashes)) {
+            *number = match *number != absent && slot != EMPTY {
+                true if may_be(slot, hash) && self.keys.is(slot as u32, key) => slot as u32,
+                true => self.find_hashed(hash, key).unwrap_or(absent),
+                false => absent,
+            };
         }
     }
 
@@ -258,6 +260,12 @@ impl<K: Keys> Numbers<K> {
         self.slots.iter().filter(|&&slot| slot != EMPTY).for_each(|&slot| put(&mut slots, slot));
         self.slots = slots;
     }
+}
+
+/// Whether a slot may be that of a key with this hash.
+#[inline(always)]
+fn may_be(slot: u64, hash: u64) -> bool {
+    slot != EMPTY && slot >> 32 == hash >> 32
 }
 
 /// Puts a slot at the first empty place from where it should be.

@@ -80,7 +80,7 @@ impl Index {
 
     /// Takes over another worker's groups; returns which of ours they are.
     fn merge(&mut self, other: &mut Index, key_count: usize, merging: Merging<'_>) -> Result<Vec<u32>> {
-        if let (Index::Keys(index), Index::Keys(other)) = (&mut *self, &*other)
+        if let (Index::Keys(index), Index::Keys(other)) = (&mut *self, &mut *other)
             && let Some(map) = index.merge_many(other, merging)?
         {
             return Ok(map);

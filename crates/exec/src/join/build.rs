@@ -1,7 +1,7 @@
 //! The build side: rows on their way into a table.
 
 use super::index::Ranks;
-use super::plan::{Join, JoinKind};
+use super::plan::JoinKind;
 use super::table::JoinTable;
 use crate::aggregate::{Argument, Form};
 use crate::estimate::bounds;
@@ -10,7 +10,7 @@ use crate::flow::{Flow, Sink};
 use crate::group::{IntScratch, Ints};
 use crate::memory::Held;
 use crate::store::RowStore;
-use crate::{Error, Expr, LogicalType, Memory, Result, Vector};
+use crate::{Error, Expr, LogicalType, Memory, Output, Pipeline, Result, Vector};
 use sinter_codec::Physical;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -30,17 +30,31 @@ pub(crate) struct BuildPlan {
     only_keys: Option<(i128, i128)>,
 }
 
+/// What a join wants of its build side, whichever pipeline that is.
+#[derive(Clone, Debug)]
+pub(crate) struct WantedTable {
+    pub(crate) kind: JoinKind,
+    pub(crate) nulls_are_equal: bool,
+    pub(crate) has_condition: bool,
+    /// Of our keys.
+    pub(crate) key_types: Vec<LogicalType>,
+    /// Of the payload.
+    pub(crate) is_wanted: Vec<bool>,
+}
+
 impl BuildPlan {
-    /// For a join of which some payload is wanted.
+    /// For a build side of which a join wants this.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where the build side hands out no rows, or keys that ours cannot equal.
-    pub(crate) fn new(join: &Join, key_types: &[LogicalType], is_wanted: &[bool]) -> Result<BuildPlan> {
-        let types = join.build.column_types();
-        let Some((keys, payload)) = join.build_exprs().split_at_checked(join.keys.len()) else {
+    pub(crate) fn new(build: &Pipeline, wanted: &WantedTable) -> Result<BuildPlan> {
+        let WantedTable { kind, nulls_are_equal, has_condition, key_types, is_wanted } = wanted;
+        let types = build.column_types();
+        let exprs = if let Output::Rows(exprs) = &build.output { &exprs[..] } else { &[] };
+        let Some((keys, payload)) = exprs.split_at_checked(key_types.len()) else {
             return Err(Error::Unsupported("a join with fewer keys on one side".into()));
         };
-        if join.build.limit.is_some() {
+        if build.limit.is_some() {
             return Err(Error::Unsupported("a limit below a join".into()));
         }
         let same_types = keys.iter().zip(key_types).all(|(key, ty)| key.type_over(&types) == *ty);
@@ -65,13 +79,19 @@ impl BuildPlan {
         };
         let payload = is_wanted.iter().map(&mut place).collect();
         let only_keys = match keys {
-            [key] if !join.adds_columns() && !join.nulls_are_equal => bounds(key, &join.build),
+            [key] if !kind.has_payload() && !has_condition && !nulls_are_equal => bounds(key, build),
             _ => None,
         };
-        let only_keys = only_keys.filter(|bounds| Ranks::between(*bounds, join.build.rows_estimate()).is_some());
-        let (key_types, nulls_are_equal) = (key_types.to_vec(), join.nulls_are_equal);
-        let (kind, has_condition) = (join.kind, join.condition.is_some());
-        Ok(BuildPlan { program, key_types, payload, nulls_are_equal, kind, has_condition, only_keys })
+        let only_keys = only_keys.filter(|bounds| Ranks::between(*bounds, build.rows_estimate()).is_some());
+        Ok(BuildPlan {
+            program,
+            key_types: key_types.clone(),
+            payload,
+            nulls_are_equal: *nulls_are_equal,
+            kind: *kind,
+            has_condition: *has_condition,
+            only_keys,
+        })
     }
 
     /// The columns of the build side's pipeline that it reads.

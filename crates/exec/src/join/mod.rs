@@ -11,7 +11,7 @@ mod probe;
 mod refined;
 mod table;
 
-pub(crate) use build::{BuildPlan, BuildSink};
+pub(crate) use build::{BuildPlan, BuildSink, WantedTable};
 pub use plan::{Join, JoinKind};
 pub(crate) use probe::{Probe, ProbePlan};
 pub(crate) use table::JoinTable;

@@ -17,7 +17,7 @@ pub use worker::Worker;
 
 use crate::expr::compile_condition;
 use crate::flow::{Layout, StepPlan, StepsPlan};
-use crate::join::ProbePlan;
+use crate::join::{ProbePlan, WantedTable};
 use crate::measure::{Measured, NotedMemory};
 use crate::scan::{Claims, ScanPlan, Shared, vector_count};
 use crate::{
@@ -130,8 +130,9 @@ impl Run {
             let is_wanted = |column: usize| steps.wants(column) || output.columns().contains(&column);
             let is_wanted: Vec<bool> = mine.map(|column| is_wanted(pipeline.columns.len() + column)).collect();
             let key_types: Vec<LogicalType> = join.keys.iter().map(|key| key.type_over(&types)).collect();
-            let role = Role::Build { join: Box::new(join.clone()), key_types, is_wanted };
-            builds.push(Run::new((*join.build).clone(), role, shares.clone())?);
+            let (kind, nulls_are_equal, has_condition) = (join.kind, join.nulls_are_equal, join.condition.is_some());
+            let wanted = WantedTable { kind, nulls_are_equal, has_condition, key_types, is_wanted };
+            builds.push(Run::new((*join.build).clone(), Role::Build(wanted), shares.clone())?);
         }
         let needs_nothing = builds.is_empty() && !matches!(pipeline.source, Source::Gathered(_));
         Ok(Arc::new(Run {

@@ -12,6 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 impl Run {
     /// Spills the rows of a pipeline with some output of rows, in parts by these keys over its columns.
+    ///
+    /// # Errors
+    /// Those of running it and of writing; [`Error::Unsupported`] for lists and structs.
     #[expect(clippy::too_many_arguments, reason = "all of a spilling")]
     pub(super) fn parts(
         &self,
@@ -43,6 +46,9 @@ impl Run {
 
     /// Runs pipelines with the same output, and spills what they make: so many rows at most, if there is a limit. Each runs
     /// on one thread; those that are refused memory then, once more when all others are done.
+    ///
+    /// # Errors
+    /// Those of running and writing; [`Error::OutOfMemory`] where a part is refused memory alone, too.
     pub(super) fn each_part(
         &self,
         pipelines: Vec<Pipeline>,
@@ -80,7 +86,7 @@ impl Run {
         };
         let mut groups = super::on_threads(threads.min(pipelines.len().max(1)), work, end)?.concat();
         let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for number in refused {
+        for number in refused.into_iter().take_while(|_| !is_enough()) {
             check_cancelled(self.stop.flag())?;
             let part = part(number, depth)?;
             let out = || PartsOut::new(&file, &columns, &rows);

@@ -1,6 +1,7 @@
 //! What was gathered, read from its first row to its last.
 
 use super::Worker;
+use crate::spill::GROUP_VECTORS;
 use crate::{Batch, Expr, Gathered, Output, Pipeline, Result, Spilled, TableSource};
 use std::sync::Arc;
 
@@ -30,14 +31,14 @@ impl Reader {
         Ok(Reader(Rows::Spilled(Box::new(pipeline.start()?.worker()))))
     }
 
-    /// Of spilled rows no more than a vector at a time, where many are read beside each other.
+    /// Of spilled rows no more than a row group at a time, where many are read beside each other.
     ///
     /// # Errors
     /// As [`Reader::new`].
-    pub(crate) fn by_vector(table: Arc<Spilled>) -> Result<Reader> {
+    pub(crate) fn by_group(table: Arc<Spilled>) -> Result<Reader> {
         let mut reader = Reader::new(Gathered::Spilled(table))?;
         if let Rows::Spilled(worker) = &mut reader.0 {
-            worker.rows.go_one_by_one();
+            worker.rows.set_ahead_max(GROUP_VECTORS);
         }
         Ok(reader)
     }

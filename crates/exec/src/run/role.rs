@@ -3,11 +3,11 @@
 use crate::aggregate::AggregatePlan;
 use crate::expr::{Program, compile};
 use crate::group::GroupPlan;
-use crate::join::BuildPlan;
+use crate::join::{BuildPlan, WantedTable};
 use crate::sort::SortPlan;
 use crate::spill::{NullKeys, PartsPlan, Split};
 use crate::window::WindowPlan;
-use crate::{Error, Join, LogicalType, Output, Pipeline, Result};
+use crate::{Error, Output, Pipeline, Result};
 use std::sync::Arc;
 
 /// What a run is for. Where another pipeline takes the place of its own, it is for the same.
@@ -15,13 +15,8 @@ use std::sync::Arc;
 pub(super) enum Role {
     /// Hands out what the pipeline says.
     Whole,
-    /// Makes the table of a join, of whose payload some is wanted.
-    Build {
-        /// Its build side is any pipeline with the same output.
-        join: Box<Join>,
-        key_types: Vec<LogicalType>,
-        is_wanted: Vec<bool>,
-    },
+    /// Makes the table of a join, whose build side it is.
+    Build(WantedTable),
     /// Spills the pipeline's rows in parts, by as many of its last expressions as are keys.
     Parts { key_count: usize, split: Split, nulls: NullKeys },
 }
@@ -31,10 +26,7 @@ impl Role {
     pub(super) fn plan(&self, pipeline: &Pipeline) -> Result<OutputPlan> {
         match self {
             Role::Whole => OutputPlan::new(pipeline),
-            Role::Build { join, key_types, is_wanted } => {
-                let join = Join { build: Box::new(pipeline.clone()), ..Join::clone(join) };
-                Ok(OutputPlan::Build(Arc::new(BuildPlan::new(&join, key_types, is_wanted)?)))
-            }
+            Role::Build(wanted) => Ok(OutputPlan::Build(Arc::new(BuildPlan::new(pipeline, wanted)?))),
             Role::Parts { key_count, split, nulls } => {
                 let Output::Rows(exprs) = &pipeline.output else {
                     return Err(Error::Unsupported("parts of what are no rows".into()));

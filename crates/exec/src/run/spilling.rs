@@ -74,7 +74,7 @@ impl Run {
         if join.kind == JoinKind::NotIn {
             return None;
         }
-        let theirs = TheirRows::of(join, self.builds[number].current(), &self.builds[number].role)?;
+        let theirs = TheirRows::of(self.builds[number].current())?;
         Some((join, self.cut(step, &join.keys)?, theirs))
     }
 
@@ -176,6 +176,7 @@ impl Run {
                 rest.push(pipeline);
             }
         }
+        // There is one at least.
         let Some(first) = rest.first().cloned() else { return Err(refused) };
         // Conditions on pairs come along.
         let filters = first.steps[1..].iter().take_while(|step| matches!(step, Step::Filter(_))).count();
@@ -246,15 +247,15 @@ struct TheirRows {
 
 impl TheirRows {
     /// Keys, and the payload that is wanted; `None` where that is nested.
-    fn of(join: &Join, build: &Run, role: &Role) -> Option<TheirRows> {
-        let (Output::Rows(exprs), Role::Build { is_wanted, .. }) = (&build.pipeline.output, role) else { return None };
+    fn of(build: &Run) -> Option<TheirRows> {
+        let (Output::Rows(exprs), Role::Build(wanted)) = (&build.pipeline.output, &build.role) else { return None };
         let types = build.pipeline.column_types();
-        let key_count = join.keys.len();
+        let key_count = wanted.key_types.len();
         let mut theirs = TheirRows { kept: Vec::new(), keys: exprs.get(..key_count)?.to_vec(), places: Vec::new() };
         for (output, expr) in exprs.iter().enumerate() {
             let ty = expr.type_over(&types);
             let payload = output.checked_sub(key_count);
-            if payload.is_some_and(|payload| !is_wanted.get(payload).copied().unwrap_or(false)) {
+            if payload.is_some_and(|payload| !wanted.is_wanted.get(payload).copied().unwrap_or(false)) {
                 theirs.places.push(Err(ty));
                 continue;
             }

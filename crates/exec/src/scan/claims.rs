@@ -89,7 +89,6 @@ pub(crate) fn vector_count(source: &dyn TableSource) -> usize {
 /// How many workers can find something to do.
 pub(crate) fn worker_count_max(pipeline: &Pipeline, source: &dyn TableSource) -> usize {
     match Claims::new(pipeline).stretch {
-        _ if source.keeps_order() && matches!(pipeline.output, Output::Rows(_)) => 1,
         STRETCH => vector_count(source).div_ceil(STRETCH),
         _ => source.group_count(),
     }

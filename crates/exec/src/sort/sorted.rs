@@ -40,7 +40,7 @@ impl Sorted {
     /// Merges what the workers sorted.
     ///
     /// # Errors
-    /// [`Error::Cancelled`].
+    /// [`Error::Cancelled`]; [`Error::OutOfMemory`] for more rows than 32 bits can number.
     pub(crate) fn new(
         plan: &Arc<SortPlan>,
         runs: Vec<SortedRun>,

@@ -89,7 +89,7 @@ impl Cursor {
     }
 }
 
-/// So many runs are merged at a time: of each a vector is in memory, and a row group in its encoded form.
+/// So many runs are merged at a time: of each a row group is in memory.
 const FAN_IN: usize = 64;
 
 /// Merges runs, and writes of the rows that are wanted the columns that come out.
@@ -105,7 +105,8 @@ pub(crate) fn merge_spilled(
 ) -> Result<Spilled> {
     let (skip, all) = (plan.order.skip, plan.order.row_count().unwrap_or(usize::MAX));
     while runs.len() > FAN_IN {
-        let some: Vec<SpilledRun> = runs.drain(..FAN_IN).collect();
+        // No more than have to become one.
+        let some: Vec<SpilledRun> = runs.drain(..FAN_IN.min(runs.len() - FAN_IN + 1)).collect();
         let has_cut = some.iter().any(|run| run.has_cut);
         let places = (0..plan.rows.outputs.len()).collect();
         let mut out = MergeOut::new(run_columns(plan), true, places, file)?;
@@ -130,7 +131,7 @@ fn merge(
     let ties = plan.ties(runs.iter().any(|run| run.has_cut));
     let (mut cursors, mut stores) = (Vec::with_capacity(runs.len()), Vec::with_capacity(runs.len()));
     for run in runs {
-        let reader = Reader::by_vector(run.rows)?;
+        let reader = Reader::by_group(run.rows)?;
         let heads = ValuesBuf::new(Physical::I128);
         let mut cursor = Cursor { reader, batch: Batch::default(), heads, at: 0 };
         let mut store = plan.store(&unlimited)?;
@@ -203,7 +204,9 @@ impl MergeOut {
             return Ok(());
         }
         self.rows.push(self.firsts[cursor] + row as u32);
-        self.heads.push(head);
+        if self.has_heads {
+            self.heads.push(head);
+        }
         if self.rows.len() == VECTOR_LEN { self.write(stores) } else { Ok(()) }
     }
 

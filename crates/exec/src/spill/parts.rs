@@ -39,10 +39,11 @@ pub(crate) enum NullKeys {
 /// What is spilled of a pipeline's rows, and by what; shared by workers.
 #[derive(Debug)]
 pub(crate) struct PartsPlan {
-    /// Its outputs are what is kept, then the keys.
+    /// Its outputs are what is kept, then the keys that are not.
     program: Program,
     columns: SpilledColumns,
-    key_types: Vec<Physical>,
+    /// Which output each key is.
+    keys: Vec<usize>,
     split: Split,
     nulls: NullKeys,
 }
@@ -60,14 +61,25 @@ impl PartsPlan {
         nulls: NullKeys,
     ) -> Result<PartsPlan> {
         let exprs: Vec<&Expr> = kept.iter().map(|(expr, _)| expr).chain(keys).collect();
-        let program = compile(&exprs, types)?;
+        let mut program = compile(&exprs, types)?;
+        let mut places = Vec::with_capacity(keys.len());
+        for output in program.outputs.split_off(kept.len()) {
+            // Not twice what is kept, too.
+            let known = program.outputs.iter().position(|known| *known == output);
+            places.push(known.unwrap_or(program.outputs.len()));
+            if known.is_none() {
+                program.outputs.push(output);
+            }
+        }
+        let are_plain = program.outputs.iter().all(|(_, ty)| ty.physical().is_some());
+        if !are_plain {
+            return Err(Error::Unsupported("parts of lists and structs".into()));
+        }
         let columns = SpilledColumns {
             names: kept.iter().map(|(_, name)| name.clone()).collect(),
             types: kept.iter().map(|(expr, _)| expr.type_over(types)).collect(),
         };
-        let key_types: Option<Vec<Physical>> = keys.iter().map(|key| key.type_over(types).physical()).collect();
-        let key_types = key_types.ok_or_else(|| Error::Unsupported("parts by lists and structs".into()))?;
-        Ok(PartsPlan { program, columns, key_types, split: split.clone(), nulls })
+        Ok(PartsPlan { program, columns, keys: places, split: split.clone(), nulls })
     }
 
     /// The columns that it reads.
@@ -93,8 +105,9 @@ pub(crate) struct PartsSink {
     plan: Arc<PartsPlan>,
     writer: SpillWriter,
     machine: Machine,
-    /// What is kept, then the keys.
+    /// The outputs of the program.
     vectors: Vec<Vector>,
+    /// The keys of a vector's rows.
     keys: RowStore,
     /// 0, 1, 2, ...
     numbers: Vec<u32>,
@@ -108,16 +121,19 @@ pub(crate) struct PartsSink {
 impl PartsSink {
     pub(crate) fn new(plan: &Arc<PartsPlan>) -> Result<PartsSink> {
         let unlimited: Arc<dyn Memory> = Arc::new(Unlimited);
-        let vectors = |count: usize| (0..count).map(|_| Vector::default()).collect();
+        let outputs: Vec<usize> = (0..plan.program.outputs.len()).collect();
+        let types = |outputs: &[usize]| -> Vec<Physical> {
+            outputs.iter().filter_map(|&output| plan.program.outputs[output].1.physical()).collect()
+        };
         Ok(PartsSink {
             writer: SpillWriter::new(&plan.split.file, &plan.columns, plan.split.part_count)?,
             machine: Machine::default(),
-            vectors: vectors(plan.program.outputs.len()),
-            keys: RowStore::new(&plan.key_types, &unlimited),
+            vectors: vec![Vector::default(); outputs.len()],
+            keys: RowStore::new(&types(&plan.keys), &unlimited),
             numbers: Vec::new(),
             hashes: Vec::new(),
             rows: vec![Vec::new(); plan.split.part_count],
-            flat: plan.columns.types.iter().map(|ty| ValuesBuf::new(ty.physical().unwrap_or(Physical::U8))).collect(),
+            flat: types(&outputs).into_iter().map(ValuesBuf::new).collect(),
             plan: Arc::clone(plan),
         })
     }
@@ -133,16 +149,17 @@ impl PartsSink {
     /// Leaves in `self.rows` which rows of a vector are of each part, by its keys.
     fn split(&mut self, rows: usize) -> Result<()> {
         let PartsSink { plan, keys, numbers, hashes, .. } = self;
-        keys.clear();
-        keys.push(&self.vectors[plan.columns.types.len()..], rows)?;
         numbers.clear();
         numbers.extend(0..rows as u32);
+        keys.clear();
+        keys.push_rows(plan.keys.iter().map(|&key| flat_column((&self.vectors[key], &self.flat[key]))), numbers)?;
         hashes.clear();
         hashes.resize(rows, 0);
         (0..keys.columns()).for_each(|key| keys.hash(key, numbers, &plan.split.hasher, hashes));
         self.rows.iter_mut().for_each(Vec::clear);
         let part_count = self.rows.len() as u128;
-        let has_nulls = plan.nulls != NullKeys::AreEqual && (0..keys.columns()).any(|key| keys.validity(key).is_some());
+        let may_be_null = |key: usize| keys.validity(key).is_some_and(|validity| !validity.all());
+        let has_nulls = plan.nulls != NullKeys::AreEqual && (0..keys.columns()).any(may_be_null);
         for (&row, &hash) in numbers.iter().zip(&*hashes) {
             let part = ((u128::from(hash) * part_count) >> u64::BITS) as usize;
             let is_null = |key| keys.validity(key).is_some_and(|validity| !validity.get(row as usize));
@@ -167,14 +184,14 @@ impl Sink for PartsSink {
         let rows = flow.rows();
         self.machine.run(program, flow.columns(), rows)?;
         self.machine.outputs(program, flow.columns_mut(), rows, &mut self.vectors);
-        self.split(rows)?;
         for (vector, flat) in self.vectors.iter().zip(&mut self.flat) {
             if !matches!(vector.values, Encoded::Flat(_)) {
                 flat.clear();
                 append(vector, rows, flat)?;
             }
         }
-        let columns = self.vectors.iter().zip(&self.flat).map(flat_column);
+        self.split(rows)?;
+        let columns = self.vectors.iter().zip(&self.flat).map(flat_column).take(self.plan.columns.types.len());
         for (part, rows) in self.rows.iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
             self.writer.push_rows(part, columns.clone(), rows)?;
         }

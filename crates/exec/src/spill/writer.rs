@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// A row group ends with so many rows, or so many bytes of values. What waits to be written is not asked for: whoever spills
 /// has been refused memory, and this is little, 8 MB a worker of 32 parts at most.
-const GROUP_ROWS: usize = 8 * VECTOR_LEN;
+pub(crate) const GROUP_VECTORS: usize = 8;
 const GROUP_BYTES: usize = 1 << 18;
 
 /// One worker's rows on their way into several row groups at a time.
@@ -73,7 +73,7 @@ impl SpillWriter {
 
     fn write_if_full(&mut self, part: usize) -> Result<()> {
         let Part { store, .. } = &self.parts[part];
-        if store.rows() >= GROUP_ROWS || store.value_bytes() >= GROUP_BYTES {
+        if store.rows() >= GROUP_VECTORS * VECTOR_LEN || store.value_bytes() >= GROUP_BYTES {
             self.write(part)?;
         }
         Ok(())
@@ -101,7 +101,11 @@ impl SpillWriter {
         for (column, chooser) in choosers.iter_mut().enumerate() {
             let begin = encoded.len();
             let chooser = chooser.get_or_insert_with(|| Chooser::new(choice(store.values(column))));
-            let stats = chooser.encode(store.values(column), store.validity(column), encoded);
+            let stats = chooser.encode(
+                store.values(column),
+                store.validity(column).filter(|validity| !validity.all()),
+                encoded,
+            );
             let stats = stats.map_err(|error| Error::Foreign(format!("rows that are spilled: {error}")))?;
             segments.push(Segment { offset: begin as u64, bytes: encoded.len() - begin, stats });
         }
