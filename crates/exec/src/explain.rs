@@ -4,7 +4,7 @@ use crate::measure::{Measured, OperatorCounters};
 use crate::scan::ScanPlan;
 use crate::{
     Aggregate, AggregateFunction, Counters, Expr, LogicalType, Output, Pipeline, Run, ScanColumn, SortKey, Source,
-    Step, WindowFunction, WindowKind,
+    Step, TextFunction, WindowFunction, WindowKind,
 };
 use sinter_codec::{CompareOp, Scalar};
 use std::borrow::Cow;
@@ -420,6 +420,14 @@ impl ExprText<'_> {
                 let like = if *case_insensitive { "ILIKE" } else { "LIKE" };
                 let pattern = pattern.replace('\'', "''");
                 out.extend([Piece::Part(expr), format!(" {not}{like} '{pattern}'").into()]);
+            }
+            Expr::Text { function: TextFunction::Length, expr } => {
+                out.extend(["length(".into(), Piece::Part(expr), ")".into()]);
+            }
+            Expr::Text { function: TextFunction::Substring { skipped, taken }, expr } => {
+                let count = if *taken == u32::MAX { String::new() } else { format!(", {taken}") };
+                let first = u64::from(*skipped) + 1;
+                out.extend(["substr(".into(), Piece::Part(expr), format!(", {first}{count})").into()]);
             }
             Expr::Cast { expr, ty } => {
                 out.extend(["CAST(".into(), Piece::Part(expr), format!(" AS {ty})").into()]);

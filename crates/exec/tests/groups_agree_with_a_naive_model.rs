@@ -171,10 +171,15 @@ fn count_star() -> Aggregate {
     Aggregate { function: AggregateFunction::CountStar, argument: None, filter: None, ty: LogicalType::Int64 }
 }
 
+/// Some of them have room in a word, others have not.
+fn text(number: i64) -> String {
+    if number % 5 == 0 { format!("{number} in more words") } else { number.to_string() }
+}
+
 /// Numbers up to `rows`, each with its text, in groups of 5000 rows.
 fn numbers(rows: i64) -> Arc<MemoryTable> {
     let numbers: ArrayRef = Arc::new((0..rows).collect::<Int64Array>());
-    let texts: ArrayRef = Arc::new((0..rows).map(|number| Some(number.to_string())).collect::<StringArray>());
+    let texts: ArrayRef = Arc::new((0..rows).map(|number| Some(text(number))).collect::<StringArray>());
     let columns = [(numbers, LogicalType::Int64), (texts, LogicalType::Utf8)];
     Arc::new(MemoryTable::new(&columns, 5000, &[Choice::Auto, Choice::Auto]))
 }
@@ -206,28 +211,37 @@ fn workers_agree_about_many_groups() {
         let types = [LogicalType::Int64, LogicalType::Int64, LogicalType::Utf8, LogicalType::Int64];
         let mut rows = found(pipeline, &types, threads).expect("no error");
         rows.sort_by(|a, b| model::order(&a[0], &b[0]));
-        for (number, row) in rows.iter().enumerate() {
-            let number = number as i128;
-            let least = number.to_string().min((number + 30_000).to_string());
-            let sum = Scalar::Int(2 * number + 30_000);
-            assert_eq!(row[..], [Scalar::Int(number), Scalar::Int(2), Scalar::Bytes(least.into()), sum]);
+        for (number, row) in (0..).zip(&rows) {
+            let least = text(number).min(text(number + 30_000));
+            let sum = Scalar::Int((2 * number + 30_000).into());
+            assert_eq!(row[..], [Scalar::Int(number.into()), Scalar::Int(2), Scalar::Bytes(least.into()), sum]);
         }
         assert_eq!(rows.len(), 30_000);
     }
+}
+
+fn remainder(of: i128) -> Expr {
+    Expr::Arithmetic {
+        op: sinter_exec::ArithmeticOp::Modulo,
+        left: boxed(Expr::Column(0)),
+        right: boxed(int(of, LogicalType::Int64)),
+        ty: LogicalType::Int64,
+    }
+}
+
+/// The expression where the number's last digit is low, and NULL elsewhere.
+fn some(expr: Expr) -> Expr {
+    let is_low = Expr::Compare(CompareOp::Less, boxed(remainder(10)), boxed(int(7, LogicalType::Int64)));
+    let ty = model::type_of(&expr, &[LogicalType::Int64, LogicalType::Utf8]);
+    Expr::Case { branches: vec![(is_low, expr)], otherwise: None, ty }
 }
 
 /// So many that workers look up each other's together.
 #[test]
 fn workers_agree_about_many_groups_of_several_keys() {
     let table = numbers(150_000);
-    let remainder = |of: i128| Expr::Arithmetic {
-        op: sinter_exec::ArithmeticOp::Modulo,
-        left: boxed(Expr::Column(0)),
-        right: boxed(int(of, LogicalType::Int64)),
-        ty: LogicalType::Int64,
-    };
-    let is_low = Expr::Compare(CompareOp::Less, boxed(remainder(10)), boxed(int(7, LogicalType::Int64)));
-    let some_text = Expr::Case { branches: vec![(is_low, Expr::Column(1))], otherwise: None, ty: LogicalType::Utf8 };
+    let some_text = some(Expr::Column(1));
+    let float = |expr: Expr| Expr::Cast { expr: boxed(expr), ty: LogicalType::Float64 };
     let sum = Aggregate {
         function: AggregateFunction::Sum,
         argument: Some(Expr::Column(0)),
@@ -237,7 +251,11 @@ fn workers_agree_about_many_groups_of_several_keys() {
     for keys in [
         vec![remainder(40_000), remainder(3)],
         vec![some_text.clone(), remainder(40_000)],
-        vec![remainder(90_000), some_text, remainder(2)],
+        vec![remainder(90_000), some_text.clone(), remainder(2)],
+        vec![some_text],
+        vec![float(Expr::Column(0))],
+        vec![float(remainder(30_000)), some(float(Expr::Column(0)))],
+        vec![float(remainder(30_000)), float(Expr::Column(0)), some(float(Expr::Column(0)))],
     ] {
         let types: Vec<LogicalType> =
             keys.iter().map(|key| model::type_of(key, &[LogicalType::Int64, LogicalType::Utf8])).collect();
@@ -254,6 +272,42 @@ fn workers_agree_about_many_groups_of_several_keys() {
         for threads in 2..5 {
             assert!(rows(threads) == wanted, "{threads} threads by {keys:?}");
         }
+    }
+}
+
+#[test]
+fn workers_agree_about_many_different_values() {
+    let table = numbers(150_000);
+    let distinct = |function, argument: Expr| Aggregate {
+        function: AggregateFunction::Distinct(Box::new(function)),
+        argument: Some(argument),
+        filter: None,
+        ty: LogicalType::Int64,
+    };
+    let aggregates = [
+        distinct(AggregateFunction::Count, some(Expr::Column(1))),
+        distinct(AggregateFunction::Sum, some(remainder(70_000))),
+        distinct(AggregateFunction::Count, Expr::Column(0)),
+    ];
+    let types = [LogicalType::Int64, LogicalType::Int64, LogicalType::Int64];
+    for threads in 1..5 {
+        let found_by = |keys: &[Expr]| {
+            let types = [vec![LogicalType::Int64; keys.len()], types.to_vec()].concat();
+            found(pipeline(&table, 2, keys, &aggregates), &types, threads).expect("no error")
+        };
+        let sum: i128 = (0..70_000).filter(|number| number % 10 < 7).sum();
+        assert_eq!(found_by(&[]), [[105_000, sum, 150_000].map(Scalar::Int)], "{threads} threads");
+        let mut by_digit = found_by(&[remainder(10)]);
+        by_digit.sort_by(|a, b| model::order(&a[0], &b[0]));
+        for (digit, row) in (0..).zip(&by_digit) {
+            let (texts, sum) = match digit < 7 {
+                true => (15_000, Scalar::Int((digit..70_000).step_by(10).sum())),
+                false => (0, Scalar::Null),
+            };
+            let wanted = [Scalar::Int(digit), Scalar::Int(texts), sum, Scalar::Int(15_000)];
+            assert_eq!(row[..], wanted, "{threads} threads");
+        }
+        assert_eq!(by_digit.len(), 10);
     }
 }
 

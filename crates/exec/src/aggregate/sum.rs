@@ -139,7 +139,7 @@ fn small<T: Copy + Into<i64>>(validity: Option<&Bitmap>, values: &[T]) -> i64 {
     match validity {
         None => values.iter().map(|&value| value.into()).sum(),
         Some(validity) => {
-            values.iter().enumerate().map(|(row, &value)| if validity.get(row) { value.into() } else { 0 }).sum()
+            masked(validity, values, 0i64, |sum, value, kept| *sum += value & kept as i64).into_iter().sum()
         }
     }
 }
@@ -166,7 +166,8 @@ fn wide(values: &[i128]) -> Option<i128> {
 /// Floats, in eight sums side by side, since each addition waits for the one before it.
 fn floating<T: Copy + Into<f64>>(validity: Option<&Bitmap>, values: &[T]) -> f64 {
     if let Some(validity) = validity {
-        return validity.ones().map(|row| values[row].into()).sum();
+        let add = |sum: &mut f64, value: f64, kept: u64| *sum += f64::from_bits(value.to_bits() & kept);
+        return masked(validity, values, 0.0, add).into_iter().sum();
     }
     let (eights, rest) = values.as_chunks::<8>();
     let mut sums = [0.0; 8];
@@ -176,6 +177,47 @@ fn floating<T: Copy + Into<f64>>(validity: Option<&Bitmap>, values: &[T]) -> f64
         }
     }
     sums.iter().sum::<f64>() + rest.iter().map(|&value| value.into()).sum::<f64>()
+}
+
+/// By eight bits of a bitmap, which bits of eight values to keep: all, or none.
+static KEPT: [[u64; 8]; 256] = {
+    let mut kept = [[0; 8]; 256];
+    let mut bits = 0;
+    while bits < 256 {
+        let mut value = 0;
+        while value < 8 {
+            kept[bits][value] = if bits >> value & 1 == 1 { u64::MAX } else { 0 };
+            value += 1;
+        }
+        bits += 1;
+    }
+    kept
+};
+
+/// Eight sums side by side of the values that are there; `add` has to mask the others by the bits that it is told to keep.
+#[inline(always)]
+fn masked<T: Copy + Into<S>, S: Copy>(
+    validity: &Bitmap,
+    values: &[T],
+    zero: S,
+    add: impl Fn(&mut S, S, u64) + Copy,
+) -> [S; 8] {
+    let mut sums = [zero; 8];
+    let mut add_each = |values: &[T], bits: u64| {
+        for ((sum, &value), &kept) in sums.iter_mut().zip(values).zip(&KEPT[usize::from(bits as u8)]) {
+            add(sum, value.into(), kept);
+        }
+    };
+    for (values, &word) in values.chunks(64).zip(validity.words()) {
+        let (eights, rest) = values.as_chunks::<8>();
+        let mut bits = word;
+        for eight in eights {
+            add_each(eight, bits);
+            bits >>= 8;
+        }
+        add_each(rest, bits);
+    }
+    sums
 }
 
 pub(crate) fn overflow() -> Error {

@@ -124,6 +124,9 @@ fn lanes<T: Number>(
     rows: usize,
     out: &mut Vec<T>,
 ) -> bool {
+    // As many as there are rows, so that nothing needs to be checked for each.
+    let cut = |values: &'_ [T], input: Input<'_>| if input.constant { values.len() } else { rows };
+    let (l, r) = (&l[..cut(l, left)], &r[..cut(r, right)]);
     match (left.constant, right.constant) {
         (false, false) => each_op(op, &Each(l), &Each(r), rows, out),
         (false, true) => each_op(op, &Each(l), &Same(r[0]), rows, out),

@@ -180,6 +180,10 @@ impl Compiler<'_> {
                 let pattern = Arc::new(LikePattern::new(pattern, *case_insensitive));
                 self.truth(Operation::Like { operand, pattern, negated: *negated })
             }
+            Expr::Text { function, expr: inner } => {
+                let operand = self.values(inner)?;
+                self.push(Operation::Text(*function, operand), function.ty(), false)
+            }
             Expr::Cast { expr: inner, ty } => {
                 let operand = self.values(inner)?;
                 self.cast(operand, &inner.type_over(self.column_types), ty)?
@@ -377,7 +381,7 @@ impl Compiler<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Foreign;
+    use crate::{Foreign, TextFunction};
     use arrow::array::ArrayRef;
     use sinter_codec::Scalar;
 
@@ -468,6 +472,9 @@ mod tests {
             like("a%", false),
             like("a%", true),
             like("b%", false),
+            Expr::Text { function: TextFunction::Length, expr: column(2) },
+            Expr::Text { function: TextFunction::Substring { skipped: 0, taken: 1 }, expr: column(2) },
+            Expr::Text { function: TextFunction::Substring { skipped: 1, taken: 1 }, expr: column(2) },
             Expr::Cast { expr: column(0), ty: LogicalType::Float64 },
             Expr::Cast { expr: column(0), ty: LogicalType::Int32 },
             case(first.clone(), None),

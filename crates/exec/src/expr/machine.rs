@@ -2,7 +2,7 @@
 
 use super::program::{Operand, Operation, Program};
 use super::slot::{Input, Slot};
-use super::{arithmetic, case, cast, compare, decimal, decimal_bounds, entries, foreign, logic, membership};
+use super::{arithmetic, case, cast, compare, decimal, decimal_bounds, entries, foreign, logic, membership, text};
 use crate::vector::flatten;
 use crate::{LogicalType, Result, Vector};
 use sinter_codec::{Bitmap, Encoded, Values, ValuesBuf};
@@ -261,6 +261,7 @@ fn execute(operation: &Operation, ty: &LogicalType, frame: Frame<'_>, out: &mut 
         Operation::Like { operand, pattern, negated } => {
             super::like::like(frame.input(*operand), pattern, *negated, rows, out);
         }
+        Operation::Text(function, operand) => text::text(*function, frame.input(*operand), rows, out)?,
         Operation::Cast(plan, operand) => cast::cast(plan, frame.input(*operand), rows, out)?,
         Operation::Case { branches, otherwise } => case::case(branches, otherwise.as_deref(), ty, frame, out)?,
         Operation::Foreign { function, arguments } => foreign::evaluate(function.as_ref(), arguments, ty, frame, out)?,

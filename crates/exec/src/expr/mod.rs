@@ -20,6 +20,7 @@ mod membership;
 mod numbering;
 mod program;
 mod slot;
+mod text;
 mod type_of;
 
 pub(crate) use compare::{float_key, float_of_key, holds};
@@ -29,6 +30,7 @@ pub(crate) use foreign::operand_to_arrow;
 pub(crate) use like::{LikePattern, Shape};
 pub(crate) use machine::{Frame, Machine};
 pub(crate) use program::{Operand, Program};
+pub use text::TextFunction;
 
 use crate::{LogicalType, Result};
 use arrow::array::ArrayRef;
@@ -127,6 +129,13 @@ pub enum Expr {
         negated: bool,
         /// ILIKE.
         case_insensitive: bool,
+    },
+    /// A function of a text; NULL of NULL.
+    Text {
+        /// Which.
+        function: TextFunction,
+        /// Of what.
+        expr: Box<Expr>,
     },
     /// Between numeric types, and of decimals; anything else arrives as `Foreign`.
     Cast {

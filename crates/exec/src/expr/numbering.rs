@@ -6,7 +6,7 @@
 //! expressions, not to a program's registers, because the branches of CASE are programs of their own and yet have to be
 //! compared with those of another CASE.
 
-use super::{ArithmeticOp, Expr};
+use super::{ArithmeticOp, Expr, TextFunction};
 use crate::LogicalType;
 use sinter_codec::{CompareOp, Scalar};
 use std::collections::HashMap;
@@ -87,6 +87,7 @@ enum Kind<'a> {
         negated: bool,
         case_insensitive: bool,
     },
+    Text(TextFunction),
     Cast(&'a LogicalType),
     /// With an ELSE where the number of operands is odd.
     Case(&'a LogicalType),
@@ -169,7 +170,7 @@ impl<'a> Numbering<'a> {
         let is_text = |column: usize| matches!(column_types.get(column), Some(LogicalType::Utf8 | LogicalType::Binary));
         let worth_entries = match node {
             Expr::Column(_) | Expr::Literal(..) | Expr::IsNull(_) | Expr::IsNotNull(_) => false,
-            Expr::Foreign { .. } | Expr::Like { .. } | Expr::InList { .. } => true,
+            Expr::Foreign { .. } | Expr::Like { .. } | Expr::Text { .. } | Expr::InList { .. } => true,
             _ if matches!(columns, Columns::One(column) if is_text(column)) => true,
             _ => operands().any(|operand| operand.worth_entries),
         };
@@ -204,6 +205,7 @@ fn kind(node: &Expr) -> Kind<'_> {
         Expr::Like { pattern, negated, case_insensitive, .. } => {
             Kind::Like { pattern, negated: *negated, case_insensitive: *case_insensitive }
         }
+        Expr::Text { function, .. } => Kind::Text(*function),
         Expr::Cast { ty, .. } => Kind::Cast(ty),
         Expr::Case { ty, .. } => Kind::Case(ty),
         Expr::Foreign { function, ty, .. } => Kind::Foreign(Arc::as_ptr(function).cast(), ty),

@@ -4,13 +4,13 @@
 //! subexpression that occurs twice is computed once. Branches of CASE and functions of dictionary entries are programs
 //! of their own, run on other rows than the rest.
 
-use super::Foreign;
 use super::arithmetic::NumberPlan;
 use super::cast::CastPlan;
 use super::decimal::DecimalPlan;
 use super::decimal_bounds::Width;
 use super::like::LikePattern;
 use super::membership::Membership;
+use super::{Foreign, TextFunction};
 use crate::LogicalType;
 use sinter_codec::{CompareOp, Physical, Scalar, ValuesBuf};
 use std::collections::{BTreeMap, HashSet};
@@ -71,6 +71,7 @@ pub(crate) enum Operation {
         pattern: Arc<LikePattern>,
         negated: bool,
     },
+    Text(TextFunction, Operand),
     Cast(CastPlan, Operand),
     Case {
         branches: Vec<(Program, Program)>,
@@ -96,6 +97,7 @@ impl Operation {
             Operation::Truth(operand)
             | Operation::FromTruth(operand)
             | Operation::Not(operand)
+            | Operation::Text(_, operand)
             | Operation::Cast(_, operand)
             | Operation::IsNull { operand, .. }
             | Operation::In { operand, .. }

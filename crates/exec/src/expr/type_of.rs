@@ -14,6 +14,7 @@ impl Expr {
             | Expr::Cast { ty, .. }
             | Expr::Case { ty, .. }
             | Expr::Foreign { ty, .. } => ty.clone(),
+            Expr::Text { function, .. } => function.ty(),
             Expr::Compare(..)
             | Expr::And(_)
             | Expr::Or(_)
@@ -49,7 +50,9 @@ impl Expr {
             }
             Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().for_each(|part| part.visit_columns(visit)),
             Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsNotNull(inner) => inner.visit_columns(visit),
-            Expr::InList { expr, .. } | Expr::Like { expr, .. } | Expr::Cast { expr, .. } => expr.visit_columns(visit),
+            Expr::InList { expr, .. } | Expr::Like { expr, .. } | Expr::Text { expr, .. } | Expr::Cast { expr, .. } => {
+                expr.visit_columns(visit)
+            }
             Expr::Case { branches, otherwise, .. } => {
                 for (condition, result) in branches {
                     condition.visit_columns(visit);
@@ -76,6 +79,7 @@ impl Expr {
             | Expr::IsNotNull(inner)
             | Expr::InList { expr: inner, .. }
             | Expr::Like { expr: inner, .. }
+            | Expr::Text { expr: inner, .. }
             | Expr::Cast { expr: inner, .. } => vec![inner],
             Expr::Case { branches, otherwise, .. } => {
                 let parts = branches.iter().flat_map(|(condition, result)| [condition, result]);

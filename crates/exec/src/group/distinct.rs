@@ -2,6 +2,7 @@
 //! is kept is aggregated at the end.
 
 use super::index::{GroupIndex, IndexPlan};
+use super::merge::Merging;
 use super::rows::Grouped;
 use super::states::{Counts, State};
 use crate::aggregate::{Argument, Form, Part};
@@ -60,8 +61,12 @@ impl Distinct {
     }
 
     /// Adds the pairs of another worker; its groups are `map`ped to ours.
-    pub(super) fn merge(&mut self, other: &Distinct, map: &[u32], cancelled: &AtomicBool) -> Result<()> {
-        other.for_each(cancelled, |groups, values| {
+    pub(super) fn merge(&mut self, mut other: Distinct, map: &[u32], merging: Merging<'_>) -> Result<()> {
+        let groups = self.has_keys.then_some(map);
+        if self.pairs.merge_many(&mut other.pairs, groups, merging)?.is_some() {
+            return Ok(());
+        }
+        other.for_each(true, merging.cancelled, |groups, values| {
             let groups: Vec<u32> = groups.iter().map(|&group| map[group as usize]).collect();
             self.add(values, &groups)
         })
@@ -71,7 +76,8 @@ impl Distinct {
     pub(super) fn finish(&mut self, part: &Part, group_count: usize, cancelled: &AtomicBool) -> Result<()> {
         let mut counts = Counts::default();
         let mut state = State::plain(part)?;
-        self.for_each(cancelled, |groups, values| {
+        let with_values = state.reads_values();
+        self.for_each(with_values, cancelled, |groups, values| {
             let rows = Grouped::all(groups, group_count);
             counts.add(rows);
             state.add(Some(values), rows)
@@ -90,9 +96,10 @@ impl Distinct {
         }
     }
 
-    /// Shows all pairs, some at a time.
+    /// Shows all pairs, some at a time, with their values or only with which of them are NULL.
     fn for_each(
         &self,
+        with_values: bool,
         cancelled: &AtomicBool,
         mut visit: impl FnMut(&[u32], Argument<'_>) -> Result<()>,
     ) -> Result<()> {
@@ -102,7 +109,8 @@ impl Distinct {
             check_cancelled(cancelled)?;
             let pairs = first..self.pairs.len().min(first + VECTOR_LEN);
             let rows = pairs.len();
-            self.pairs.keys(pairs, &mut keys);
+            let value_key = keys.len() - 1;
+            self.pairs.keys_but(pairs, (!with_values).then_some(value_key), &mut keys);
             match &keys[..] {
                 [values] => visit(&one_group[..rows], Argument::of(values, rows))?,
                 [groups, values] => match &groups.values {

@@ -3,6 +3,7 @@
 use super::ints::{IntScratch, Ints};
 use crate::aggregate::{Argument, Form};
 use crate::expr::{float_key, float_of_key};
+use crate::text_head::TextHead;
 use crate::{Error, Result};
 use sinter_codec::{Scalar, Values};
 
@@ -23,7 +24,17 @@ enum Best {
     Ints(Vec<i128>),
     /// By [`float_key`].
     Floats(Vec<i128>),
-    Texts(Vec<Option<Box<[u8]>>>),
+    Texts(BestTexts),
+}
+
+/// Texts by group: the [numbers](TextHead::number) of their heads, and what is longer.
+#[derive(Debug, Default)]
+struct BestTexts {
+    /// Groups without a value have what every text beats.
+    heads: Vec<u128>,
+    /// Nothing beyond the last group whose best text is longer than its head; of no use where it is not.
+    longer: Vec<Box<[u8]>>,
+    longer_bytes: usize,
 }
 
 impl Extremes {
@@ -31,12 +42,12 @@ impl Extremes {
         Extremes { is_minimum, best: Best::Nothing, scratch: IntScratch::default() }
     }
 
-    /// Bytes that they take, but for texts.
+    /// Bytes that they take.
     pub(super) fn bytes(&self) -> usize {
-        16 * match &self.best {
+        match &self.best {
             Best::Nothing => 0,
-            Best::Ints(best) | Best::Floats(best) => best.capacity(),
-            Best::Texts(best) => best.capacity(),
+            Best::Ints(best) | Best::Floats(best) => 16 * best.capacity(),
+            Best::Texts(best) => 16 * (best.heads.capacity() + best.longer.capacity()) + best.longer_bytes,
         }
     }
 
@@ -59,8 +70,11 @@ impl Extremes {
         match values {
             Some(Values::Bytes(view)) => {
                 let best = self.texts(group_count)?;
-                argument
-                    .for_each_present(|row| offer_text(&mut best[groups[row] as usize], view.get(at(row)), is_minimum));
+                argument.for_each_present(|row| {
+                    let text = at(row);
+                    let head = TextHead::at(&view, text).number();
+                    best.offer(groups[row] as usize, head, || view.get(text), is_minimum);
+                });
             }
             Some(Values::F64(values)) => {
                 let best = self.floats(group_count)?;
@@ -96,10 +110,8 @@ impl Extremes {
             Best::Nothing => return Ok(()),
             Best::Texts(texts) => {
                 let best = self.texts(group_count)?;
-                for (text, &group) in texts.iter().zip(map) {
-                    if let Some(text) = text {
-                        offer_text(&mut best[group as usize], text, is_minimum);
-                    }
+                for (other, (&head, &group)) in texts.heads.iter().zip(map).enumerate() {
+                    best.offer(group as usize, head, || texts.longer.get(other).map_or(&[], |text| text), is_minimum);
                 }
                 return Ok(());
             }
@@ -116,10 +128,7 @@ impl Extremes {
             Best::Nothing => Scalar::Null,
             Best::Ints(best) => best.get(group).map_or(Scalar::Null, |&value| Scalar::Int(value)),
             Best::Floats(best) => best.get(group).map_or(Scalar::Null, |&key| Scalar::Float(float_of_key(key as i64))),
-            Best::Texts(best) => match best.get(group) {
-                Some(Some(text)) => Scalar::Bytes(text.to_vec()),
-                _ => Scalar::Null,
-            },
+            Best::Texts(best) => best.get(group).map_or(Scalar::Null, Scalar::Bytes),
         }
     }
 
@@ -148,31 +157,62 @@ impl Extremes {
         Ok(best)
     }
 
-    fn texts(&mut self, group_count: usize) -> Result<&mut [Option<Box<[u8]>>]> {
+    fn texts(&mut self, group_count: usize) -> Result<&mut BestTexts> {
         if matches!(self.best, Best::Nothing) {
-            self.best = Best::Texts(Vec::new());
+            self.best = Best::Texts(BestTexts::default());
         }
+        let worst = if self.is_minimum { u128::MAX } else { 0 };
         let Best::Texts(best) = &mut self.best else { return Err(unsuitable()) };
-        best.resize(group_count, None);
+        best.heads.resize(group_count, worst);
         Ok(best)
     }
+}
+
+impl BestTexts {
+    /// Offers a text, or what every text beats, by the number of its head.
+    #[inline(always)]
+    fn offer<'a>(&mut self, group: usize, head: u128, text: impl FnOnce() -> &'a [u8], is_minimum: bool) {
+        let best = self.heads[group];
+        let beats = if is_minimum { head < best } else { head > best };
+        if beats || head == best && !is_whole(head) {
+            self.offer_longer(group, head, text(), is_minimum);
+        }
+    }
+
+    /// The same for one that beats the best of its group, or at least has the same head as it, which is not all of it.
+    #[cold]
+    fn offer_longer(&mut self, group: usize, head: u128, text: &[u8], is_minimum: bool) {
+        if head == self.heads[group] {
+            let best = &self.longer[group][..];
+            if if is_minimum { text >= best } else { text <= best } {
+                return;
+            }
+        }
+        self.heads[group] = head;
+        if !is_whole(head) {
+            self.longer.resize(self.longer.len().max(group + 1), Box::default());
+            self.longer_bytes += text.len();
+            self.longer_bytes -= self.longer[group].len();
+            self.longer[group] = text.into();
+        }
+    }
+
+    /// The best text of a group that has one.
+    fn get(&self, group: usize) -> Option<Vec<u8>> {
+        let head = self.heads.get(group).copied().filter(|&head| head != 0 && head != u128::MAX)?;
+        Some(TextHead::of_number(head).text().unwrap_or_else(|| &self.longer[group]).to_vec())
+    }
+}
+
+/// Whether a head with this number is all of its text; so is what stands for none.
+fn is_whole(head: u128) -> bool {
+    head == u128::MAX || TextHead::of_number(head).is_whole()
 }
 
 #[inline(always)]
 fn offer(best: &mut i128, value: i128, is_minimum: bool) {
     let beats = if is_minimum { value < *best } else { value > *best };
     *best = if beats { value } else { *best };
-}
-
-fn offer_text(best: &mut Option<Box<[u8]>>, text: &[u8], is_minimum: bool) {
-    let beats = match best {
-        None => true,
-        Some(best) if is_minimum => text < &best[..],
-        Some(best) => text > &best[..],
-    };
-    if beats {
-        *best = Some(text.into());
-    }
 }
 
 fn unsuitable() -> Error {

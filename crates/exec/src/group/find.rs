@@ -3,6 +3,7 @@
 use super::index::{GroupIndex, Table};
 use super::key::{Coding, KeyColumn, KeyNumbers};
 use super::numbers::{Lookups, Word};
+use super::texts::Text;
 use crate::aggregate::{Argument, Form};
 use crate::dispatch::each_narrow;
 use crate::vector::scalar_at;
@@ -126,10 +127,7 @@ impl KeyColumn {
             Form::Codes(codes, dictionary) => self.find_entries(codes, dictionary, entries, out),
             Form::Flat(values) => self.find_flat(values, out)?,
         }
-        let null = match (self.coding, self.null) {
-            (Coding::Distance { .. }, _) => 0,
-            (_, null) => null.map_or(NO_CODE, u64::from),
-        };
+        let null = self.coding.null().or(self.null.map(u64::from)).unwrap_or(NO_CODE);
         match (argument.form, argument.validity) {
             (Form::Null, _) => out.fill(null),
             (_, Some(validity)) => {
@@ -203,7 +201,7 @@ impl KeyColumn {
             Values::Bytes(view) => match &self.numbers {
                 KeyNumbers::Texts(numbers) => {
                     for (row, code) in out.iter_mut().enumerate() {
-                        *code = numbers.find(view.get(row)).map_or(NO_CODE, u64::from);
+                        *code = numbers.find(Text::at(&view, row)).map_or(NO_CODE, u64::from);
                     }
                 }
                 _ => return Err(unsuitable()),
@@ -233,10 +231,10 @@ impl KeyColumn {
     fn code_of(&self, values: Values<'_>, row: usize) -> u64 {
         match (values, &self.numbers) {
             (Values::F32(values), _) => u64::from(super::key::canonical_f32(values[row])) + 1,
-            (Values::F64(values), KeyNumbers::Words(numbers)) => {
-                numbers.find(super::key::canonical_f64(values[row])).map_or(NO_CODE, u64::from)
+            (Values::F64(values), _) if self.coding == Coding::Floats => super::key::canonical_f64(values[row]),
+            (Values::Bytes(view), KeyNumbers::Texts(numbers)) => {
+                numbers.find(Text::at(&view, row)).map_or(NO_CODE, u64::from)
             }
-            (Values::Bytes(view), KeyNumbers::Texts(numbers)) => numbers.find(view.get(row)).map_or(NO_CODE, u64::from),
             _ => match scalar_at(values, row) {
                 Scalar::Int(value) => self.code_of_integer(value),
                 _ => NO_CODE,

@@ -228,6 +228,11 @@ impl GroupIndex {
 
     /// Writes over `out` the keys of these groups, a vector for each key.
     pub(super) fn keys(&self, groups: Range<usize>, out: &mut [Vector]) {
+        self.keys_but(groups, None, out);
+    }
+
+    /// The same, but of one key only where it is NULL.
+    pub(super) fn keys_but(&self, groups: Range<usize>, valueless: Option<usize>, out: &mut [Vector]) {
         let mut numbers: Vec<u32> = groups.map(|group| group as u32).collect();
         let mut codes = Vec::with_capacity(numbers.len());
         for (plan, table) in self.plan.levels.iter().zip(&self.tables).rev() {
@@ -247,7 +252,10 @@ impl GroupIndex {
                     }
                 }
                 let dictionary = self.dictionaries.get(key).and_then(Option::as_ref);
-                self.keys[key].values(&codes, dictionary, &mut out[key]);
+                match valueless {
+                    Some(valueless) if valueless == key => self.keys[key].presence(&codes, &mut out[key]),
+                    _ => self.keys[key].values(&codes, dictionary, &mut out[key]),
+                }
             }
             if plan.has_prefix {
                 for number in &mut numbers {

@@ -1,9 +1,11 @@
 //! The values of one key as codes: numbers of a known width that are equal where the values are.
 //!
-//! Integers of which the table knows the span are codes by their distance from its beginning. Whatever is wider, and
-//! text, is numbered in the order in which it occurs. Values of a dictionary are looked up once per entry and dictionary.
+//! Integers of which the table knows the span are codes by their distance from its beginning, and floats are their bits.
+//! Whatever is wider, and text, is numbered in the order in which it occurs. Values of a dictionary are looked up once per
+//! entry and dictionary.
 
-use super::numbers::{Lookups, Numbers, Texts, Words};
+use super::numbers::{Lookups, Numbers, Words};
+use super::texts::{Text, Texts};
 use crate::aggregate::{Argument, Form};
 use crate::dispatch::each_narrow;
 use crate::{Dictionary, Error, LogicalType, Result, Vector};
@@ -15,7 +17,9 @@ use std::sync::Arc;
 pub(super) enum Coding {
     /// The distance from `base`, and 1 more; NULL is 0. Floats of 32 bits are their bits here.
     Distance { base: i128, bits: u32 },
-    /// By occurrence, NULL too. Integers and floats of 64 bits are their bits.
+    /// Floats of 64 bits are their bits; NULL is a NaN that none of them is.
+    Floats,
+    /// By occurrence, NULL too. Integers of 64 bits are their bits.
     Words,
     /// By occurrence.
     WideWords,
@@ -44,7 +48,8 @@ impl Coding {
             Physical::U8 => spanned(0, u8::MAX.into()),
             Physical::U16 => spanned(0, u16::MAX.into()),
             Physical::U32 | Physical::F32 => spanned(0, u32::MAX.into()),
-            Physical::I64 | Physical::U64 | Physical::F64 => Some(Coding::Words),
+            Physical::I64 | Physical::U64 => Some(Coding::Words),
+            Physical::F64 => Some(Coding::Floats),
             Physical::I128 => Some(Coding::WideWords),
             Physical::Bytes => Some(Coding::Texts),
         };
@@ -58,15 +63,28 @@ impl Coding {
     pub(super) fn bits(self) -> u32 {
         match self {
             Coding::Distance { bits, .. } => bits,
+            Coding::Floats => u64::BITS,
             Coding::Words | Coding::WideWords | Coding::Texts => NUMBER_BITS,
+        }
+    }
+
+    /// NULL's code, unless it is a number by occurrence.
+    pub(super) fn null(self) -> Option<u64> {
+        match self {
+            Coding::Distance { .. } => Some(0),
+            Coding::Floats => Some(NULL_FLOAT),
+            Coding::Words | Coding::WideWords | Coding::Texts => None,
         }
     }
 
     /// Whether codes are numbers by occurrence: 0, 1, 2, ...
     pub(super) fn is_numbered(self) -> bool {
-        !matches!(self, Coding::Distance { .. })
+        matches!(self, Coding::Words | Coding::WideWords | Coding::Texts)
     }
 }
+
+/// The bits of a NaN that [`canonical_f64`] makes of none.
+const NULL_FLOAT: u64 = f64::NAN.to_bits() + 1;
 
 /// Codes of one key, for one worker.
 #[derive(Debug)]
@@ -79,6 +97,8 @@ pub(super) struct KeyColumn {
     /// The codes of a dictionary's entries, as far as they have occurred.
     entries: Vec<u64>,
     dictionary: Option<u64>,
+    /// Those of a vector that have not occurred before.
+    new_entries: Vec<u32>,
     lookups: Lookups,
     /// Rows that have a value.
     present: Vec<u16>,
@@ -92,21 +112,25 @@ pub(super) enum KeyNumbers {
     Texts(Numbers<Texts>),
 }
 
-/// An entry that has not occurred: no code has all bits set, as [`Coding::Distance`] leaves room for NULL.
+/// An entry that has not occurred. No code has these bits: [`Coding::Distance`] has fewer, of [`Coding::Floats`] one NaN has
+/// others.
 const UNKNOWN: u64 = u64::MAX;
+
+/// One that has occurred in the vector at hand for the first time.
+const NEW: u64 = u64::MAX - 1;
 
 impl KeyColumn {
     /// For values of a type that [`Coding::new`] took.
     pub(super) fn new(coding: Coding, ty: &LogicalType) -> KeyColumn {
         let numbers = match coding {
-            Coding::Distance { .. } => KeyNumbers::None,
+            Coding::Distance { .. } | Coding::Floats => KeyNumbers::None,
             Coding::Words => KeyNumbers::Words(Numbers::default()),
             Coding::WideWords => KeyNumbers::WideWords(Numbers::default()),
             Coding::Texts => KeyNumbers::Texts(Numbers::default()),
         };
         let physical = ty.physical().unwrap_or(Physical::Bytes);
-        let (entries, lookups, present) = Default::default();
-        KeyColumn { coding, physical, numbers, null: None, entries, dictionary: None, lookups, present }
+        let (entries, new_entries, lookups, present) = Default::default();
+        KeyColumn { coding, physical, numbers, null: None, entries, dictionary: None, new_entries, lookups, present }
     }
 
     /// How many numbers were given, where codes are numbers.
@@ -167,13 +191,12 @@ impl KeyColumn {
                 })?),
             },
             Form::Codes(codes, dictionary) => {
-                self.enter_dictionary(dictionary);
-                each_narrow!(codes, codes => for_each_present(argument, |row| {
-                    let entry = codes[row] as usize;
-                    let known = *self.entries.get(entry).ok_or_else(unsuitable)?;
-                    out[row] = if known == UNKNOWN { self.code_of_entry(dictionary, entry)? } else { known };
-                    Ok(())
-                })?);
+                let done = each_narrow!(codes, codes => self.codes_of_entries(codes, dictionary, argument, out));
+                if done.is_err() {
+                    // Some entries may be left without a code.
+                    self.dictionary = None;
+                }
+                done?;
             }
             Form::Flat(values) => self.flat(values, argument, out)?,
         }
@@ -191,26 +214,10 @@ impl KeyColumn {
         Ok(())
     }
 
-    /// Our code of what has a number with another worker.
-    pub(super) fn translated_code(&mut self, other: &KeyColumn, number: u32) -> Result<u64> {
-        if other.null == Some(number) {
-            return self.null_code();
-        }
-        let ours = match (&mut self.numbers, &other.numbers) {
-            (KeyNumbers::Words(ours), KeyNumbers::Words(theirs)) => ours.number(theirs.word(number))?,
-            (KeyNumbers::WideWords(ours), KeyNumbers::WideWords(theirs)) => ours.number(theirs.word(number))?,
-            (KeyNumbers::Texts(ours), KeyNumbers::Texts(theirs)) => ours.number(theirs.keys().get(number))?,
-            _ => return Err(unsuitable()),
-        };
-        Ok(ours.into())
-    }
-
-    fn null_code(&mut self) -> Result<u64> {
-        if !self.coding.is_numbered() {
-            return Ok(0);
-        }
-        if let Some(null) = self.null {
-            return Ok(null.into());
+    /// NULL's code; it has one from now on.
+    pub(super) fn null_code(&mut self) -> Result<u64> {
+        if let Some(null) = self.coding.null().or(self.null.map(u64::from)) {
+            return Ok(null);
         }
         let number = match &mut self.numbers {
             KeyNumbers::None => 0,
@@ -242,13 +249,52 @@ impl KeyColumn {
         }
     }
 
+    /// The codes of a dictionary's codes. Entries that are new are looked up together.
+    fn codes_of_entries<C: Copy + Into<u32>>(
+        &mut self,
+        codes: &[C],
+        dictionary: &Dictionary,
+        argument: Argument<'_>,
+        out: &mut [u64],
+    ) -> Result<()> {
+        self.enter_dictionary(dictionary);
+        let (entries, new_entries) = (&mut self.entries, &mut self.new_entries);
+        new_entries.clear();
+        for_each_present(argument, |row| {
+            let entry: u32 = codes[row].into();
+            let code = entries.get_mut(entry as usize).ok_or_else(unsuitable)?;
+            if *code == UNKNOWN {
+                *code = NEW;
+                new_entries.push(entry);
+            }
+            out[row] = *code;
+            Ok(())
+        })?;
+        if self.new_entries.is_empty() {
+            return Ok(());
+        }
+        self.number_new_entries(dictionary.values.as_values())?;
+        for_each_present(argument, |row| {
+            out[row] = self.entries[codes[row].into() as usize];
+            Ok(())
+        })
+    }
+
     #[cold]
-    fn code_of_entry(&mut self, dictionary: &Dictionary, entry: usize) -> Result<u64> {
-        let mut code = [0];
-        let one = dictionary.values.as_values().slice(entry..entry + 1);
-        self.flat(one, Argument { form: Form::Flat(one), validity: None, rows: 1 }, &mut code)?;
-        self.entries[entry] = code[0];
-        Ok(code[0])
+    fn number_new_entries(&mut self, values: Values<'_>) -> Result<()> {
+        if let (Values::Bytes(view), KeyNumbers::Texts(numbers)) = (values, &mut self.numbers) {
+            let keys = self.new_entries.iter().map(|&entry| (entry as usize, Text::at(&view, entry as usize)));
+            return numbers.number_all(keys, &mut self.lookups, |entry, number| self.entries[entry] = number.into());
+        }
+        let new_entries = std::mem::take(&mut self.new_entries);
+        for &entry in &new_entries {
+            let mut code = [0];
+            let one = values.slice(entry as usize..entry as usize + 1);
+            self.flat(one, Argument { form: Form::Flat(one), validity: None, rows: 1 }, &mut code)?;
+            self.entries[entry as usize] = code[0];
+        }
+        self.new_entries = new_entries;
+        Ok(())
     }
 
     /// The codes of plain values.
@@ -300,12 +346,13 @@ impl KeyColumn {
                 }
                 Ok(())
             }
-            Values::F64(values) => match &mut self.numbers {
-                KeyNumbers::Words(numbers) => number_all!(numbers, row => canonical_f64(values[row])),
-                _ => Err(unsuitable()),
-            },
+            Values::F64(_) if self.coding != Coding::Floats => Err(unsuitable()),
+            Values::F64(values) => {
+                out.iter_mut().zip(values).for_each(|(code, &value)| *code = canonical_f64(value));
+                Ok(())
+            }
             Values::Bytes(view) => match &mut self.numbers {
-                KeyNumbers::Texts(numbers) => number_all!(numbers, row => view.get(row)),
+                KeyNumbers::Texts(numbers) => number_all!(numbers, row => Text::at(&view, row)),
                 _ => Err(unsuitable()),
             },
         }
@@ -321,12 +368,12 @@ impl KeyColumn {
     /// Writes over `out` the values with these codes. A dictionary is one of [`KeyColumn::texts`].
     pub(super) fn values(&self, codes: &[u64], dictionary: Option<&Arc<Dictionary>>, out: &mut Vector) {
         let mut values = ValuesBuf::new(self.physical);
-        let null = if self.coding.is_numbered() { self.null.map(u64::from) } else { Some(0) };
         match (&self.numbers, self.coding) {
             (KeyNumbers::None, Coding::Distance { base, .. }) => {
                 let value = |code: u64| base.wrapping_add(code.into()).wrapping_sub(1);
                 push_bits(codes.iter().map(|&code| value(code) as u128), &mut values);
             }
+            (KeyNumbers::None, Coding::Floats) => push_bits(codes.iter().map(|&code| code.into()), &mut values),
             (KeyNumbers::Words(numbers), _) => {
                 let words = &numbers.keys().words;
                 push_bits(codes.iter().map(|&code| words[code as usize].into()), &mut values);
@@ -347,12 +394,21 @@ impl KeyColumn {
             Some(_) => Encoded::Codes(Narrow::U32(codes.iter().map(|&code| code as u32).collect())),
             None => Encoded::Flat(values),
         };
-        out.validity = null.filter(|null| codes.contains(null)).map(|null| {
-            let mut validity = Bitmap::new(codes.len(), true);
-            codes.iter().enumerate().filter(|(_, code)| **code == null).for_each(|(row, _)| validity.set(row, false));
-            validity
-        });
+        out.validity = self.validity(codes);
         (out.dictionary, out.nested) = (dictionary.cloned(), None);
+    }
+
+    /// Writes over `out` anything but NULL where the values with these codes are not.
+    pub(super) fn presence(&self, codes: &[u64], out: &mut Vector) {
+        out.values = Encoded::Constant(ValuesBuf::U8(vec![0]));
+        out.validity = self.validity(codes);
+        (out.dictionary, out.nested) = (None, None);
+    }
+
+    /// Which of the values with these codes are not NULL; `None` when all are.
+    fn validity(&self, codes: &[u64]) -> Option<Bitmap> {
+        let null = self.coding.null().or(self.null.map(u64::from));
+        null.filter(|null| codes.contains(null)).map(|null| Bitmap::from_bools(codes.iter().map(|&code| code != null)))
     }
 }
 

@@ -1,21 +1,21 @@
 //! Many groups of another worker, found among ours by several threads.
 //!
-//! Keys that are numbered have other numbers there. Each number is translated once; then the words of all groups are
-//! translated and looked up, by as many threads as there are, for nobody writes meanwhile. Those that we have not are ours
-//! from then on.
+//! Keys that are numbered have other numbers there. They are looked up among ours, each once, by as many threads as there
+//! are, for nobody writes meanwhile; then the words of all groups are translated and looked up in the same way. Those that
+//! we have not are ours from then on.
 
 use super::index::{GroupIndex, Table};
-use super::key::KeyColumn;
-use super::numbers::{Lookups, Numbers, Word, Words};
-use crate::Result;
+use super::key::{KeyColumn, KeyNumbers};
+use super::numbers::{Keys, Lookups, Numbers, Word, Words};
 use crate::error::check_cancelled;
+use crate::{Error, Result};
 use sinter_codec::VECTOR_LEN;
 use std::sync::atomic::AtomicBool;
 
-/// Fewer groups are not worth other threads.
+/// Fewer groups, or keys, are not worth other threads.
 pub(super) const GROUPS_MIN: usize = 1 << 14;
 
-/// A word that we have not.
+/// A key that we have not.
 const ABSENT: u32 = u32::MAX;
 
 /// How the others merge.
@@ -32,29 +32,41 @@ struct Place {
     shift: u32,
     bits: u32,
     /// By number; as it is where codes are no numbers.
-    codes: Option<Vec<u64>>,
+    codes: Option<Vec<u32>>,
 }
 
 impl GroupIndex {
     /// Takes over the groups of another worker, which is of no use afterwards; returns which of ours they are, or `None`, and
-    /// does nothing, where they are few or their words are not all in one table.
+    /// does nothing, where they are few or their words are not all in one table. Where the first keys are themselves groups,
+    /// `first_keys` says which of ours they are.
     ///
     /// # Errors
-    /// [`crate::Error::TooManyKeys`], [`crate::Error::Cancelled`].
-    pub(super) fn merge_many(&mut self, other: &mut GroupIndex, merging: Merging<'_>) -> Result<Option<Vec<u32>>> {
-        let group_count = other.len();
-        let ([level], [table], [theirs]) = (&self.plan.levels[..], &mut self.tables[..], &mut other.tables[..]) else {
-            return Ok(None);
-        };
-        if group_count < GROUPS_MIN || !matches!(table, Table::Narrow(_) | Table::Wide(_)) {
+    /// [`Error::TooManyKeys`], [`Error::Cancelled`].
+    pub(super) fn merge_many(
+        &mut self,
+        other: &mut GroupIndex,
+        first_keys: Option<&[u32]>,
+        merging: Merging<'_>,
+    ) -> Result<Option<Vec<u32>>> {
+        if other.len() < GROUPS_MIN
+            || !matches!(self.tables[..], [Table::Same { .. } | Table::Narrow(_) | Table::Wide(_)])
+        {
             return Ok(None);
         }
-        let mut places = Vec::with_capacity(level.keys.len());
-        for &(key, shift) in &level.keys {
-            let codes = self.keys[key].codes_of(&other.keys[key])?;
+        let mut places = Vec::with_capacity(self.keys.len());
+        for &(key, shift) in &self.plan.levels[0].keys {
+            let codes = match first_keys.filter(|_| key == 0) {
+                // NULL has the first code.
+                Some(groups) => Some(std::iter::once(0).chain(groups.iter().map(|group| group + 1)).collect()),
+                None => self.keys[key].codes_of(&other.keys[key], merging)?,
+            };
             places.push(Place { shift, bits: self.keys[key].coding.bits(), codes });
         }
-        match (table, theirs) {
+        match (&mut self.tables[0], &mut other.tables[0]) {
+            (Table::Same { count }, Table::Same { .. }) => {
+                *count = self.keys[0].number_count();
+                Ok(places.pop().and_then(|place| place.codes))
+            }
             (Table::Narrow(ours), Table::Narrow(theirs)) => merge_words(ours, theirs, &places, merging).map(Some),
             (Table::Wide(ours), Table::Wide(theirs)) => merge_words(ours, theirs, &places, merging).map(Some),
             _ => Ok(None),
@@ -83,10 +95,7 @@ fn merge_words<W: Word>(
     std::thread::scope(|scope| {
         let shares = words.chunks_mut(share).zip(numbers.chunks_mut(share));
         let find = &find;
-        let threads: Vec<_> = shares.map(|(words, numbers)| scope.spawn(move || find(words, numbers))).collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        on_threads(scope, shares.map(|(words, numbers)| move || find(words, numbers)))
     })?;
     for (number, &word) in numbers.iter_mut().zip(&words).filter(|(number, _)| **number == ABSENT) {
         *number = if merging.is_last { ours.append(word)? } else { ours.number(word)? };
@@ -94,25 +103,83 @@ fn merge_words<W: Word>(
     Ok(numbers)
 }
 
+/// Our number of each of their keys `but` one, of which it is not asked.
+fn merge_keys<K: Keys + Sync>(
+    ours: &mut Numbers<K>,
+    theirs: &Numbers<K>,
+    but: Option<u32>,
+    merging: Merging<'_>,
+) -> Result<Vec<u32>> {
+    let mut numbers = vec![0; theirs.len()];
+    if let Some(but) = but {
+        numbers[but as usize] = ABSENT;
+    }
+    let threads = if theirs.len() < GROUPS_MIN { 1 } else { merging.threads };
+    let share = theirs.len().div_ceil(threads.max(1)).max(1);
+    let find = |first: usize, numbers: &mut [u32]| -> Result<()> {
+        let mut lookups = Lookups::default();
+        for (chunk, numbers) in numbers.chunks_mut(VECTOR_LEN).enumerate() {
+            check_cancelled(merging.cancelled)?;
+            let first = first + chunk * VECTOR_LEN;
+            let keys = (first..first + numbers.len()).map(|number| theirs.keys().key(number as u32));
+            ours.find_all(keys, &mut lookups, ABSENT, numbers);
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let find = &find;
+        let shares = numbers.chunks_mut(share).enumerate();
+        on_threads(scope, shares.map(|(part, numbers)| move || find(part * share, numbers)))
+    })?;
+    for (number, ours_now) in numbers.iter_mut().enumerate().filter(|(_, ours_now)| **ours_now == ABSENT) {
+        let number = number as u32;
+        if Some(number) != but {
+            let key = theirs.keys().key(number);
+            *ours_now = if merging.is_last { ours.append(key)? } else { ours.number(key)? };
+        }
+    }
+    Ok(numbers)
+}
+
+/// Does all of it, the last part here.
+fn on_threads<'s>(
+    scope: &'s std::thread::Scope<'s, '_>,
+    parts: impl Iterator<Item = impl FnOnce() -> Result<()> + Send + 's>,
+) -> Result<()> {
+    let mut parts: Vec<_> = parts.collect();
+    let last = parts.pop();
+    let threads: Vec<_> = parts.into_iter().map(|part| scope.spawn(part)).collect();
+    let done = last.map_or(Ok(()), |last| last());
+    let joined =
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+    joined.fold(done, Result::and)
+}
+
 /// The word of the same keys with our codes.
 #[inline]
 fn translated<W: Word>(word: W, places: &[Place]) -> W {
     places.iter().fold(W::default(), |translated, place| {
         let code = word.code(place.shift, place.bits);
-        let code = place.codes.as_ref().map_or(code, |codes| codes[code as usize]);
+        let code = place.codes.as_ref().map_or(code, |codes| codes[code as usize].into());
         translated.with(code, place.shift)
     })
 }
 
 impl KeyColumn {
     /// Our code of each number that another worker gave; `None` where codes are no numbers.
-    fn codes_of(&mut self, other: &KeyColumn) -> Result<Option<Vec<u64>>> {
-        if !self.coding.is_numbered() {
-            return Ok(None);
+    fn codes_of(&mut self, other: &KeyColumn, merging: Merging<'_>) -> Result<Option<Vec<u32>>> {
+        let null = other.null;
+        let codes = match (&mut self.numbers, &other.numbers) {
+            (KeyNumbers::None, KeyNumbers::None) => return Ok(None),
+            (KeyNumbers::Words(ours), KeyNumbers::Words(theirs)) => merge_keys(ours, theirs, null, merging),
+            (KeyNumbers::WideWords(ours), KeyNumbers::WideWords(theirs)) => merge_keys(ours, theirs, null, merging),
+            (KeyNumbers::Texts(ours), KeyNumbers::Texts(theirs)) => merge_keys(ours, theirs, null, merging),
+            _ => return Err(Error::Unsupported("groups with keys of different types as one".into())),
+        };
+        let mut codes = codes?;
+        if let Some(null) = null {
+            codes[null as usize] = self.null_code()? as u32;
         }
-        (0..other.number_count() as u32)
-            .map(|number| self.translated_code(other, number))
-            .collect::<Result<_>>()
-            .map(Some)
+        Ok(Some(codes))
     }
 }

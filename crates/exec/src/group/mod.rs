@@ -22,6 +22,7 @@ mod rows;
 mod sink;
 mod states;
 mod sums;
+mod texts;
 
 pub(crate) use find::{ABSENT, Finder};
 pub(crate) use index::{GroupIndex, IndexPlan};

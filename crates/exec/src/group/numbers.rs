@@ -28,6 +28,8 @@ pub(super) trait Keys {
     fn hash(&self, key: Self::Key<'_>) -> u64;
     /// Whether this is the key with this number.
     fn is(&self, number: u32, key: Self::Key<'_>) -> bool;
+    /// The key with this number.
+    fn key(&self, number: u32) -> Self::Key<'_>;
     /// Adds a key: it has the next number.
     fn push(&mut self, key: Self::Key<'_>);
     /// Gives the next number to any key.
@@ -360,6 +362,11 @@ impl<W: Word> Keys for Words<W> {
         self.words[number as usize] == key
     }
 
+    #[inline(always)]
+    fn key(&self, number: u32) -> W {
+        self.words[number as usize]
+    }
+
     fn push(&mut self, key: W) {
         self.words.push(key);
     }
@@ -390,63 +397,9 @@ impl<W: Word> Numbers<Words<W>> {
     }
 }
 
-/// Byte strings as keys.
-#[derive(Debug, Default)]
-pub(super) struct Texts {
-    data: Vec<u8>,
-    /// By number.
-    ends: Vec<usize>,
-    hasher: RandomState,
-}
-
-impl Texts {
-    /// The text with a number.
-    #[inline]
-    pub(super) fn get(&self, number: u32) -> &[u8] {
-        let number = number as usize;
-        let start = if number == 0 { 0 } else { self.ends[number - 1] };
-        &self.data[start..self.ends[number]]
-    }
-}
-
-impl Keys for Texts {
-    type Key<'a> = &'a [u8];
-
-    #[inline]
-    fn hash(&self, key: &[u8]) -> u64 {
-        self.hasher.hash_one(key)
-    }
-
-    #[inline]
-    fn is(&self, number: u32, key: &[u8]) -> bool {
-        self.get(number) == key
-    }
-
-    fn push(&mut self, key: &[u8]) {
-        self.data.extend_from_slice(key);
-        self.ends.push(self.data.len());
-    }
-
-    fn push_none(&mut self) {
-        self.push(&[]);
-    }
-
-    fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    fn bytes(&self) -> usize {
-        self.data.capacity() + self.ends.capacity() * size_of::<usize>()
-    }
-
-    #[inline]
-    fn touch(&self, number: u32) -> u64 {
-        self.get(number).first().copied().unwrap_or_default().into()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::texts::{Text, Texts};
     use super::*;
 
     #[test]
@@ -458,21 +411,26 @@ mod tests {
             for key in 0..100_000u64 {
                 assert_eq!(words.number(key << 40).unwrap(), key as u32, "round {round}");
                 assert_eq!(wide.number(u128::from(key) << 90).unwrap(), key as u32, "round {round}");
-                assert_eq!(texts.number(key.to_string().as_bytes()).unwrap(), key as u32, "round {round}");
+                // Some of them are longer than their heads.
+                let (text, long) = (key.to_string(), format!("the number {key}"));
+                let text = if key % 3 == 0 { &long } else { &text };
+                assert_eq!(texts.number(Text::from(text.as_bytes())).unwrap(), key as u32, "round {round}");
             }
         }
         // Some that are there, and some that are not, in tables of all sizes.
         let (mut lookups, mut again) = (Lookups::default(), Numbers::<Texts>::default());
         for first in (0..150_000usize).step_by(1000) {
             let names: Vec<String> = (first / 2..first / 2 + 1000).map(|name| name.to_string()).collect();
-            let keys = names.iter().enumerate().map(|(row, name)| (row, name.as_bytes()));
+            let keys = names.iter().enumerate().map(|(row, name)| (row, Text::from(name.as_bytes())));
             let mut numbers = vec![0; names.len()];
             again.number_all(keys, &mut lookups, |row, number| numbers[row] = number).unwrap();
             assert!(numbers.iter().zip(first / 2..).all(|(&number, name)| number as usize == name), "from {first} on");
         }
         assert_eq!(words.keys().words[77], 77 << 40);
         assert_eq!(texts.keys().get(4711), b"4711");
-        assert_eq!(texts.keys().get(0), b"0");
+        assert_eq!(texts.keys().get(4712), b"4712");
+        assert_eq!(texts.keys().get(0), b"the number 0");
+        assert_eq!(texts.keys().get(99_999), b"the number 99999");
     }
 
     #[test]

@@ -232,6 +232,10 @@ impl Keys for KeyRows {
         is_same
     }
 
+    fn key(&self, number: u32) -> u32 {
+        self.rows[number as usize]
+    }
+
     fn push(&mut self, row: u32) {
         self.rows.push(row);
     }

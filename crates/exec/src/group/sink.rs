@@ -81,7 +81,7 @@ impl Index {
     /// Takes over another worker's groups; returns which of ours they are.
     fn merge(&mut self, other: &mut Index, key_count: usize, merging: Merging<'_>) -> Result<Vec<u32>> {
         if let (Index::Keys(index), Index::Keys(other)) = (&mut *self, &mut *other)
-            && let Some(map) = index.merge_many(other, merging)?
+            && let Some(map) = index.merge_many(other, None, merging)?
         {
             return Ok(map);
         }
@@ -141,6 +141,8 @@ impl Groups {
     /// # Errors
     /// Those of aggregates, what memory says when it has no more, and [`crate::Error::Cancelled`].
     pub(super) fn merge(&mut self, other: Groups, merging: Merging<'_>) -> Result<()> {
+        // What tells which are whose takes four bytes for each of the other's groups, keys and pairs, which take 16 and more.
+        self.memory.need(self.bytes() + other.bytes() / 4)?;
         let Groups { mut index, rows, states, memory: _memory, .. } = other;
         let map = self.index.merge(&mut index, self.plan.key_count, merging)?;
         let group_count = self.index.len();
@@ -156,7 +158,7 @@ impl Groups {
                 }
             };
             let mut both = own_states.iter_mut().zip(states);
-            both.try_for_each(|(state, other)| state.merge(other, &map, group_count, merging.cancelled))?;
+            both.try_for_each(|(state, other)| state.merge(other, &map, group_count, merging))?;
             counting.map_or(Ok(()), |counting| counting.join().map_err(|panic| std::panic::resume_unwind(panic)))
         })?;
         self.memory.need(self.bytes())

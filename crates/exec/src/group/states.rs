@@ -4,6 +4,7 @@ use super::distinct::Distinct;
 use super::extremes::Extremes;
 use super::foreign::ForeignState;
 use super::index::IndexPlan;
+use super::merge::Merging;
 use super::moments::Moments;
 use super::plan::GroupPlan;
 use super::rows::Grouped;
@@ -149,6 +150,11 @@ impl State {
         !matches!(self.kind, Kind::Distinct(_) | Kind::Foreign(_))
     }
 
+    /// Whether it matters what values are, and not only whether they are NULL.
+    pub(super) fn reads_values(&self) -> bool {
+        !matches!(self.kind, Kind::Count)
+    }
+
     /// Takes a vector by what the plan's program made of it.
     pub(super) fn take(&mut self, plan: &GroupPlan, part: &Part, frame: Frame<'_>, rows: Grouped<'_>) -> Result<()> {
         match &mut self.kind {
@@ -205,13 +211,7 @@ impl State {
     }
 
     /// Adds what another worker found for the same aggregate; its groups are `map`ped to ours.
-    pub(super) fn merge(
-        &mut self,
-        other: State,
-        map: &[u32],
-        group_count: usize,
-        cancelled: &AtomicBool,
-    ) -> Result<()> {
+    pub(super) fn merge(&mut self, other: State, map: &[u32], group_count: usize, merging: Merging<'_>) -> Result<()> {
         self.nulls.merge(&other.nulls, map, group_count);
         match (&mut self.kind, other.kind) {
             (Kind::Count, Kind::Count) => Ok(()),
@@ -225,7 +225,7 @@ impl State {
                 moments.merge(&other, map, group_count);
                 Ok(())
             }
-            (Kind::Distinct(distinct), Kind::Distinct(other)) => distinct.merge(&other, map, cancelled),
+            (Kind::Distinct(distinct), Kind::Distinct(other)) => distinct.merge(*other, map, merging),
             (Kind::Foreign(state), Kind::Foreign(other)) => state.merge(other, map, group_count),
             _ => Err(Error::Unsupported("states of different aggregates as one".into())),
         }

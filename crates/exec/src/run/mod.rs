@@ -2,6 +2,7 @@
 
 mod counters;
 mod feed;
+mod helpers;
 mod parts;
 mod prepared;
 mod reader;
@@ -20,6 +21,7 @@ use crate::flow::{Layout, StepPlan, StepsPlan};
 use crate::join::{ProbePlan, WantedTable};
 use crate::measure::{Measured, NotedMemory};
 use crate::scan::{Claims, ScanPlan, Shared, vector_count};
+use crate::sort::{SortPlan, SortedRuns};
 use crate::{
     AggregateState, Error, Gathered, Groups, LogicalType, Memory, Pipeline, Result, Sorted, Source, Step, TableSource,
     Windowed,
@@ -225,8 +227,8 @@ impl Run {
     /// As [`Run::aggregate`], and what `memory` says when it has no more.
     pub fn groups(self: &Arc<Run>, threads: usize, memory: &Arc<dyn Memory>) -> Result<Groups> {
         self.prepare(threads, memory)?;
-        let (run, memory) = (self.current(), &self.noted(memory));
-        let groups = run.on_threads(threads, |worker| worker.groups(memory))?;
+        let (run, memory) = (self.current(), self.noted(memory));
+        let groups = run.on_threads(threads, move |worker| worker.groups(&memory))?;
         run.finished(|| Groups::merged(groups, threads, run.stop.flag()))
     }
 
@@ -242,7 +244,7 @@ impl Run {
             OutputPlan::Windows(plan) => plan.sort(),
             _ => return Err(Error::Unsupported("rows without an order as sorted ones".into())),
         };
-        let runs = run.on_threads(threads, |worker| worker.sort(plan, false, memory))?;
+        let runs = run.sorted_runs(plan, false, threads, memory)?;
         run.finished(|| {
             let runs: Vec<_> = runs.into_iter().flat_map(|runs| runs.in_memory).collect();
             let room = Sorted::room(plan, &runs, memory)?;
@@ -300,14 +302,28 @@ impl Run {
         finished
     }
 
-    /// Does `work` with a worker on each thread, and returns what all of them brought.
-    fn on_threads<T: Send>(
+    /// The runs of all workers, which may spill them or not.
+    fn sorted_runs(
+        self: &Arc<Run>,
+        plan: &Arc<SortPlan>,
+        may_spill: bool,
+        threads: usize,
+        memory: &Arc<dyn Memory>,
+    ) -> Result<Vec<SortedRuns>> {
+        let (plan, memory) = (Arc::clone(plan), Arc::clone(memory));
+        self.on_threads(threads, move |worker| worker.sort(&plan, may_spill, &memory))
+    }
+
+    /// Does `work` with a worker on each of so many threads at most, this one included, and returns what they brought.
+    fn on_threads<T: Send + 'static>(
         self: &Arc<Run>,
         threads: usize,
-        work: impl Fn(Worker) -> Result<T> + Send + Sync,
+        work: impl Fn(Worker) -> Result<T> + Send + Sync + 'static,
     ) -> Result<Vec<T>> {
         self.prepared()?;
-        on_threads(threads.min(self.worker_count_max()), || work(self.own_worker()), || self.stop.halt())
+        let run = Arc::clone(self);
+        let work = move || unless_it_fails(|| work(run.own_worker()), || run.stop.halt());
+        brought(helpers::on_threads(threads.min(self.worker_count_max()), work))
     }
 
     /// What its scan does, as far as that is known.
@@ -350,27 +366,18 @@ impl Run {
     }
 }
 
-/// Does `work` on so many threads, this one included, and returns what each brought. Once one fails, `end` ends the others.
-fn on_threads<T: Send>(
-    threads: usize,
-    work: impl Fn() -> Result<T> + Send + Sync,
-    end: impl Fn() + Send + Sync,
-) -> Result<Vec<T>> {
-    let work = || {
-        let done = catch_unwind(AssertUnwindSafe(&work));
-        let done = done.unwrap_or_else(|panic| Err(panicked(&*panic)));
-        if done.is_err() {
-            end();
-        }
-        done
-    };
-    let all = std::thread::scope(|scope| {
-        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mut all = vec![work()];
-        let joined = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| Err(panicked(&*panic))));
-        all.extend(joined);
-        all
-    });
+/// Does `work`. If it fails, or panics, `end` ends what others do.
+fn unless_it_fails<T>(work: impl FnOnce() -> Result<T>, end: impl FnOnce()) -> Result<T> {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    let done = done.unwrap_or_else(|panic| Err(panicked(&*panic)));
+    if done.is_err() {
+        end();
+    }
+    done
+}
+
+/// What all workers brought, or the error of the one that failed.
+fn brought<T>(all: Vec<Result<T>>) -> Result<Vec<T>> {
     // One that failed ended the others, so their errors say less.
     let (good, bad): (Vec<_>, Vec<_>) = all.into_iter().partition(Result::is_ok);
     let mut errors: Vec<Error> = bad.into_iter().filter_map(Result::err).collect();

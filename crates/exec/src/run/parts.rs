@@ -2,7 +2,7 @@
 
 use super::role::{OutputPlan, Role};
 use super::spilling::DEPTH_MAX;
-use super::{Prepared, Reader, Run, Shares, Worker};
+use super::{Prepared, Reader, Run, Shares, Worker, brought, unless_it_fails};
 use crate::error::check_cancelled;
 use crate::spill::{NullKeys, SpillWriter, SpilledColumns, SpilledGroup, Split};
 use crate::{Batch, Error, Expr, Gathered, Memory, Output, Pipeline, Result, SpillFile, Spilled};
@@ -84,7 +84,7 @@ impl Run {
             self.stop.halt();
             self.stop.cancel_parts();
         };
-        let mut groups = super::on_threads(threads.min(pipelines.len().max(1)), work, end)?.concat();
+        let mut groups = on_threads(threads.min(pipelines.len().max(1)), work, end)?.concat();
         let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
         for number in refused.into_iter().take_while(|_| !is_enough()) {
             check_cancelled(self.stop.flag())?;
@@ -97,7 +97,7 @@ impl Run {
                     out.take_rows(&part)?;
                     out.finish()
                 };
-                groups.extend(super::on_threads(threads, work, end)?.concat());
+                groups.extend(on_threads(threads, work, end)?.concat());
             } else {
                 let mut out = out()?;
                 out.take_gathered(part.gathered(threads, memory)?)?;
@@ -106,6 +106,22 @@ impl Run {
         }
         Ok(Spilled::new(columns.clone(), groups, false))
     }
+}
+
+/// Does `work` on so many threads, this one included, and returns what each brought. Once one fails, `end` ends the others.
+fn on_threads<T: Send>(
+    threads: usize,
+    work: impl Fn() -> Result<T> + Send + Sync,
+    end: impl Fn() + Send + Sync,
+) -> Result<Vec<T>> {
+    let work = || unless_it_fails(&work, &end);
+    brought(std::thread::scope(|scope| {
+        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut all = vec![work()];
+        // They do not panic.
+        all.extend(helpers.into_iter().filter_map(|helper| helper.join().ok()));
+        all
+    }))
 }
 
 /// What a pipeline hands out.

@@ -124,7 +124,8 @@ impl Run {
             return Err(Error::Unsupported("rows as a join's table".into()));
         };
         let memory = &run.noted(own_memory);
-        let sinks = run.on_threads(threads, |worker| worker.build(memory))?;
+        let workers_memory = Arc::clone(memory);
+        let sinks = run.on_threads(threads, move |worker| worker.build(&workers_memory))?;
         let table = run.finished(|| plan.finish(sinks, memory))?;
         run.release();
         Ok(table)

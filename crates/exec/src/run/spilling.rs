@@ -98,7 +98,7 @@ impl Run {
         memory: &Arc<dyn Memory>,
     ) -> Result<Gathered> {
         let memory = &self.noted(&self.spill_noted(self.pipeline.steps.len(), memory));
-        let runs = self.on_threads(threads, |worker| worker.sort(plan, true, memory))?;
+        let runs = self.sorted_runs(plan, true, threads, memory)?;
         let (mut in_memory, mut spilled) = (Vec::new(), Vec::new());
         for runs in runs {
             in_memory.extend(runs.in_memory);

@@ -135,7 +135,7 @@ fn cost(expr: &Expr) -> u32 {
         Expr::Column(_) | Expr::Literal(..) => 0,
         Expr::Compare(..) | Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::Not(_) | Expr::And(_) | Expr::Or(_) => 1,
         Expr::InList { .. } => 3,
-        Expr::Like { .. } => 10,
+        Expr::Like { .. } | Expr::Text { .. } => 10,
         Expr::Arithmetic { .. } | Expr::Case { .. } | Expr::Cast { .. } => FALLIBLE_COST,
         Expr::Foreign { .. } => 100,
     };

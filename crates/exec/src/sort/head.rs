@@ -9,6 +9,7 @@ use crate::aggregate::{Argument, Form};
 use crate::dispatch::each_narrow;
 use crate::expr::float_key;
 use crate::group::{IntScratch, Ints};
+use crate::text_head::TextHead;
 use crate::{Error, LogicalType, Result};
 use sinter_codec::{BytesView, Physical, Values};
 
@@ -193,8 +194,8 @@ impl Place {
                     add(row, (code >> cut).into());
                 })?;
             }
-            Coding::Prefix => each_text(key, |row, text| {
-                let (code, is_cut) = prefix(text, self.bits);
+            Coding::Prefix => each_text(key, |row, texts, at| {
+                let (code, is_cut) = prefix(TextHead::at(&texts, at), texts.get(at), self.bits);
                 scratch.has_cut |= is_cut;
                 add(row, code);
             })?,
@@ -220,13 +221,9 @@ fn leading(value: i128, bits: u32) -> (u128, bool) {
 }
 
 /// The first bits of a text, with zeros where it has none. And whether other texts have the same ones.
-#[expect(clippy::big_endian_bytes, reason = "texts are ordered by their first bytes")]
-fn prefix(text: &[u8], bits: u32) -> (u128, bool) {
-    let mut first = [0; 16];
-    let len = text.len().min(16);
-    first[..len].copy_from_slice(&text[..len]);
-    let is_cut = len * 8 > bits as usize || text.last() == Some(&0);
-    (u128::from_be_bytes(first) >> (u128::BITS - bits), is_cut)
+fn prefix(head: TextHead, text: &[u8], bits: u32) -> (u128, bool) {
+    let is_cut = text.len() * 8 > bits as usize || text.last() == Some(&0);
+    (head.number() >> (u128::BITS - bits), is_cut)
 }
 
 /// Shows the floats of the rows that have one.
@@ -256,15 +253,15 @@ fn each_float(key: Argument<'_>, mut visit: impl FnMut(usize, f64)) -> Result<()
     if missing { Err(unsuitable()) } else { Ok(()) }
 }
 
-/// Shows the texts of the rows that have one.
-fn each_text(key: Argument<'_>, mut visit: impl FnMut(usize, &[u8])) -> Result<()> {
+/// Shows the texts of the rows that have one: all texts, and which it is.
+fn each_text(key: Argument<'_>, mut visit: impl FnMut(usize, BytesView<'_>, usize)) -> Result<()> {
     let view = |values| match values {
         Values::Bytes(view) => Ok(view),
         _ => Err(unsuitable()),
     };
     let mut show = |texts: BytesView<'_>, row: usize, at: usize| {
         if at < texts.len() {
-            visit(row, texts.get(at));
+            visit(row, texts, at);
         }
     };
     match key.form {
@@ -314,7 +311,8 @@ mod tests {
 
     #[test]
     fn prefixes_order_as_texts_do() {
-        let texts: [&[u8]; 6] = [b"", b"\0", b"a", b"a\0", b"ab", b"\xff\xff"];
+        let prefix = |text: &[u8], bits| super::prefix(TextHead::of(text), text, bits);
+        let texts: [&[u8]; 7] = [b"", b"\0", b"a", b"a\0", b"ab", b"ab is longer than a head", b"\xff\xff"];
         assert!(texts.iter().map(|text| prefix(text, 95).0).is_sorted());
         assert_eq!(prefix(b"ab", 16), (0x6162, false));
         assert_eq!(prefix(b"ab\0", 95), (0x6162 << 79, true));

@@ -3,7 +3,7 @@
 use super::random::{self, Random};
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use sinter_codec::{CompareOp, Scalar};
-use sinter_exec::{ArithmeticOp, Expr, Foreign, LogicalType, Result};
+use sinter_exec::{ArithmeticOp, Expr, Foreign, LogicalType, Result, TextFunction};
 use std::sync::Arc;
 
 /// The table's columns.
@@ -168,6 +168,15 @@ pub fn value(random: &mut Random, ty: &LogicalType, depth: usize) -> Expr {
         LogicalType::Int64 if random.chance(40) => {
             let argument = value(random, &LogicalType::Utf8, depth - 1);
             Expr::Foreign { function: Arc::new(Length), arguments: vec![argument], ty: ty.clone() }
+        }
+        LogicalType::Int32 if random.chance(40) => {
+            let expr = boxed(value(random, &LogicalType::Utf8, depth - 1));
+            Expr::Text { function: TextFunction::Length, expr }
+        }
+        LogicalType::Utf8 if random.chance(40) => {
+            let (skipped, taken) = (random.below(4) as u32, *random.pick(&[0, 1, 2, 5, u32::MAX]));
+            let expr = boxed(value(random, ty, depth - 1));
+            Expr::Text { function: TextFunction::Substring { skipped, taken }, expr }
         }
         LogicalType::Utf8 | LogicalType::Date => value(random, ty, depth - 1),
         _ => {

@@ -2,7 +2,7 @@
 
 use arrow::array::*;
 use sinter_codec::{CompareOp, Encoded, Scalar, Values};
-use sinter_exec::{ArithmeticOp, Expr, LogicalType, edge};
+use sinter_exec::{ArithmeticOp, Expr, LogicalType, TextFunction, edge};
 use std::cmp::Ordering;
 
 /// An array's values, one by one.
@@ -218,6 +218,20 @@ pub fn evaluate(expr: &Expr, row: &[Scalar], types: &[LogicalType]) -> Outcome {
             }
             other => panic!("{other:?} LIKE"),
         },
+        Expr::Text { function, expr } => match (eval(expr)?, function) {
+            (Scalar::Null, _) => Scalar::Null,
+            (Scalar::Bytes(text), function) => {
+                let text = String::from_utf8(text).expect("text");
+                match *function {
+                    TextFunction::Length => Scalar::Int(text.chars().count() as i128),
+                    TextFunction::Substring { skipped, taken } => {
+                        let part: String = text.chars().skip(skipped as usize).take(taken as usize).collect();
+                        Scalar::Bytes(part.into())
+                    }
+                }
+            }
+            other => panic!("{other:?} of something other than text"),
+        },
         Expr::Cast { expr, ty } => {
             let from = type_of(expr);
             match (eval(expr)?, ty) {
@@ -285,6 +299,7 @@ pub fn type_of(expr: &Expr, types: &[LogicalType]) -> LogicalType {
         | Expr::Cast { ty, .. }
         | Expr::Case { ty, .. }
         | Expr::Foreign { ty, .. } => ty.clone(),
+        Expr::Text { function, .. } => function.ty(),
         _ => LogicalType::Boolean,
     }
 }

@@ -266,6 +266,7 @@ scripts! {
     subqueries
     subqueries_over_joins
     subquery_values
+    text_functions
     transactions
     types
     views

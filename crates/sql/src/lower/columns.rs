@@ -102,6 +102,7 @@ pub(super) fn with_columns(expr: &Expr, column: &dyn Fn(usize) -> Expr) -> Expr 
             negated: *negated,
             case_insensitive: *case_insensitive,
         },
+        Expr::Text { function, expr } => Expr::Text { function: *function, expr: boxed(expr) },
         Expr::Cast { expr, ty } => Expr::Cast { expr: boxed(expr), ty: ty.clone() },
         Expr::Case { branches, otherwise, ty } => Expr::Case {
             branches: branches.iter().map(|(condition, result)| (with(condition), with(result))).collect(),

@@ -7,10 +7,11 @@ use crate::foreign::ScalarFunction;
 use crate::scalar_subquery::PERHAPS;
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema};
+use datafusion::common::{Column, DFSchema, ScalarValue};
+use datafusion::logical_expr::expr::ScalarFunction as ScalarFunctionCall;
 use datafusion::logical_expr::{BinaryExpr, Case, Expr as DfExpr, ExprSchemable, Like, Operator, Subquery, Volatility};
 use sinter_codec::{CompareOp, Scalar};
-use sinter_exec::{ArithmeticOp, Expr, LogicalType, edge};
+use sinter_exec::{ArithmeticOp, Expr, LogicalType, TextFunction, edge};
 use std::sync::Arc;
 
 /// What the columns of an input stand for.
@@ -101,10 +102,44 @@ impl Scope<'_> {
                     let binary = BinaryExpr { left, op: operation.operator()?, right };
                     self.binary(&DfExpr::BinaryExpr(binary.clone()), &binary)
                 }
-                _ => self.foreign(expr),
+                _ => match self.text_function(function) {
+                    Some((function, text)) => Some(Expr::Text { function, expr: Box::new(self.lower(text)?) }),
+                    None => self.foreign(expr),
+                },
             },
             _ => self.foreign(expr),
         }
+    }
+
+    /// A function of a text that we have, and the text.
+    fn text_function<'e>(&self, call: &'e ScalarFunctionCall) -> Option<(TextFunction, &'e DfExpr)> {
+        let (text, numbers) = call.args.split_first()?;
+        if self.type_of(text)? != LogicalType::Utf8 {
+            return None;
+        }
+        let number = |expr: &DfExpr| match expr {
+            DfExpr::Literal(ScalarValue::Int64(number), _) => *number,
+            _ => None,
+        };
+        let numbers = numbers.iter().map(number).collect::<Option<Vec<i64>>>()?;
+        let function = match (call.func.name(), &numbers[..]) {
+            ("character_length", []) => TextFunction::Length,
+            ("substr", [first]) => {
+                let skipped = u32::try_from(first.checked_sub(1)?.max(0)).ok()?;
+                TextFunction::Substring { skipped, taken: u32::MAX }
+            }
+            // Characters before the first one count, though there are none.
+            ("substr", [first, count]) if *count >= 0 => {
+                let skipped = first.checked_sub(1)?;
+                let end = skipped.checked_add(*count)?.max(0);
+                let skipped = u32::try_from(skipped.max(0)).ok()?;
+                TextFunction::Substring { skipped, taken: u32::try_from(end).ok()?.saturating_sub(skipped) }
+            }
+            _ => return None,
+        };
+        // The SQL library may have another type for it.
+        let ty = self.type_of(&DfExpr::ScalarFunction(call.clone()))?;
+        (ty == function.ty()).then_some((function, text))
     }
 
     /// Nothing less an integer.
