@@ -124,42 +124,48 @@ fn lanes<T: Number>(
     rows: usize,
     out: &mut Vec<T>,
 ) -> bool {
-    // As many as there are rows, so that nothing needs to be checked for each.
-    let cut = |values: &'_ [T], input: Input<'_>| if input.constant { values.len() } else { rows };
-    let (l, r) = (&l[..cut(l, left)], &r[..cut(r, right)]);
     match (left.constant, right.constant) {
-        (false, false) => each_op(op, &Each(l), &Each(r), rows, out),
-        (false, true) => each_op(op, &Each(l), &Same(r[0]), rows, out),
-        (true, false) => each_op(op, &Same(l[0]), &Each(r), rows, out),
-        (true, true) => each_op(op, &Same(l[0]), &Same(r[0]), rows, out),
+        (false, false) => each_op(op, Each(l), Each(r), rows, out),
+        (false, true) => each_op(op, Each(l), Same(r[0]), rows, out),
+        (true, false) => each_op(op, Same(l[0]), Each(r), rows, out),
+        (true, true) => each_op(op, Same(l[0]), Same(r[0]), rows, out),
     }
 }
 
 fn each_op<T: Number>(
     op: ArithmeticOp,
-    left: &impl Lane<T>,
-    right: &impl Lane<T>,
+    left: impl Lane<T> + Copy,
+    right: impl Lane<T> + Copy,
     rows: usize,
     out: &mut Vec<T>,
 ) -> bool {
+    // By value, and as many as there are rows: nothing needs to be loaded again or checked for each.
+    let (left, right) = (left.cut(rows), right.cut(rows));
     // One loop per operator, so that each is compiled without the choice inside.
     match op {
-        ArithmeticOp::Add => fill(rows, out, |row| T::apply(ArithmeticOp::Add, left.at(row), right.at(row))),
-        ArithmeticOp::Subtract => fill(rows, out, |row| T::apply(ArithmeticOp::Subtract, left.at(row), right.at(row))),
-        ArithmeticOp::Multiply => fill(rows, out, |row| T::apply(ArithmeticOp::Multiply, left.at(row), right.at(row))),
-        ArithmeticOp::Divide => fill(rows, out, |row| T::apply(ArithmeticOp::Divide, left.at(row), right.at(row))),
-        ArithmeticOp::Modulo => fill(rows, out, |row| T::apply(ArithmeticOp::Modulo, left.at(row), right.at(row))),
+        ArithmeticOp::Add => fill(rows, out, move |row| T::apply(ArithmeticOp::Add, left.at(row), right.at(row))),
+        ArithmeticOp::Subtract => {
+            fill(rows, out, move |row| T::apply(ArithmeticOp::Subtract, left.at(row), right.at(row)))
+        }
+        ArithmeticOp::Multiply => {
+            fill(rows, out, move |row| T::apply(ArithmeticOp::Multiply, left.at(row), right.at(row)))
+        }
+        ArithmeticOp::Divide => fill(rows, out, move |row| T::apply(ArithmeticOp::Divide, left.at(row), right.at(row))),
+        ArithmeticOp::Modulo => fill(rows, out, move |row| T::apply(ArithmeticOp::Modulo, left.at(row), right.at(row))),
     }
 }
 
+/// Writes what is computed for each row over `out`, which is empty; true when something went wrong in some row. To extend
+/// it by an iterator would be a function of its own, which finds operands by reference and one at a time.
 #[inline(always)]
-pub(super) fn fill<T>(rows: usize, out: &mut Vec<T>, compute: impl Fn(usize) -> (T, bool)) -> bool {
+pub(super) fn fill<T: Copy + Default>(rows: usize, out: &mut Vec<T>, compute: impl Fn(usize) -> (T, bool)) -> bool {
     let mut failed = false;
-    out.extend((0..rows).map(|row| {
+    out.resize(rows, T::default());
+    for (row, out) in out[..rows].iter_mut().enumerate() {
         let (value, wrong) = compute(row);
         failed |= wrong;
-        value
-    }));
+        *out = value;
+    }
     failed
 }
 

@@ -98,9 +98,19 @@ pub(crate) struct Input<'a> {
 /// Values of `T`, one per row: from a slice, or the same for all.
 pub(crate) trait Lane<T> {
     fn at(&self, row: usize) -> T;
+
+    /// Those of the first `rows` rows.
+    fn cut(self, rows: usize) -> Self
+    where
+        Self: Sized,
+    {
+        let _ = rows;
+        self
+    }
 }
 
 /// One value per row, widened on the way.
+#[derive(Clone, Copy)]
 pub(crate) struct Each<'a, S>(pub(crate) &'a [S]);
 
 impl<S: Copy + Into<T>, T> Lane<T> for Each<'_, S> {
@@ -108,9 +118,15 @@ impl<S: Copy + Into<T>, T> Lane<T> for Each<'_, S> {
     fn at(&self, row: usize) -> T {
         self.0[row].into()
     }
+
+    #[inline(always)]
+    fn cut(self, rows: usize) -> Self {
+        Each(&self.0[..rows])
+    }
 }
 
 /// The same value for every row.
+#[derive(Clone, Copy)]
 pub(crate) struct Same<T>(pub(crate) T);
 
 impl<T: Copy> Lane<T> for Same<T> {
