@@ -16,7 +16,8 @@ const HELPERS_PER_PROCESSOR: usize = 2;
 
 /// The helpers that there are.
 struct Helpers {
-    /// Threads do not survive a fork: in another process than this one there are none.
+    /// Threads do not survive a fork: in another process than this one there are none. (Nor would this lock, were it held just
+    /// then; it never is for long.)
     process: u32,
     count: usize,
     /// The ways to those that wait. The last that came is the first to go: its memory is near.
@@ -80,12 +81,18 @@ pub(super) fn on_threads<T: Send + 'static>(threads: usize, work: impl Fn() -> T
     let count_max = threads.max(if threads > 1 { HELPERS_PER_PROCESSOR * *PROCESSORS } else { 0 });
     let tasks: Vec<Shared<_, T>> = (1..threads).map(|_| begin(Arc::clone(&work), count_max)).collect();
     let mut all = vec![work()];
-    for task in tasks {
-        let mut state = lock(&task);
-        if let Task::Waiting(_) = *state {
+    // All of them are taken back before any is waited for.
+    let is_begun = |task: &Shared<_, T>| {
+        let mut state = lock(task);
+        let is_waiting = matches!(*state, Task::Waiting(_));
+        if is_waiting {
             *state = Task::Begun;
-            continue;
         }
+        !is_waiting
+    };
+    let begun: Vec<_> = tasks.into_iter().filter(is_begun).collect();
+    for task in begun {
+        let mut state = lock(&task);
         while let Task::Begun = *state {
             state = task.1.wait(state).unwrap_or_else(PoisonError::into_inner);
         }

@@ -2,7 +2,7 @@
 
 use super::role::{OutputPlan, Role};
 use super::spilling::DEPTH_MAX;
-use super::{Prepared, Reader, Run, Shares, Worker, brought, unless_it_fails};
+use super::{Prepared, Reader, Run, Shares, Worker, brought, panicked, unless_it_fails};
 use crate::error::check_cancelled;
 use crate::spill::{NullKeys, SpillWriter, SpilledColumns, SpilledGroup, Split};
 use crate::{Batch, Error, Expr, Gathered, Memory, Output, Pipeline, Result, SpillFile, Spilled};
@@ -118,8 +118,8 @@ fn on_threads<T: Send>(
     brought(std::thread::scope(|scope| {
         let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
         let mut all = vec![work()];
-        // They do not panic.
-        all.extend(helpers.into_iter().filter_map(|helper| helper.join().ok()));
+        let joined = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| Err(panicked(&*panic))));
+        all.extend(joined);
         all
     }))
 }

@@ -102,10 +102,12 @@ impl Scope<'_> {
                     let binary = BinaryExpr { left, op: operation.operator()?, right };
                     self.binary(&DfExpr::BinaryExpr(binary.clone()), &binary)
                 }
-                _ => match self.text_function(function) {
-                    Some((function, text)) => Some(Expr::Text { function, expr: Box::new(self.lower(text)?) }),
-                    None => self.foreign(expr),
-                },
+                _ => {
+                    let ours = self
+                        .text_function(function)
+                        .and_then(|(function, text)| Some(Expr::Text { function, expr: Box::new(self.lower(text)?) }));
+                    ours.or_else(|| self.foreign(expr))
+                }
             },
             _ => self.foreign(expr),
         }
