@@ -26,6 +26,11 @@ REFUSALS: tuple[Refusal, ...] = (
         "Projections require unique expression names",
         "a column and a cast of it, both grouped by or both keys of a subquery, are taken for one",
     ),
+    Refusal(
+        "DuckDB",
+        "INTERNAL Error: Failed to bind column reference",
+        "a column that its optimizer has left behind (DuckDB 2.0.0, with IN of a subquery)",
+    ),
 )
 
 
