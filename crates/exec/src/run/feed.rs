@@ -15,6 +15,8 @@ pub(super) struct Feed {
     gathered: GatheredScanner,
     union: UnionFeed,
     steps: StepsState,
+    /// Whether the source has no more. To be asked once: what others do meanwhile is no business of a worker that has left.
+    has_ended: bool,
     /// Once all others are done, if it is us who do that.
     rest: Option<Rest>,
 }
@@ -44,14 +46,14 @@ impl Feed {
     }
 
     fn run_steps(&mut self, run: &Run, prepared: &Prepared, chain: &mut Chain<'_>) -> Result<bool> {
-        if self.rest.is_none() {
+        if !self.has_ended {
             let mut source = self.source();
             if source.run(run, prepared, chain)? {
                 return Ok(true);
             }
-            if run.steps.has_rest() && source.is_last(run, prepared) {
-                self.rest = Some(Rest::default());
-            }
+            let is_last = run.steps.has_rest() && source.is_last(run, prepared);
+            self.has_ended = true;
+            self.rest = is_last.then(Rest::default);
         }
         match &mut self.rest {
             Some(rest) => chain.run_rest(rest),
@@ -79,8 +81,6 @@ struct UnionFeed {
     forwarder: Forwarder,
     /// The first that is not done.
     at: usize,
-    /// Whether the others know that it is done with all.
-    has_left: bool,
 }
 
 impl SourceFeed<'_> {
@@ -112,7 +112,7 @@ impl SourceFeed<'_> {
     /// Whether no other worker feeds rows of the source any more.
     fn is_last(&mut self, run: &Run, prepared: &Prepared) -> bool {
         match &run.pipeline.source {
-            Source::Union(_) => !std::mem::replace(&mut self.union.has_left, true) && run.leave(),
+            Source::Union(_) => run.leave(),
             Source::Table(_) | Source::Gathered(_) => {
                 run.is_last(prepared, self.scanner.take_done() + self.gathered.take_done())
             }
