@@ -36,7 +36,9 @@ pub fn to_arrow(vector: &Vector, ty: &LogicalType, rows: usize) -> Result<ArrayR
     if let Some(nested) = &vector.nested {
         return Ok(nested.clone());
     }
-    if let (Encoded::Codes(codes), Some(dictionary)) = (&vector.values, &vector.dictionary) {
+    if let (Encoded::Codes(codes), Some(dictionary)) = (&vector.values, &vector.dictionary)
+        && (dictionary.has_arrow() || rows * ENTRIES_PER_ROW_MAX >= dictionary.values.len())
+    {
         return entries_to_arrow(dictionary, codes, vector.validity.as_ref(), ty);
     }
     let mut flat = ValuesBuf::new(ty.physical().ok_or_else(|| nested_without_array(ty))?);
@@ -49,6 +51,10 @@ pub fn to_arrow(vector: &Vector, ty: &LogicalType, rows: usize) -> Result<ArrayR
     };
     values_to_arrow(values.as_values(), vector.validity.as_ref(), ty)
 }
+
+/// Of a dictionary with more entries for each row, rows are copied, unless it is an Arrow array already: few rows would hold
+/// all of it.
+const ENTRIES_PER_ROW_MAX: usize = 16;
 
 /// The dictionary becomes an Arrow array once; the rows are views into it.
 fn entries_to_arrow(

@@ -1,11 +1,12 @@
 //! One row group at work: its pins, its opened segments, and what was made ready for it.
 
+use super::load::Entries;
 use super::plan::{PlannedTest, ScanPlan};
 use super::tally::Tally;
 use super::test::Test;
 use super::zone::Verdict;
 use crate::edge::SegmentReader;
-use crate::{Dictionary, Error, Pinned, Result, RowIds, ScanColumn, TableSource};
+use crate::{Error, Pinned, Result, RowIds, ScanColumn, TableSource};
 use sinter_codec::{Bitmap, Block, Predicate, PreparedPredicate, Scratch, VECTOR_LEN};
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -27,7 +28,8 @@ pub(super) struct Group {
     pub(super) tests: Vec<usize>,
     /// Per column of the scan.
     pins: Vec<OnceCell<Pinned>>,
-    pub(super) dictionaries: Vec<Option<Arc<Dictionary>>>,
+    /// Per column of the scan.
+    pub(super) entries: Vec<Entries>,
     /// Per leaf of the tests.
     prepared: Vec<Option<PreparedPredicate>>,
     /// Per column: whether a test has decoded it for the vector at hand.
@@ -78,7 +80,7 @@ impl Group {
             row_ids,
             tests,
             pins: plan.columns.iter().map(|_| OnceCell::new()).collect(),
-            dictionaries: plan.columns.iter().map(|_| None).collect(),
+            entries: plan.columns.iter().map(|_| Entries::default()).collect(),
             prepared: (0..plan.leaf_count).map(|_| None).collect(),
             decoded: vec![false; plan.columns.len()],
             ways: vec![None; plan.tests.len()],

@@ -7,7 +7,7 @@ use crate::edge::SegmentReader;
 use crate::flow::{LoadColumn, Selection};
 use crate::vector::{compact, compact_bits};
 use crate::{Dictionary, Error, Result, ScanColumn, Vector};
-use sinter_codec::{Block, Encoded, ValuesBuf};
+use sinter_codec::{Block, Encoded, Physical, ValuesBuf};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl LoadColumn for GroupVector<'_, '_> {
         let loaded = match segments.open(column, self.tally)? {
             Segment::Nested(reader) => load_nested(reader, range, selection, vector, self.tally),
             Segment::Plain(block) => {
-                load_plain(block, range, selection, &mut self.group.dictionaries[column], vector, self.tally)
+                load_plain(block, range, selection, &mut self.group.entries[column], vector, self.tally)
             }
         };
         loaded.map_err(|error| error.at(segments.place(column)))
@@ -64,11 +64,37 @@ fn load_nested(
 /// Below this share of surviving rows, picking them costs less than unpacking all.
 const GATHER_BELOW: usize = 4;
 
+/// Once so many entries of a dictionary are there for each text that was picked, unpacking all costs about what was spent:
+/// less where they stand one after the other, more where each is found directly.
+const ENTRIES_PER_PICKED: usize = 16;
+
+/// What has come out of a column's dictionary in a group.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    /// All, once they are unpacked.
+    dictionary: Option<Arc<Dictionary>>,
+    /// Whether it has been seen that rows are no codes.
+    are_none: bool,
+    /// How many were picked one by one.
+    picked: usize,
+}
+
+impl Entries {
+    /// Whether so many of a vector's rows are picked. What one vector alone would never unpack all of them together may.
+    fn are_picked(&self, block: &Block<'_>, rows: usize, of_rows: usize) -> bool {
+        let are_worth_all = || {
+            let picked = (self.picked + rows).saturating_mul(ENTRIES_PER_PICKED);
+            block.physical() == Physical::Bytes && block.tests_entries() && picked > block.stats().distinct_estimate
+        };
+        rows * GATHER_BELOW < of_rows && self.dictionary.is_none() && (self.are_none || !are_worth_all())
+    }
+}
+
 fn load_plain(
     block: &Block<'_>,
     range: Range<usize>,
     selection: &Selection,
-    dictionary: &mut Option<Arc<Dictionary>>,
+    entries: &mut Entries,
     vector: &mut Vector,
     tally: &mut Tally,
 ) -> Result<()> {
@@ -79,7 +105,8 @@ fn load_plain(
         vector.validity = None;
     }
     match selection.positions() {
-        Some(positions) if dictionary.is_none() && positions.len() * GATHER_BELOW < range.len() => {
+        Some(positions) if entries.are_picked(block, positions.len(), range.len()) => {
+            entries.picked += positions.len();
             if !matches!(vector.values, Encoded::Flat(_)) {
                 vector.values = Encoded::default();
             }
@@ -94,13 +121,14 @@ fn load_plain(
         positions => {
             block.load(range, &mut vector.values)?;
             tally.bytes_decoded += encoded_bytes(&vector.values);
-            if matches!(vector.values, Encoded::Codes(_)) {
-                if dictionary.is_none() {
+            entries.are_none = !matches!(vector.values, Encoded::Codes(_));
+            if !entries.are_none {
+                if entries.dictionary.is_none() {
                     let values = block.dictionary()?.ok_or_else(codes_without_dictionary)?;
                     tally.bytes_decoded += plain_bytes(&values);
-                    *dictionary = Some(Arc::new(Dictionary::new(values)));
+                    entries.dictionary = Some(Arc::new(Dictionary::new(values)));
                 }
-                vector.dictionary.clone_from(dictionary);
+                vector.dictionary.clone_from(&entries.dictionary);
             }
             if let Some(positions) = positions {
                 compact(vector, positions)?;

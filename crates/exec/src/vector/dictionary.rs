@@ -65,6 +65,11 @@ impl Dictionary {
         self.progression
     }
 
+    /// Whether they are an Arrow array already.
+    pub(crate) fn has_arrow(&self) -> bool {
+        self.arrow.get().is_some()
+    }
+
     /// The entries as an Arrow array, made at the first call: a dictionary belongs to one column, hence to one type.
     pub(crate) fn as_arrow(&self, ty: &LogicalType) -> Result<ArrayRef> {
         if let Some(array) = self.arrow.get() {
