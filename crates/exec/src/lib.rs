@@ -47,7 +47,7 @@ pub use pipeline::{Aggregate, AggregateFunction, Output, Pipeline, Source, Step}
 pub use read_as::ReadAs;
 pub use run::{Counters, Reader, Run, Worker};
 pub use scan::Gathered;
-pub use sort::{Order, SortKey, Sorted};
+pub use sort::{Merged, Order, SortKey, Sorted};
 pub use source::{ReadAhead, RowIds, ScanColumn, TableSource};
 pub use spill::{SpillFile, Spilled};
 pub use types::{Field, LogicalType, TimeUnit};

@@ -106,6 +106,11 @@ impl Held {
         }
         Ok(())
     }
+
+    /// Has what another holder of the same memory was granted.
+    pub(crate) fn take_over(&mut self, mut other: Held) {
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
 }
 
 impl Drop for Held {

@@ -244,7 +244,6 @@ impl Pipeline {
     /// for one, so that they stay in it.
     pub fn worker_count_max(&self) -> usize {
         match &self.source {
-            Source::Table(table) if table.keeps_order() && matches!(self.output, Output::Rows(_)) => 1,
             Source::Table(table) => worker_count_max(self, &**table),
             Source::Gathered(inner) if matches!(inner.output, Output::Sorted { .. }) => 1,
             Source::Gathered(inner) => inner.rows_estimate().div_ceil(ROW_GROUP_LEN).max(1),

@@ -60,15 +60,15 @@ impl TableSource for ReadAs {
         Ok(Pinned::from_vec(plain))
     }
 
+    fn segment_bytes(&self, group: usize, column: usize) -> Option<usize> {
+        self.table.segment_bytes(group, column)
+    }
+
     fn will_read(&self, group: usize, columns: &[usize]) -> Option<ReadAhead> {
         self.table.will_read(group, columns)
     }
 
     fn vector_rows(&self) -> usize {
         self.vector_rows
-    }
-
-    fn keeps_order(&self) -> bool {
-        self.table.keeps_order()
     }
 }

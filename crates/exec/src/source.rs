@@ -65,13 +65,13 @@ pub trait TableSource: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// Whatever reading and checking a page can raise.
     fn segment(&self, group: usize, column: usize) -> Result<Pinned>;
+    /// How many they are, where that is known without reading any.
+    fn segment_bytes(&self, _group: usize, _column: usize) -> Option<usize> {
+        None
+    }
     /// How many rows operators take at a time, [`sinter_codec::VECTOR_LEN`] at most; fewer are for tests.
     fn vector_rows(&self) -> usize {
         sinter_codec::VECTOR_LEN
-    }
-    /// Whether the order of its rows is one that somebody asked for: one worker reads them then.
-    fn keeps_order(&self) -> bool {
-        false
     }
     /// Says that these segments of a group will probably be asked for soon, in this order. A source that has to fetch
     /// them may begin, and goes on as long as what it returns is held.

@@ -96,12 +96,14 @@ impl RowStore {
         self.added(rows.len())
     }
 
-    /// Takes over the rows of another store with the same columns; they come after ours.
+    /// Takes over the rows of another store with the same columns; they come after ours. Of one column at a time are values
+    /// there twice.
     ///
     /// # Errors
     /// As [`RowStore::push`].
     pub(crate) fn append(&mut self, other: RowStore) -> Result<()> {
-        for (column, other_column) in self.columns.iter_mut().zip(&other.columns) {
+        let RowStore { columns, rows, memory } = other;
+        for (column, other_column) in self.columns.iter_mut().zip(columns) {
             if let (Values::Bytes(ours), Values::Bytes(theirs)) =
                 (column.values.as_values(), other_column.values.as_values())
                 && ours.data_bytes() + theirs.data_bytes() > TEXT_BYTES_MAX
@@ -113,11 +115,12 @@ impl RowStore {
             if let Some(validity) = &mut column.validity {
                 match &other_column.validity {
                     Some(bits) => validity.extend(bits),
-                    None => validity.extend_with(other.rows, true),
+                    None => validity.extend_with(rows, true),
                 }
             }
         }
-        self.added(other.rows)
+        self.memory.take_over(memory);
+        self.added(rows)
     }
 
     /// The bytes of the column with most text.

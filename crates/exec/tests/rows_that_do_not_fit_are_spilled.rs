@@ -5,7 +5,7 @@ mod support;
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 use sinter_codec::{Choice, Scalar};
 use sinter_exec::{
-    Aggregate, AggregateFunction, Error, Expr, Join, JoinKind, LogicalType, Memory, Order, Output, Pipeline, Result,
+    Aggregate, AggregateFunction, Error, Expr, Join, JoinKind, LogicalType, Memory, Order, Output, Pipeline, Reader, Result,
     ScanColumn, SortKey, Source, SpillFile, Step,
 };
 use std::sync::Arc;
@@ -160,6 +160,19 @@ fn answers_are_those_of_enough_memory() -> Result<()> {
             read_back(Pipeline { output: Output::Groups { keys: columns(&[3]), aggregates }, ..joined(&table) })
         }),
         ("sort", read_back(sorted(&table))),
+        // Sorted rows are read once more for this.
+        ("groups of sorted rows", {
+            read_back(Pipeline { output: grouped(&table).output, ..read_back(sorted(&table)) })
+        }),
+        ("sorted rows beside all", {
+            let Pipeline { output: Output::Sorted { rows, order }, .. } = sorted(&table) else { unreachable!() };
+            let order = Order { skip: 10_000, fetch: Some(90_000), ..order };
+            let Pipeline { mut steps, output, .. } = joined(&table);
+            if let Step::Join(join) = &mut steps[0] {
+                join.kind = JoinKind::Right;
+            }
+            Pipeline { steps, output, ..read_back(scan(&table, Output::Sorted { rows, order })) }
+        }),
     ] {
         let types = pipeline.output_types();
         let text = |row: &Vec<Scalar>| format!("{row:?}");
@@ -271,6 +284,18 @@ fn a_file_that_fails_ends_the_query() {
         }
     }
     assert!(failed >= 9, "{failed} queries failed");
+}
+
+#[test]
+fn rows_that_are_passed_over_can_be_cancelled() -> Result<()> {
+    let Pipeline { output: Output::Sorted { rows, order }, .. } = sorted(&table()) else { unreachable!() };
+    let order = Order { skip: ROWS as usize - 1, ..order };
+    let run = scan(&table(), Output::Sorted { rows, order }).start()?;
+    let memory: Arc<dyn Memory> = Small::new(1 << 20);
+    let gathered = run.gathered(2, &memory)?;
+    run.cancel();
+    assert!(matches!(Reader::new(gathered), Err(Error::Cancelled)));
+    Ok(())
 }
 
 #[test]

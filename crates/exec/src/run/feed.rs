@@ -148,11 +148,11 @@ impl UnionFeed {
 }
 
 impl Run {
-    /// Notes that a worker is done with so many vectors of the source, and will take no more. True for the one after whom
-    /// nobody is left.
-    fn is_last(&self, prepared: &Prepared, vectors: usize) -> bool {
-        let done = self.vectors_done.fetch_add(vectors, Ordering::AcqRel) + vectors;
-        done >= self.vector_count(prepared) && !self.rest_is_taken.swap(true, Ordering::AcqRel)
+    /// Notes that a worker is done with so much of the source, and will take no more. True for the one after whom nobody is
+    /// left.
+    fn is_last(&self, prepared: &Prepared, done: usize) -> bool {
+        let done = self.source_done.fetch_add(done, Ordering::AcqRel) + done;
+        done >= self.source_len(prepared) && !self.rest_is_taken.swap(true, Ordering::AcqRel)
     }
 
     /// Notes that a worker has fed all that was left of a union. True for the one after whom nobody does: whoever comes later

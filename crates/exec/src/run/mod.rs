@@ -63,8 +63,8 @@ pub struct Run {
     claims: Claims,
     next_vector: AtomicUsize,
     next_announced: AtomicUsize,
-    /// Vectors of the source that are done, and whether somebody has taken what comes after all of them.
-    vectors_done: AtomicUsize,
+    /// How much of the source is done, and whether somebody has taken what comes after all of it.
+    source_done: AtomicUsize,
     rest_is_taken: AtomicBool,
     /// Workers that feed rows of a union.
     feeders: AtomicUsize,
@@ -156,7 +156,7 @@ impl Run {
             output,
             next_vector: AtomicUsize::new(0),
             next_announced: AtomicUsize::new(0),
-            vectors_done: AtomicUsize::new(0),
+            source_done: AtomicUsize::new(0),
             rest_is_taken: AtomicBool::new(false),
             feeders: AtomicUsize::new(0),
             rows_out: AtomicUsize::new(0),
@@ -344,11 +344,11 @@ impl Run {
         }
     }
 
-    /// How many vectors workers share.
-    fn vector_count(&self, prepared: &Prepared) -> usize {
+    /// How much workers share: vectors of a table, or gathered rows.
+    fn source_len(&self, prepared: &Prepared) -> usize {
         match (&prepared.gathered, self.pipeline.source.table()) {
             (None, Some(table)) => vector_count(&**table),
-            (gathered, _) => gathered.as_ref().map_or(0, |gathered| gathered.len().div_ceil(VECTOR_LEN)),
+            (gathered, _) => gathered.as_ref().map_or(0, |gathered| gathered.len()),
         }
     }
 

@@ -104,7 +104,7 @@ impl Run {
                 groups.extend(out.finish()?);
             }
         }
-        Ok(Spilled::new(columns.clone(), groups, false))
+        Ok(Spilled::new(columns.clone(), groups))
     }
 }
 

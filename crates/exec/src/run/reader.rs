@@ -1,8 +1,8 @@
 //! What was gathered, read from its first row to its last.
 
 use super::Worker;
-use crate::spill::GROUP_VECTORS;
 use crate::{Batch, Expr, Gathered, Output, Pipeline, Result, Spilled, TableSource};
+use sinter_codec::VECTOR_LEN;
 use std::sync::Arc;
 
 /// Reads what a pipeline made of all its rows.
@@ -11,7 +11,7 @@ pub struct Reader(Rows);
 
 #[derive(Debug)]
 enum Rows {
-    InMemory {
+    Gathered {
         gathered: Gathered,
         /// The first row that was not read.
         next: usize,
@@ -23,22 +23,26 @@ impl Reader {
     /// From the first row on.
     ///
     /// # Errors
-    /// As [`Pipeline::start`].
+    /// As [`Pipeline::start`], and of rows that are skipped as [`Reader::next`].
     pub fn new(gathered: Gathered) -> Result<Reader> {
-        let Gathered::Spilled(table) = gathered else { return Ok(Reader(Rows::InMemory { gathered, next: 0 })) };
+        if let Gathered::Merged(merged) = &gathered {
+            merged.begin()?;
+        }
+        let Gathered::Spilled(table) = gathered else { return Ok(Reader(Rows::Gathered { gathered, next: 0 })) };
         let columns = (0..table.column_types().len()).map(Expr::Column);
         let pipeline = Pipeline::of_table(table, Output::Rows(columns.collect()));
         Ok(Reader(Rows::Spilled(Box::new(pipeline.start()?.worker()))))
     }
 
-    /// Of spilled rows no more than a row group at a time, where many are read beside each other.
+    /// Of spilled rows no more vectors at a time than a row group has, where many are read beside each other.
     ///
     /// # Errors
     /// As [`Reader::new`].
     pub(crate) fn by_group(table: Arc<Spilled>) -> Result<Reader> {
+        let vectors = (0..table.group_count()).map(|group| table.group_rows(group).div_ceil(VECTOR_LEN)).max();
         let mut reader = Reader::new(Gathered::Spilled(table))?;
         if let Rows::Spilled(worker) = &mut reader.0 {
-            worker.rows.set_ahead_max(GROUP_VECTORS);
+            worker.rows.set_ahead_max(vectors.unwrap_or(1));
         }
         Ok(reader)
     }
@@ -49,7 +53,7 @@ impl Reader {
     /// As [`Groups::read`](crate::Groups::read); those of reading what was spilled.
     pub fn next(&mut self, batch: &mut Batch) -> Result<bool> {
         match &mut self.0 {
-            Rows::InMemory { gathered, next } => {
+            Rows::Gathered { gathered, next } => {
                 let more = gathered.read(*next, batch)?;
                 *next += if more { batch.rows } else { 0 };
                 Ok(more)

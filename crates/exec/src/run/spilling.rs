@@ -1,14 +1,15 @@
 //! What a run does that is refused memory: where its pipeline is cut, and how it goes on. See [`crate::spill`].
 
-use super::parts::{no_file, output_columns};
+use super::parts::no_file;
 use super::role::Role;
 use super::{Prepared, Run};
 use crate::measure::SpillNotedMemory;
 use crate::memory::Capped;
-use crate::sort::{SortPlan, SpilledRun, merge_spilled};
+use crate::sort::{SortPlan, SpilledRun};
 use crate::spill::{NullKeys, PARTS, PARTS_OF_PART, Split};
 use crate::{
-    Error, Expr, Gathered, Join, JoinKind, LogicalType, Memory, Output, Pipeline, Result, Sorted, Source, Spilled, Step,
+    Error, Expr, Gathered, Join, JoinKind, LogicalType, Memory, Merged, Output, Pipeline, Result, Sorted, Source,
+    Spilled, Step,
 };
 use sinter_codec::Scalar;
 use std::sync::Arc;
@@ -116,8 +117,8 @@ impl Run {
             for run in in_memory.drain(..) {
                 spilled.push(SpilledRun::write(plan, &run, &file, self.stop.flag())?);
             }
-            let merged = merge_spilled(plan, spilled, output_columns(&self.pipeline), &file, self.stop.flag())?;
-            Ok(Gathered::Spilled(Arc::new(merged)))
+            let merged = Merged::new(plan, spilled, &file, &self.stop, self.measured.clone())?;
+            Ok(Gathered::Merged(Box::new(merged)))
         })
     }
 
@@ -209,7 +210,11 @@ impl Run {
     fn shared_preparation(&self, is_marked: bool) -> Option<Prepared> {
         let is_shareable = !is_marked && !matches!(self.pipeline.source, Source::Union(_));
         let prepared = self.prepared().ok().filter(|_| is_shareable)?;
-        Some(Prepared::clone(&prepared))
+        let mut prepared = Prepared::clone(&prepared);
+        if let Some(Gathered::Merged(merged)) = prepared.gathered.as_deref() {
+            prepared.gathered = Some(Arc::new(Gathered::Merged(Box::new(merged.again()))));
+        }
+        Some(prepared)
     }
 
     /// The memory, with a note of what is spilled at a step where that is wanted.

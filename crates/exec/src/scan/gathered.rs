@@ -1,9 +1,9 @@
-//! The loop over what another pipeline gathered: the scan of what is in memory already.
+//! The loop over what another pipeline gathered: the scan of what is decoded already.
 
 use super::plan::ScanPlan;
 use crate::error::check_cancelled;
 use crate::flow::{FilterScratch, Flow, Layout, Sink, Survivors};
-use crate::{Batch, Error, Groups, LogicalType, Result, Sorted, Spilled, Vector, Windowed};
+use crate::{Batch, Error, Groups, LogicalType, Merged, Result, Sorted, Spilled, Vector, Windowed};
 use sinter_codec::{Scalar, VECTOR_LEN};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,6 +18,8 @@ pub enum Gathered {
     Groups(Box<Groups>),
     /// In theirs.
     Sorted(Sorted),
+    /// In theirs, though they did not fit the memory; to be read once.
+    Merged(Box<Merged>),
     /// In that of the window.
     Windowed(Windowed),
     /// Values of these types.
@@ -34,6 +36,7 @@ impl Gathered {
             Gathered::Sorted(sorted) => sorted.len(),
             Gathered::Windowed(windowed) => windowed.len(),
             Gathered::Row(..) => 1,
+            Gathered::Merged(merged) => merged.len(),
             Gathered::Spilled(table) => table.rows(),
         }
     }
@@ -43,10 +46,11 @@ impl Gathered {
         self.len() == 0
     }
 
-    /// Writes the rows from `first` on over `batch`, a vector's worth at most. False when none is left.
+    /// Writes the rows from `first` on over `batch`, a vector's worth at most; those that come next, whatever `first` is, of
+    /// [`Gathered::Merged`]. False when none is left.
     ///
     /// # Errors
-    /// As [`Groups::read`]; [`Error::Unsupported`] for what was spilled.
+    /// As [`Groups::read`]; those of reading what was spilled; [`Error::Unsupported`] for parts that were.
     pub fn read(&self, first: usize, batch: &mut Batch) -> Result<bool> {
         match self {
             Gathered::Groups(groups) => groups.read(first, batch),
@@ -60,6 +64,7 @@ impl Gathered {
                 }
                 Ok(first == 0)
             }
+            Gathered::Merged(merged) => merged.read(batch),
             Gathered::Spilled(_) => Err(Error::Unsupported("spilled rows by their numbers".into())),
         }
     }
@@ -71,7 +76,7 @@ pub(crate) struct GatheredScanner {
     batch: Batch,
     survivors: Survivors,
     filters: Vec<FilterScratch>,
-    /// Vectors since somebody asked.
+    /// Rows since somebody asked.
     done: usize,
 }
 
@@ -85,7 +90,7 @@ pub(crate) struct SharedGathered<'a> {
 }
 
 impl GatheredScanner {
-    /// How many vectors it took since it was last asked.
+    /// How many rows it took since it was last asked.
     pub(crate) fn take_done(&mut self) -> usize {
         std::mem::take(&mut self.done)
     }
@@ -105,7 +110,7 @@ impl GatheredScanner {
             if !shared.gathered.read(vector * VECTOR_LEN, &mut self.batch)? {
                 return Ok(false);
             }
-            self.done += 1;
+            self.done += self.batch.rows;
             self.survivors.start_loaded(&mut self.batch, &shared.plan.source_columns, shared.layout.columns());
             let mut flow = Flow::new(&mut self.survivors, shared.layout, None);
             let mut passed = true;

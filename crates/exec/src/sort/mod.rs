@@ -4,8 +4,8 @@
 //! columns that are asked for in a [`RowStore`](crate::store::RowStore), and of each row its head with its number, which is
 //! one integer to sort. Only rows whose heads are equal though their keys may differ are compared by their values
 //! ([`ties`]). Where the first few rows are wanted, the head of the last of them says early which rows are too many, and of
-//! those nothing but the keys is decoded. The sorted rows of all workers are merged at the end ([`Sorted`]); those
-//! that did not fit the memory, in a file ([`spilled`]).
+//! those nothing but the keys is decoded. The sorted rows of all workers are merged at the end ([`Sorted`]); runs
+//! that did not fit the memory are in a file, and are merged as they are read ([`Merged`]).
 
 mod head;
 mod plan;
@@ -18,5 +18,6 @@ pub(crate) use plan::SortPlan;
 pub use plan::{Order, SortKey};
 pub(crate) use sink::{SortSink, SortedRuns};
 pub use sorted::Sorted;
-pub(crate) use spilled::{SpilledRun, merge_spilled};
+pub use spilled::Merged;
+pub(crate) use spilled::SpilledRun;
 pub(crate) use ties::compare_values;

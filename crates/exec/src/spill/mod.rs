@@ -17,4 +17,4 @@ mod writer;
 pub(crate) use parts::{NullKeys, PARTS, PARTS_OF_PART, PartsPlan, PartsSink, Split, WorkerParts};
 pub use table::{SpillFile, Spilled};
 pub(crate) use table::{SpilledColumns, SpilledGroup};
-pub(crate) use writer::{GROUP_VECTORS, SpillWriter};
+pub(crate) use writer::SpillWriter;

@@ -93,7 +93,7 @@ impl PartsPlan {
         for worker in workers {
             groups.iter_mut().zip(worker).for_each(|(groups, more)| groups.extend(more));
         }
-        groups.into_iter().map(|groups| Arc::new(Spilled::new(self.columns.clone(), groups, false))).collect()
+        groups.into_iter().map(|groups| Arc::new(Spilled::new(self.columns.clone(), groups))).collect()
     }
 }
 

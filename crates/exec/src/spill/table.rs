@@ -25,7 +25,6 @@ pub trait SpillFile: Send + Sync + fmt::Debug {
 pub struct Spilled {
     columns: SpilledColumns,
     groups: Vec<SpilledGroup>,
-    keeps_order: bool,
 }
 
 /// What its columns are.
@@ -54,9 +53,9 @@ pub(super) struct Segment {
 }
 
 impl Spilled {
-    /// Of row groups that have these columns; does the order of their rows matter?
-    pub(crate) fn new(columns: SpilledColumns, groups: Vec<SpilledGroup>, keeps_order: bool) -> Spilled {
-        Spilled { columns, groups, keeps_order }
+    /// Of row groups that have these columns.
+    pub(crate) fn new(columns: SpilledColumns, groups: Vec<SpilledGroup>) -> Spilled {
+        Spilled { columns, groups }
     }
 
     /// How many rows there are.
@@ -114,7 +113,7 @@ impl TableSource for Spilled {
         Ok(Pinned::from_vec(bytes))
     }
 
-    fn keeps_order(&self) -> bool {
-        self.keeps_order
+    fn segment_bytes(&self, group: usize, column: usize) -> Option<usize> {
+        self.groups[group].segments.get(column).map(|segment| segment.bytes)
     }
 }

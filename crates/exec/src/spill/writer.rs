@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// A row group ends with so many rows, or so many bytes of values. What waits to be written is not asked for: whoever spills
 /// has been refused memory, and this is little, 8 MB a worker of 32 parts at most.
-pub(crate) const GROUP_VECTORS: usize = 8;
+const GROUP_VECTORS: usize = 8;
 const GROUP_BYTES: usize = 1 << 18;
 
 /// One worker's rows on their way into several row groups at a time.

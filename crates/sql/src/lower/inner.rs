@@ -2,7 +2,7 @@
 
 use super::columns::{conjuncts, with_columns};
 use super::expr::Scope;
-use super::join_order::{Edge, Tree, cheapest};
+use super::join_order::{Edge, Relation, Tree, cheapest};
 use super::part::{How, Part};
 use super::{Ours, is_key, join};
 use datafusion::common::{JoinType, NullEquality};
@@ -205,12 +205,17 @@ impl Inner {
             Edge { relations: *inputs, share: 1.0 / lists }
         };
         let costs: Vec<Edge> = edges.iter().map(share).collect();
-        let rows: Vec<f64> = self.parts.iter().map(Part::rows_estimate).collect();
-        let tree = cheapest(&rows, &costs);
         // Nobody asks for other columns once the joins are done.
         let mut wanted: BTreeSet<usize> = self.output.iter().flat_map(Expr::columns).collect();
         wanted.extend(self.conditions.iter().flat_map(Expr::columns));
         wanted.extend(edges.values().flatten().flatten().flat_map(Expr::columns));
+        let relation = |(input, part): (usize, &Part)| {
+            let wanted = wanted.range(starts[input]..starts[input + 1]);
+            let unpacked = part.unpacking_cost(wanted.map(|column| &part.output[column - starts[input]]));
+            Relation { rows: part.rows_estimate(), unpacked }
+        };
+        let relations: Vec<Relation> = self.parts.iter().enumerate().map(relation).collect();
+        let tree = cheapest(&relations, &costs);
         let mut assembly = Assembly { parts: self.parts, starts, edges, conditions: self.conditions, wanted };
         let Joined { mut part, columns } = assembly.assemble(&tree);
         part.output = self.output.iter().map(|expr| with_columns(expr, &|column| columns[&column].clone())).collect();

@@ -193,12 +193,17 @@ fn can_be_streamed(kind: JoinKind, side: &Side<'_>) -> bool {
     !matches!(kind, JoinKind::Right | JoinKind::Full) || side.part.output.iter().all(is_column)
 }
 
-/// What it costs to keep one side and to look the other one's rows up, in nanoseconds.
+/// What it costs to keep one side and to look the other one's rows up, in nanoseconds. What is unpacked of rows that are
+/// kept and do not come out would not be, were they streamed.
 fn cost(kind: JoinKind, probe: &Side<'_>, build: &Side<'_>, has_condition: bool) -> f64 {
     let kept = build.part.rows_estimate();
     let only_keys = !kind.has_payload() && !has_condition && build.keys.len() == 1;
     let per_row = if only_keys { KEY_KEPT } else { KEPT };
-    kept * per_row + probe.part.rows_estimate() * looked_up(kept)
+    let unpacked = match kind.has_payload() {
+        true => (kept - rows_estimate(kind, probe, build)).max(0.0) * build.part.unpacking_cost(&build.part.output),
+        false => 0.0,
+    };
+    kept * per_row + unpacked + probe.part.rows_estimate() * looked_up(kept)
 }
 
 /// About how many rows come out, if all keys of the side that knows fewer are among those of the other one.

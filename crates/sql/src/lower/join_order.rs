@@ -18,6 +18,16 @@ const LOOKED_UP_FAR: f64 = 6.0;
 /// Rows whose index fits in a cache.
 const NEAR_ROWS: f64 = 100_000.0;
 
+/// What is joined.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Relation {
+    /// How many.
+    pub(super) rows: f64,
+    /// What it costs to unpack the values of one that are wanted, in nanoseconds. They are unpacked before a row is kept, and
+    /// of one that is streamed when it comes out.
+    pub(super) unpacked: f64,
+}
+
 /// Keys that two relations have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
@@ -52,19 +62,23 @@ impl Tree {
 struct Plan {
     set: u64,
     rows: f64,
+    /// What it costs to unpack the values of one that are packed still: those of rows that were kept are not.
+    unpacked: f64,
     cost: f64,
     /// The sets of which it was joined; `None` for a relation.
     of: Option<[u64; 2]>,
 }
 
-/// The tree that seems cheapest for relations with so many rows each: at least one, and 64 at most. Those that have no
-/// keys in common with others are joined last, each row with each.
-pub(super) fn cheapest(rows: &[f64], edges: &[Edge]) -> Tree {
-    let mut trees: Vec<(Tree, f64)> = components(rows.len(), edges)
+/// The tree that seems cheapest for relations: at least one, and 64 at most. Those that have no keys in common with others
+/// are joined last, each row with each.
+pub(super) fn cheapest(relations: &[Relation], edges: &[Edge]) -> Tree {
+    let mut trees: Vec<(Tree, f64)> = components(relations.len(), edges)
         .into_iter()
         .map(|numbers| {
-            let relation =
-                |&number: &usize| Plan { set: 1 << number, rows: rows[number].max(1.0), cost: 0.0, of: None };
+            let relation = |&number: &usize| {
+                let Relation { rows, unpacked } = relations[number];
+                Plan { set: 1 << number, rows: rows.max(1.0), unpacked, cost: 0.0, of: None }
+            };
             let plans: Vec<Plan> = numbers.iter().map(relation).collect();
             if numbers.len() > RELATIONS_MAX { by_pairs(plans, edges) } else { by_sets(&numbers, plans, edges) }
         })
@@ -165,13 +179,21 @@ fn joined(probe: &Plan, build: &Plan, edges: &[Edge]) -> Option<Plan> {
     let first = shares.next()?;
     let share = shares.fold(first.share, |all, edge| all * edge.share);
     let rows = (probe.rows * build.rows * share).max(1.0);
-    let cost = probe.cost + build.cost + build.rows * KEPT + probe.rows * looked_up(build.rows) + rows * OUT;
-    Some(Plan { set: probe.set | build.set, rows, cost, of: Some([probe.set, build.set]) })
+    // Of those that do not come out, values would stay packed, were they streamed.
+    let kept = build.rows * KEPT + (build.rows - rows).max(0.0) * build.unpacked;
+    let cost = probe.cost + build.cost + kept + probe.rows * looked_up(build.rows) + rows * OUT;
+    let of = Some([probe.set, build.set]);
+    Some(Plan { set: probe.set | build.set, rows, unpacked: probe.unpacked, cost, of })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of which nothing is wanted but keys.
+    fn of_rows(rows: &[f64]) -> Vec<Relation> {
+        rows.iter().map(|&rows| Relation { rows, unpacked: 1.0 }).collect()
+    }
 
     fn edge(one: usize, other: usize, share: f64) -> Edge {
         Edge { relations: [one, other], share }
@@ -199,14 +221,25 @@ mod tests {
 
     #[test]
     fn the_larger_side_is_streamed() {
-        assert_eq!(text(&cheapest(&[1e6, 100.0], &[edge(0, 1, 0.01)])), "(0 1)");
-        assert_eq!(text(&cheapest(&[100.0, 1e6], &[edge(0, 1, 0.01)])), "(1 0)");
+        assert_eq!(text(&cheapest(&of_rows(&[1e6, 100.0]), &[edge(0, 1, 0.01)])), "(0 1)");
+        assert_eq!(text(&cheapest(&of_rows(&[100.0, 1e6]), &[edge(0, 1, 0.01)])), "(1 0)");
+    }
+
+    #[test]
+    fn what_is_costly_to_unpack_is_streamed() {
+        let wide = Relation { rows: 50_000.0, unpacked: 100.0 };
+        let narrow = Relation { rows: 80_000.0, unpacked: 1.0 };
+        let few = [edge(0, 1, 1e-6)];
+        assert_eq!(text(&cheapest(&[wide, narrow], &few)), "(0 1)");
+        assert_eq!(text(&cheapest(&of_rows(&[50_000.0, 80_000.0]), &few)), "(1 0)");
+        // Where all of them come out, they are unpacked in any case.
+        assert_eq!(text(&cheapest(&[wide, narrow], &[edge(0, 1, 1.3e-5)])), "(1 0)");
     }
 
     #[test]
     fn what_drops_most_rows_comes_first() {
         // A table of facts, one table that keeps all its rows, and one that keeps a hundredth.
-        let tree = cheapest(&[1e6, 1000.0, 10.0], &[edge(0, 1, 1e-3), edge(0, 2, 1e-3)]);
+        let tree = cheapest(&of_rows(&[1e6, 1000.0, 10.0]), &[edge(0, 1, 1e-3), edge(0, 2, 1e-3)]);
         assert_eq!(text(&tree), "((0 2) 1)");
         let Tree::Join { rows, .. } = tree else { panic!("a join") };
         assert!((rows - 1e4).abs() < 1.0, "{rows}");
@@ -215,21 +248,21 @@ mod tests {
     #[test]
     fn small_tables_are_joined_before_they_are_kept() {
         // Facts, suppliers, and the few nations that are wanted: suppliers of those nations are looked up once.
-        let tree = cheapest(&[1e6, 10_000.0, 1.0], &[edge(0, 1, 1e-4), edge(1, 2, 0.04)]);
+        let tree = cheapest(&of_rows(&[1e6, 10_000.0, 1.0]), &[edge(0, 1, 1e-4), edge(1, 2, 0.04)]);
         assert_eq!(text(&tree), "(0 (1 2))");
     }
 
     #[test]
     fn what_does_not_hang_together_is_joined_last() {
-        let tree = cheapest(&[10.0, 30.0, 20.0, 40.0], &[edge(0, 2, 0.01)]);
+        let tree = cheapest(&of_rows(&[10.0, 30.0, 20.0, 40.0]), &[edge(0, 2, 0.01)]);
         assert_eq!(text(&tree), "((3 1) (2 0))");
-        assert_eq!(text(&cheapest(&[7.0], &[])), "0");
+        assert_eq!(text(&cheapest(&of_rows(&[7.0]), &[])), "0");
     }
 
     #[test]
     fn many_relations_are_joined_all_the_same() {
         let rows: Vec<f64> = (0..64).map(|number| 10.0 + f64::from(number)).collect();
         let edges: Vec<Edge> = (1..64).map(|number| edge(number - 1, number, 0.1)).collect();
-        assert_eq!(relations(&cheapest(&rows, &edges)), (0..64).collect::<Vec<_>>());
+        assert_eq!(relations(&cheapest(&of_rows(&rows), &edges)), (0..64).collect::<Vec<_>>());
     }
 }

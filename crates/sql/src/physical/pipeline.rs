@@ -249,10 +249,11 @@ impl ExecutionPlan for PipelineExec {
                 futures::stream::once(row).boxed()
             }
             Output::Groups { .. } | Output::Sorted { .. } | Output::Windows { .. } => {
-                let gathered = blocking(run, wanted, move |run| {
+                let kept = Arc::clone(&wanted);
+                let gathered = blocking(run, kept, move |run| {
                     let gathered = run.gathered(threads, &memory).map_err(crate::Error::from)?;
                     let reader = Reader::new(gathered).map_err(crate::Error::from)?;
-                    Ok(GatheredRows { reader, types, schema, done: false })
+                    Ok(GatheredRows { reader, _wanted: wanted, types, schema, done: false })
                 });
                 gathered.map_ok(futures::stream::iter).try_flatten_stream().boxed()
             }
@@ -337,6 +338,7 @@ impl Rows {
 /// Groups or sorted rows as record batches.
 struct GatheredRows {
     reader: Reader,
+    _wanted: Arc<Wanted>,
     types: Vec<LogicalType>,
     schema: SchemaRef,
     done: bool,
@@ -346,11 +348,13 @@ impl GatheredRows {
     fn read(&mut self) -> Result<Option<RecordBatch>> {
         let mut parts = Vec::new();
         let mut batch = Batch::default();
-        while !self.done && parts.len() < VECTORS_PER_BATCH {
+        let mut rows = 0;
+        while !self.done && rows + VECTOR_LEN <= VECTORS_PER_BATCH * VECTOR_LEN {
             if !self.reader.next(&mut batch).map_err(crate::Error::from)? {
                 self.done = true;
                 break;
             }
+            rows += batch.rows;
             parts.push(record_batch(to_arrow(&batch, &self.types)?, batch.rows, &self.schema)?);
         }
         joined(parts, &self.schema)
