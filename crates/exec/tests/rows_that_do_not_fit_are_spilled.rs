@@ -5,8 +5,8 @@ mod support;
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 use sinter_codec::{Choice, Scalar};
 use sinter_exec::{
-    Aggregate, AggregateFunction, Error, Expr, Join, JoinKind, LogicalType, Memory, Order, Output, Pipeline, Reader, Result,
-    ScanColumn, SortKey, Source, SpillFile, Step,
+    Aggregate, AggregateFunction, Error, Expr, Join, JoinKind, LogicalType, Memory, Order, Output, Pipeline, Reader,
+    Result, ScanColumn, SortKey, Source, SpillFile, Step,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

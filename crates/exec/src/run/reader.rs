@@ -1,7 +1,7 @@
 //! What was gathered, read from its first row to its last.
 
 use super::Worker;
-use crate::{Batch, Expr, Gathered, Output, Pipeline, Result, Spilled, TableSource};
+use crate::{Batch, Expr, Gathered, Merged, Output, Pipeline, Result, Spilled, TableSource};
 use sinter_codec::VECTOR_LEN;
 use std::sync::Arc;
 
@@ -16,6 +16,10 @@ enum Rows {
         /// The first row that was not read.
         next: usize,
     },
+    Merged {
+        merged: Box<Merged>,
+        taken: Option<usize>,
+    },
     Spilled(Box<Worker>),
 }
 
@@ -25,13 +29,18 @@ impl Reader {
     /// # Errors
     /// As [`Pipeline::start`], and of rows that are skipped as [`Reader::next`].
     pub fn new(gathered: Gathered) -> Result<Reader> {
-        if let Gathered::Merged(merged) = &gathered {
-            merged.begin()?;
-        }
-        let Gathered::Spilled(table) = gathered else { return Ok(Reader(Rows::Gathered { gathered, next: 0 })) };
-        let columns = (0..table.column_types().len()).map(Expr::Column);
-        let pipeline = Pipeline::of_table(table, Output::Rows(columns.collect()));
-        Ok(Reader(Rows::Spilled(Box::new(pipeline.start()?.worker()))))
+        Ok(Reader(match gathered {
+            Gathered::Merged(merged) => {
+                merged.begin()?;
+                Rows::Merged { merged, taken: None }
+            }
+            Gathered::Spilled(table) => {
+                let columns = (0..table.column_types().len()).map(Expr::Column);
+                let pipeline = Pipeline::of_table(table, Output::Rows(columns.collect()));
+                Rows::Spilled(Box::new(pipeline.start()?.worker()))
+            }
+            gathered => Rows::Gathered { gathered, next: 0 },
+        }))
     }
 
     /// Of spilled rows no more vectors at a time than a row group has, where many are read beside each other.
@@ -58,6 +67,7 @@ impl Reader {
                 *next += if more { batch.rows } else { 0 };
                 Ok(more)
             }
+            Rows::Merged { merged, taken } => merged.read(taken, batch),
             Rows::Spilled(worker) => worker.next(batch),
         }
     }

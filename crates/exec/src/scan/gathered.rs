@@ -18,7 +18,7 @@ pub enum Gathered {
     Groups(Box<Groups>),
     /// In theirs.
     Sorted(Sorted),
-    /// In theirs, though they did not fit the memory; to be read once.
+    /// In theirs, though they did not fit the memory; to be read once. A [`Reader`](crate::Reader) reads them.
     Merged(Box<Merged>),
     /// In that of the window.
     Windowed(Windowed),
@@ -46,11 +46,10 @@ impl Gathered {
         self.len() == 0
     }
 
-    /// Writes the rows from `first` on over `batch`, a vector's worth at most; those that come next, whatever `first` is, of
-    /// [`Gathered::Merged`]. False when none is left.
+    /// Writes the rows from `first` on over `batch`, a vector's worth at most. False when none is left.
     ///
     /// # Errors
-    /// As [`Groups::read`]; those of reading what was spilled; [`Error::Unsupported`] for parts that were.
+    /// As [`Groups::read`]; [`Error::Unsupported`] for what was spilled.
     pub fn read(&self, first: usize, batch: &mut Batch) -> Result<bool> {
         match self {
             Gathered::Groups(groups) => groups.read(first, batch),
@@ -64,8 +63,9 @@ impl Gathered {
                 }
                 Ok(first == 0)
             }
-            Gathered::Merged(merged) => merged.read(batch),
-            Gathered::Spilled(_) => Err(Error::Unsupported("spilled rows by their numbers".into())),
+            Gathered::Merged(_) | Gathered::Spilled(_) => {
+                Err(Error::Unsupported("spilled rows by their numbers".into()))
+            }
         }
     }
 }
@@ -76,6 +76,8 @@ pub(crate) struct GatheredScanner {
     batch: Batch,
     survivors: Survivors,
     filters: Vec<FilterScratch>,
+    /// The part of sorted rows that it has taken.
+    taken: Option<usize>,
     /// Rows since somebody asked.
     done: usize,
 }
@@ -106,8 +108,14 @@ impl GatheredScanner {
         self.filters.resize_with(shared.plan.programs.len(), FilterScratch::default);
         for _ in 0..VECTORS_BETWEEN_PAUSES {
             check_cancelled(shared.cancelled)?;
-            let vector = shared.next_vector.fetch_add(1, Ordering::Relaxed);
-            if !shared.gathered.read(vector * VECTOR_LEN, &mut self.batch)? {
+            let more = match shared.gathered {
+                Gathered::Merged(merged) => merged.read(&mut self.taken, &mut self.batch)?,
+                gathered => {
+                    let vector = shared.next_vector.fetch_add(1, Ordering::Relaxed);
+                    gathered.read(vector * VECTOR_LEN, &mut self.batch)?
+                }
+            };
+            if !more {
                 return Ok(false);
             }
             self.done += self.batch.rows;

@@ -100,6 +100,28 @@ impl HeadPlan {
         self.places.len() - usize::from(self.is_cut)
     }
 
+    /// How far the first key's place is from the end of a head; `None` where it is the only one.
+    pub(super) fn first_shift(&self) -> Option<u32> {
+        let [first, _, ..] = &self.places[..] else { return None };
+        Some(first.shift)
+    }
+
+    /// Writes over `heads` the first key's part of that of each row.
+    ///
+    /// # Errors
+    /// As [`HeadPlan::write`].
+    pub(super) fn write_first(
+        &self,
+        key: Argument<'_>,
+        rows: usize,
+        scratch: &mut HeadScratch,
+        heads: &mut Vec<u128>,
+    ) -> Result<()> {
+        heads.clear();
+        heads.resize(rows, 0);
+        self.places.first().map_or(Ok(()), |place| place.write(key, scratch, heads))
+    }
+
     /// Writes over `heads` that of each row, for keys in the order of the plan.
     ///
     /// # Errors

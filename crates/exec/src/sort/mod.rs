@@ -8,16 +8,17 @@
 //! that did not fit the memory are in a file, and are merged as they are read ([`Merged`]).
 
 mod head;
+mod merged;
 mod plan;
 mod sink;
 mod sorted;
 mod spilled;
 mod ties;
 
+pub use merged::Merged;
 pub(crate) use plan::SortPlan;
 pub use plan::{Order, SortKey};
 pub(crate) use sink::{SortSink, SortedRuns};
 pub use sorted::Sorted;
-pub use spilled::Merged;
 pub(crate) use spilled::SpilledRun;
 pub(crate) use ties::compare_values;

@@ -44,6 +44,9 @@ pub(crate) struct SortPlan {
     /// Its outputs are the keys.
     pub(super) keys: Program,
     pub(super) heads: HeadPlan,
+    /// Where few rows are wanted: its output is the first key, which reads less than all keys do, and its place's distance from
+    /// the end of a head.
+    pub(super) first_key: Option<(Program, u32)>,
     /// Its outputs are the columns of the store.
     pub(super) rows: Program,
     /// Which column of the store each output of the pipeline is.
@@ -65,6 +68,13 @@ impl SortPlan {
         let keys = compile(&exprs, types)?;
         let known = order.keys.iter().zip(&keys.outputs).map(|(key, (_, ty))| (key, ty, bounds(&key.expr, pipeline)));
         let heads = HeadPlan::new(known).ok_or_else(|| Error::Unsupported("lists and structs as sort keys".into()))?;
+        let first_key = match heads.first_shift() {
+            Some(shift) if order.fetch.is_some() => {
+                let first = compile(&exprs[..1], types)?;
+                (first.columns.len() < keys.columns.len()).then_some((first, shift))
+            }
+            _ => None,
+        };
         let open = &order.keys[heads.first_open()..];
         let kept: Vec<&Expr> = open.iter().map(|key| &key.expr).chain(rows).collect();
         let mut program = compile(&kept, types)?;
@@ -84,7 +94,7 @@ impl SortPlan {
         let mut all_columns: Vec<usize> = keys.columns.iter().chain(&program.columns).copied().collect();
         all_columns.sort_unstable();
         all_columns.dedup();
-        Ok(SortPlan { keys, heads, rows: program, columns, ties, order: order.clone(), all_columns })
+        Ok(SortPlan { keys, heads, first_key, rows: program, columns, ties, order: order.clone(), all_columns })
     }
 
     /// By what rows with equal heads are compared, if some key was longer than its place in them, or none was.

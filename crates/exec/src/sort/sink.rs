@@ -69,6 +69,7 @@ pub(crate) struct SortSink {
     last: Option<u128>,
     /// The heads of these, the last on top.
     best: BinaryHeap<u128>,
+    first_key_machine: Machine,
     key_machine: Machine,
     row_machine: Machine,
     scratch: HeadScratch,
@@ -105,6 +106,7 @@ impl SortSink {
             wanted: plan.order.row_count(),
             last: None,
             best: BinaryHeap::new(),
+            first_key_machine: Machine::default(),
             key_machine: Machine::default(),
             row_machine: Machine::default(),
             scratch: HeadScratch::default(),
@@ -158,18 +160,33 @@ impl SortSink {
         Ok(())
     }
 
-    /// Leaves in `self.kept` which rows may be among those that are wanted, and of these the heads.
-    fn keep_wanted(&mut self, last: u128) {
-        let last = if self.plan.ties(self.scratch.has_cut).is_empty() { last } else { last + 1 };
+    /// Leaves in `self.kept` which rows have a lesser head, and of these the heads.
+    fn keep_below(&mut self, bound: u128) {
         let (mut count, heads) = (0, &mut self.heads);
         self.kept.resize(heads.len(), 0);
         for row in 0..heads.len() {
             let head = heads[row];
             (self.kept[count], heads[count]) = (row as u16, head);
-            count += usize::from(head < last);
+            count += usize::from(head < bound);
         }
         self.kept.truncate(count);
         heads.truncate(count);
+    }
+
+    /// Drops rows of which the first key says that they are not wanted, before others are unpacked. False where none is left.
+    fn keep_by_first_key(&mut self, plan: &SortPlan, last: u128, flow: &mut Flow<'_>) -> Result<bool> {
+        let Some((program, shift)) = &plan.first_key else { return Ok(true) };
+        flow.load(&program.columns)?;
+        let rows = flow.rows();
+        self.first_key_machine.run(program, flow.columns(), rows)?;
+        let frame = self.first_key_machine.frame(program, flow.columns(), rows);
+        let key = Argument::new(frame, program.outputs[0].0);
+        plan.heads.write_first(key, rows, &mut self.scratch, &mut self.heads)?;
+        self.keep_below(((last >> shift) + 1) << shift);
+        if self.kept.len() < rows && !self.kept.is_empty() {
+            flow.keep(&self.kept)?;
+        }
+        Ok(!self.kept.is_empty())
     }
 
     /// Learns from the heads of rows that come in which is the last of those that are wanted.
@@ -252,6 +269,11 @@ impl Sink for SortSink {
         if self.wanted == Some(0) {
             return Ok(ControlFlow::Continue(()));
         }
+        if let Some(last) = self.last
+            && !self.keep_by_first_key(&plan, last, flow)?
+        {
+            return Ok(ControlFlow::Continue(()));
+        }
         flow.load(&plan.keys.columns)?;
         let rows = flow.rows();
         self.key_machine.run(&plan.keys, flow.columns(), rows)?;
@@ -259,7 +281,7 @@ impl Sink for SortSink {
         let key = |number: usize| Argument::new(frame, plan.keys.outputs[number].0);
         plan.heads.write(key, rows, &mut self.scratch, &mut self.heads)?;
         if let Some(last) = self.last {
-            self.keep_wanted(last);
+            self.keep_below(if plan.ties(self.scratch.has_cut).is_empty() { last } else { last + 1 });
             if self.kept.is_empty() {
                 return Ok(ControlFlow::Continue(()));
             }

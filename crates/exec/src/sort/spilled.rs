@@ -7,17 +7,16 @@ use super::plan::SortPlan;
 use super::sink::{SortedRun, head, row};
 use super::ties;
 use crate::error::check_cancelled;
-use crate::measure::Measured;
-use crate::run::{Reader, Stop};
+use crate::run::Reader;
 use crate::spill::{SpillFile, SpillWriter, Spilled, SpilledColumns};
 use crate::store::{RowStore, gather_from};
 use crate::vector::append;
-use crate::{Batch, Error, LogicalType, Memory, Result, Unlimited, Vector};
-use sinter_codec::{Encoded, VECTOR_LEN, ValuesBuf};
+use crate::{Batch, LogicalType, Memory, Result, TableSource, Unlimited, Vector};
+use sinter_codec::{Block, Encoded, Physical, Scalar, VECTOR_LEN, ValuesBuf};
 use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 /// Heads have 96 bits.
 const HEAD_TYPE: LogicalType = LogicalType::Decimal { precision: 38, scale: 0 };
@@ -27,14 +26,14 @@ const HEAD_TYPE: LogicalType = LogicalType::Decimal { precision: 38, scale: 0 };
 pub(crate) struct SpilledRun {
     /// Head, then the columns of the store.
     rows: Arc<Spilled>,
-    has_cut: bool,
+    pub(super) has_cut: bool,
 }
 
 impl SpilledRun {
     /// Writes a run.
     ///
     /// # Errors
-    /// Those of writing; [`Error::Cancelled`].
+    /// Those of writing; [`Error::Cancelled`](crate::Error::Cancelled).
     pub(crate) fn write(
         plan: &SortPlan,
         run: &SortedRun,
@@ -58,6 +57,67 @@ impl SpilledRun {
         let rows = Arc::new(Spilled::new(columns, writer.finish()?.concat()));
         Ok(SpilledRun { rows, has_cut: run.has_cut })
     }
+
+    /// How many rows it has.
+    pub(super) fn len(&self) -> usize {
+        self.rows.rows()
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Stretch {
+        Stretch { rows: Arc::clone(&self.rows), before: 0, len: self.len() }
+    }
+
+    /// These of them.
+    pub(super) fn stretch(&self, rows: Range<usize>) -> Stretch {
+        let (mut groups, mut first, mut before) = (0..0, 0, 0);
+        for group in 0..self.rows.group_count() {
+            let end = first + self.rows.group_rows(group);
+            if first < rows.end && rows.start < end {
+                if groups.is_empty() {
+                    (groups.start, before) = (group, rows.start - first);
+                }
+                groups.end = group + 1;
+            }
+            first = end;
+        }
+        Stretch { rows: Arc::new(self.rows.some(groups)), before, len: rows.len() }
+    }
+
+    /// The head with which each row group begins, and how many rows that has.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (i128, usize)> {
+        (0..self.rows.group_count()).map(|group| {
+            let head = self.rows.zone(group, 0).map(|zone| &zone.min);
+            (if let Some(Scalar::Int(head)) = head { *head } else { i128::MIN }, self.rows.group_rows(group))
+        })
+    }
+
+    /// How many rows have a lesser head.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(super) fn rows_below(&self, head: i128) -> Result<usize> {
+        let (mut before, mut last) = (0, None);
+        for (group, (_, rows)) in self.groups().enumerate().take_while(|(_, (first, _))| *first < head) {
+            before += rows;
+            last = Some((group, rows));
+        }
+        let Some((group, rows)) = last else { return Ok(0) };
+        let (segment, mut heads) = (self.rows.segment(group, 0)?, ValuesBuf::new(Physical::I128));
+        Block::open(&segment)?.decode(0..rows, &mut heads)?;
+        let ValuesBuf::I128(heads) = heads else { return Ok(before) };
+        Ok(before - rows + heads.partition_point(|&other| other < head))
+    }
+}
+
+/// Some rows of a run, one after the other.
+#[derive(Clone, Debug)]
+pub(super) struct Stretch {
+    /// The row groups in which they lie.
+    rows: Arc<Spilled>,
+    /// So many rows of these come before them.
+    before: usize,
+    pub(super) len: usize,
 }
 
 /// Where a run is that is being merged.
@@ -65,20 +125,34 @@ impl SpilledRun {
 struct Cursor {
     reader: Reader,
     batch: Batch,
-    /// Of the rows of the vector that was read.
+    /// How many rows come before those that are wanted, and how many of these were not read.
+    before: usize,
+    left: usize,
+    /// Of the rows of the vector that was read, up to the last that is wanted.
     heads: Vec<i128>,
     /// The first of them that was not taken.
     at: usize,
 }
 
 impl Cursor {
+    fn new(stretch: &Stretch) -> Result<Cursor> {
+        let reader = Reader::by_group(Arc::clone(&stretch.rows))?;
+        let (before, left) = (stretch.before, stretch.len);
+        Ok(Cursor { reader, batch: Batch::default(), before, left, heads: Vec::new(), at: 0 })
+    }
+
     /// Reads the next vector of the run into `store`; false when none is left.
     fn read(&mut self, store: &mut RowStore) -> Result<bool> {
         store.clear();
         self.heads.clear();
-        self.at = 0;
-        if !self.reader.next(&mut self.batch)? {
-            return Ok(false);
+        loop {
+            if self.left == 0 || !self.reader.next(&mut self.batch)? {
+                return Ok(false);
+            }
+            if self.before < self.batch.rows {
+                break;
+            }
+            self.before -= self.batch.rows;
         }
         let Some((heads, columns)) = self.batch.columns.split_first() else { return Ok(false) };
         let mut values = ValuesBuf::I128(std::mem::take(&mut self.heads));
@@ -86,6 +160,9 @@ impl Cursor {
         let ValuesBuf::I128(heads) = values else { return Ok(false) };
         self.heads = heads;
         store.push(columns, self.batch.rows)?;
+        self.at = std::mem::take(&mut self.before);
+        self.heads.truncate(self.at.saturating_add(self.left));
+        self.left -= self.heads.len() - self.at;
         Ok(true)
     }
 }
@@ -95,7 +172,7 @@ const FAN_IN: usize = 64;
 
 /// Runs on their way into one.
 #[derive(Debug)]
-struct Merge {
+pub(super) struct Merge {
     plan: Arc<SortPlan>,
     has_cut: bool,
     cursors: Vec<Cursor>,
@@ -110,17 +187,17 @@ struct Merge {
     /// How many more rows are wanted.
     left: usize,
     /// Those that came last: rows of the stores in their order, and their heads.
-    rows: Vec<u32>,
+    pub(super) rows: Vec<u32>,
     heads: Vec<i128>,
 }
 
 impl Merge {
-    /// Of the rows of these runs so many.
-    fn new(plan: &Arc<SortPlan>, runs: &[SpilledRun], left: usize) -> Result<Merge> {
+    /// Of the rows of these stretches so many. Did a run have to cut keys?
+    pub(super) fn new(plan: &Arc<SortPlan>, has_cut: bool, runs: &[Stretch], left: usize) -> Result<Merge> {
         let unlimited: Arc<dyn Memory> = Arc::new(Unlimited);
         let mut merge = Merge {
             plan: Arc::clone(plan),
-            has_cut: runs.iter().any(|run| run.has_cut),
+            has_cut,
             cursors: Vec::with_capacity(runs.len()),
             stores: Vec::with_capacity(runs.len()),
             firsts: (0..runs.len()).map(|cursor| (cursor * VECTOR_LEN) as u32).collect(),
@@ -131,8 +208,7 @@ impl Merge {
             heads: Vec::with_capacity(VECTOR_LEN),
         };
         for run in runs {
-            let reader = Reader::by_group(Arc::clone(&run.rows))?;
-            merge.cursors.push(Cursor { reader, batch: Batch::default(), heads: Vec::new(), at: 0 });
+            merge.cursors.push(Cursor::new(run)?);
             merge.stores.push(plan.store(&unlimited)?);
         }
         (0..runs.len()).try_for_each(|cursor| merge.read(cursor))?;
@@ -160,7 +236,7 @@ impl Merge {
     }
 
     /// Passes over so many rows.
-    fn skip(&mut self, mut count: usize, cancelled: &AtomicBool) -> Result<()> {
+    pub(super) fn skip(&mut self, mut count: usize, cancelled: &AtomicBool) -> Result<()> {
         while count > 0 {
             check_cancelled(cancelled)?;
             match self.advance(count, |_, _, _| {})? {
@@ -172,7 +248,7 @@ impl Merge {
     }
 
     /// Leaves in `self.rows` those that come next, a vector's worth at most; false when none is left.
-    fn next(&mut self, cancelled: &AtomicBool) -> Result<bool> {
+    pub(super) fn next(&mut self, cancelled: &AtomicBool) -> Result<bool> {
         check_cancelled(cancelled)?;
         self.rows.clear();
         self.heads.clear();
@@ -204,13 +280,13 @@ impl Merge {
     }
 
     /// Writes a column of the rows that came last over `out`.
-    fn gather(&self, column: usize, out: &mut Vector) {
+    pub(super) fn gather(&self, column: usize, out: &mut Vector) {
         gather_from(&self.stores, &self.firsts, column, &self.rows, out);
     }
 }
 
 /// Makes runs so few that they can be merged at once; those that have become one are of no more than `wanted` rows.
-fn merge_some(
+pub(super) fn merge_some(
     plan: &Arc<SortPlan>,
     mut runs: Vec<SpilledRun>,
     wanted: usize,
@@ -220,7 +296,8 @@ fn merge_some(
     while runs.len() > FAN_IN {
         // No more than have to become one.
         let some: Vec<SpilledRun> = runs.drain(..FAN_IN.min(runs.len() - FAN_IN + 1)).collect();
-        let mut merge = Merge::new(plan, &some, wanted)?;
+        let (has_cut, stretches) = (some.iter().any(|run| run.has_cut), some.iter().map(SpilledRun::all));
+        let mut merge = Merge::new(plan, has_cut, &stretches.collect::<Vec<_>>(), wanted)?;
         let columns = run_columns(plan);
         let mut writer = SpillWriter::new(file, &columns, 1)?;
         let mut vectors = vec![Vector::default(); columns.types.len()];
@@ -232,129 +309,9 @@ fn merge_some(
             writer.push(0, &vectors, merge.rows.len())?;
         }
         let rows = Arc::new(Spilled::new(columns, writer.finish()?.concat()));
-        runs.push(SpilledRun { rows, has_cut: merge.has_cut });
+        runs.push(SpilledRun { rows, has_cut });
     }
     Ok(runs)
-}
-
-/// Sorted rows that did not fit the memory: runs in a file, which are merged as they are read, from the first row to the
-/// last and once. So they are not written once more. Of several who read, one at a time merges.
-#[derive(Debug)]
-pub struct Merged {
-    plan: Arc<SortPlan>,
-    runs: Vec<SpilledRun>,
-    len: usize,
-    stop: Arc<Stop>,
-    measured: Option<Arc<Measured>>,
-    progress: Mutex<Progress>,
-}
-
-/// How far rows are read.
-#[derive(Debug)]
-enum Progress {
-    Pending,
-    Reading(Box<Merge>),
-    Done,
-    /// With this error, or one as [`Error::again`] has it.
-    Failed(Error),
-}
-
-impl Merged {
-    /// Of these runs, whose number is brought down before.
-    ///
-    /// # Errors
-    /// Those of reading and writing; [`Error::Cancelled`].
-    pub(crate) fn new(
-        plan: &Arc<SortPlan>,
-        runs: Vec<SpilledRun>,
-        file: &Arc<dyn SpillFile>,
-        stop: &Arc<Stop>,
-        measured: Option<Arc<Measured>>,
-    ) -> Result<Merged> {
-        let wanted = plan.order.row_count().unwrap_or(usize::MAX);
-        let runs = merge_some(plan, runs, wanted, file, stop.flag())?;
-        let all: usize = runs.iter().map(|run| run.rows.rows()).sum();
-        let len = wanted.min(all).saturating_sub(plan.order.skip);
-        let (plan, stop, progress) = (Arc::clone(plan), Arc::clone(stop), Mutex::new(Progress::Pending));
-        Ok(Merged { plan, runs, len, stop, measured, progress })
-    }
-
-    /// The same rows, none of which was read.
-    pub(crate) fn again(&self) -> Merged {
-        Merged {
-            plan: Arc::clone(&self.plan),
-            runs: self.runs.clone(),
-            len: self.len,
-            stop: Arc::clone(&self.stop),
-            measured: self.measured.clone(),
-            progress: Mutex::new(Progress::Pending),
-        }
-    }
-
-    /// How many rows there are, read or not.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// True when there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Does what comes before the first row: where many are skipped, that takes a while.
-    ///
-    /// # Errors
-    /// As [`Merged::read`].
-    pub(crate) fn begin(&self) -> Result<()> {
-        self.go_on(|_| Ok(true)).map(drop)
-    }
-
-    /// Writes the next rows over `batch`, a vector's worth at most; false when none is left.
-    ///
-    /// # Errors
-    /// Those of reading, and for whoever reads after that; [`Error::Cancelled`].
-    pub(crate) fn read(&self, batch: &mut Batch) -> Result<bool> {
-        self.go_on(|merge| {
-            if !merge.next(self.stop.flag())? {
-                return Ok(false);
-            }
-            batch.rows = merge.rows.len();
-            batch.columns.resize_with(self.plan.columns.len(), Vector::default);
-            for (&column, vector) in self.plan.columns.iter().zip(&mut batch.columns) {
-                merge.gather(column, vector);
-            }
-            Ok(true)
-        })
-    }
-
-    /// Lets `read` do the next step, which says whether another may follow.
-    fn go_on(&self, read: impl FnOnce(&mut Merge) -> Result<bool>) -> Result<bool> {
-        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        let begun = self.measured.as_ref().map(|_| Instant::now());
-        let step = || -> Result<bool> {
-            if let Progress::Pending = *progress {
-                let skip = self.plan.order.skip;
-                let mut merge = Merge::new(&self.plan, &self.runs, self.len)?;
-                merge.skip(skip, self.stop.flag())?;
-                *progress = Progress::Reading(Box::new(merge));
-            }
-            match &mut *progress {
-                Progress::Reading(merge) => read(merge),
-                Progress::Failed(error) => Err(error.again()),
-                Progress::Pending | Progress::Done => Ok(false),
-            }
-        };
-        let more = step();
-        match &more {
-            Ok(true) => {}
-            Ok(false) => *progress = Progress::Done,
-            Err(error) => *progress = Progress::Failed(error.again()),
-        }
-        if let Some((measured, begun)) = self.measured.as_ref().zip(begun) {
-            measured.finished(begun);
-        }
-        more
-    }
 }
 
 /// Writes heads over a vector.

@@ -3,6 +3,7 @@
 use crate::{Error, LogicalType, Pinned, Result, RowIds, TableSource};
 use sinter_codec::{Bitmap, BlockStats};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A file for rows that do not fit the memory: nobody else's, and gone when it is dropped.
@@ -61,6 +62,11 @@ impl Spilled {
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.groups.iter().map(|group| group.rows).sum()
+    }
+
+    /// A table of some of the row groups.
+    pub(crate) fn some(&self, groups: Range<usize>) -> Spilled {
+        Spilled { columns: self.columns.clone(), groups: self.groups[groups].to_vec() }
     }
 
     /// The same row groups, for a table of more.
