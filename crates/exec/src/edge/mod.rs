@@ -52,8 +52,8 @@ pub fn to_arrow(vector: &Vector, ty: &LogicalType, rows: usize) -> Result<ArrayR
     values_to_arrow(values.as_values(), vector.validity.as_ref(), ty)
 }
 
-/// Of a dictionary with more entries for each row, rows are copied, unless it is an Arrow array already: few rows would hold
-/// all of it.
+/// Of a dictionary with more entries for each row, rows are copied: few rows would hold all of it. Where it is an Arrow array
+/// already, others hold it in any case.
 const ENTRIES_PER_ROW_MAX: usize = 16;
 
 /// The dictionary becomes an Arrow array once; the rows are views into it.

@@ -4,7 +4,7 @@ use super::{OutputPlan, Run};
 use crate::estimate::bounds;
 use crate::join::JoinTable;
 use crate::scan::ScanPlan;
-use crate::{Error, Expr, Gathered, LogicalType, Memory, OnDamage, Pipeline, Result, ScanColumn, Source};
+use crate::{Error, Expr, Gathered, LogicalType, Memory, OnDamage, Output, Pipeline, Result, ScanColumn, Source};
 use sinter_codec::{CompareOp, Scalar};
 use std::sync::{Arc, PoisonError};
 
@@ -57,6 +57,10 @@ impl Run {
                         let (source, on_damage) = (Source::Table(table), OnDamage::Fail);
                         let pipeline = Pipeline { source, on_damage, ..self.pipeline.clone() };
                         return self.go_on_with(pipeline, threads, memory);
+                    }
+                    // Rows that come out stay in their order, which one worker reads.
+                    Gathered::Merged(merged) if !matches!(self.pipeline.output, Output::Rows(_)) => {
+                        prepared.gathered = Some(Arc::new(Gathered::Merged(Box::new(merged.for_threads(threads)?))));
                     }
                     gathered => prepared.gathered = Some(Arc::new(gathered)),
                 },

@@ -117,7 +117,7 @@ impl Run {
             for run in in_memory.drain(..) {
                 spilled.push(SpilledRun::write(plan, &run, &file, self.stop.flag())?);
             }
-            let merged = Merged::new(plan, spilled, &file, threads, &self.stop, self.measured.clone())?;
+            let merged = Merged::new(plan, spilled, &file, &self.stop, self.measured.clone())?;
             Ok(Gathered::Merged(Box::new(merged)))
         })
     }

@@ -64,8 +64,8 @@ fn load_nested(
 /// Below this share of surviving rows, picking them costs less than unpacking all.
 const GATHER_BELOW: usize = 4;
 
-/// Once so many entries of a dictionary are there for each text that was picked, unpacking all costs about what was spent:
-/// less where they stand one after the other, more where each is found directly.
+/// Once a dictionary has no more than so many entries for each text that was picked, unpacking all costs about what was
+/// spent: less where they stand one after the other, more where each is found directly.
 const ENTRIES_PER_PICKED: usize = 16;
 
 /// What has come out of a column's dictionary in a group.
@@ -121,8 +121,8 @@ fn load_plain(
         positions => {
             block.load(range, &mut vector.values)?;
             tally.bytes_decoded += encoded_bytes(&vector.values);
-            entries.are_none = !matches!(vector.values, Encoded::Codes(_));
-            if !entries.are_none {
+            entries.are_none = matches!(vector.values, Encoded::Flat(_) | Encoded::BaseDelta { .. });
+            if let Encoded::Codes(_) = vector.values {
                 if entries.dictionary.is_none() {
                     let values = block.dictionary()?.ok_or_else(codes_without_dictionary)?;
                     tally.bytes_decoded += plain_bytes(&values);

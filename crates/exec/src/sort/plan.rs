@@ -44,8 +44,8 @@ pub(crate) struct SortPlan {
     /// Its outputs are the keys.
     pub(super) keys: Program,
     pub(super) heads: HeadPlan,
-    /// Where few rows are wanted: its output is the first key, which reads less than all keys do, and its place's distance from
-    /// the end of a head.
+    /// Where not all rows are wanted, and the first of several keys reads fewer columns than all: the program with it as
+    /// output, and its place's distance from the end of a head.
     pub(super) first_key: Option<(Program, u32)>,
     /// Its outputs are the columns of the store.
     pub(super) rows: Program,
@@ -54,7 +54,7 @@ pub(crate) struct SortPlan {
     /// The columns of the store that heads may not have whole; of the first of them it depends on its values.
     ties: Vec<TieKey>,
     pub(super) order: Order,
-    /// Of both programs.
+    /// Of all programs.
     all_columns: Vec<usize>,
 }
 

@@ -11,7 +11,7 @@ use crate::run::Reader;
 use crate::spill::{SpillFile, SpillWriter, Spilled, SpilledColumns};
 use crate::store::{RowStore, gather_from};
 use crate::vector::append;
-use crate::{Batch, LogicalType, Memory, Result, TableSource, Unlimited, Vector};
+use crate::{Batch, Error, LogicalType, Memory, Result, TableSource, Unlimited, Vector};
 use sinter_codec::{Block, Encoded, Physical, Scalar, VECTOR_LEN, ValuesBuf};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -33,7 +33,7 @@ impl SpilledRun {
     /// Writes a run.
     ///
     /// # Errors
-    /// Those of writing; [`Error::Cancelled`](crate::Error::Cancelled).
+    /// Those of writing; [`Error::Cancelled`].
     pub(crate) fn write(
         plan: &SortPlan,
         run: &SortedRun,
@@ -56,6 +56,23 @@ impl SpilledRun {
         }
         let rows = Arc::new(Spilled::new(columns, writer.finish()?.concat()));
         Ok(SpilledRun { rows, has_cut: run.has_cut })
+    }
+
+    /// Of numbers that are their own heads, by row group.
+    #[cfg(test)]
+    pub(super) fn of_groups(plan: &SortPlan, groups: &[&[i64]], file: &Arc<dyn SpillFile>) -> Result<SpilledRun> {
+        let (columns, mut all) = (run_columns(plan), Vec::new());
+        for numbers in groups {
+            let mut writer = SpillWriter::new(file, &columns, 1)?;
+            for numbers in numbers.chunks(VECTOR_LEN) {
+                let mut heads = Vector::default();
+                put_heads(numbers.iter().map(|&number| number.into()), &mut heads);
+                let values = Vector { values: Encoded::Flat(ValuesBuf::I64(numbers.to_vec())), ..Vector::default() };
+                writer.push(0, &[heads, values], numbers.len())?;
+            }
+            all.extend(writer.finish()?.concat());
+        }
+        Ok(SpilledRun { rows: Arc::new(Spilled::new(columns, all)), has_cut: false })
     }
 
     /// How many rows it has.
@@ -84,7 +101,7 @@ impl SpilledRun {
         Stretch { rows: Arc::new(self.rows.some(groups)), before, len: rows.len() }
     }
 
-    /// The head with which each row group begins, and how many rows that has.
+    /// The head with which each row group begins, and how many rows that has. The least of integers is exact.
     pub(super) fn groups(&self) -> impl Iterator<Item = (i128, usize)> {
         (0..self.rows.group_count()).map(|group| {
             let head = self.rows.zone(group, 0).map(|zone| &zone.min);
@@ -105,7 +122,7 @@ impl SpilledRun {
         let Some((group, rows)) = last else { return Ok(0) };
         let (segment, mut heads) = (self.rows.segment(group, 0)?, ValuesBuf::new(Physical::I128));
         Block::open(&segment)?.decode(0..rows, &mut heads)?;
-        let ValuesBuf::I128(heads) = heads else { return Ok(before) };
+        let ValuesBuf::I128(heads) = heads else { return Err(Error::Unsupported("heads of another type".into())) };
         Ok(before - rows + heads.partition_point(|&other| other < head))
     }
 }
@@ -167,7 +184,7 @@ impl Cursor {
     }
 }
 
-/// So many runs are merged at a time: of each as much is in memory as a row group has. That is not asked for.
+/// So many runs are merged at a time: of each as much is in memory as a row group has, for each worker. That is not asked for.
 const FAN_IN: usize = 64;
 
 /// Runs on their way into one.
@@ -262,6 +279,9 @@ impl Merge {
 
     /// Takes so many rows, or fewer where a cursor must read before others go on; returns how many, 0 when none is left.
     fn advance(&mut self, count_max: usize, mut take: impl FnMut(&mut Merge, u32, i128)) -> Result<usize> {
+        if count_max == 0 {
+            return Ok(0);
+        }
         if let Some(cursor) = self.used_up.take() {
             self.read(cursor)?;
         }
