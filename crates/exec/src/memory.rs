@@ -107,6 +107,13 @@ impl Held {
         Ok(())
     }
 
+    /// Gives back what is more than `bytes` in all and the quarter that [`Held::need`] asks for beyond.
+    pub(crate) fn keep(&mut self, bytes: usize) {
+        let beyond = self.bytes.saturating_sub(bytes + bytes / 4);
+        self.bytes -= beyond;
+        self.memory.shrink(beyond);
+    }
+
     /// Has what another holder of the same memory was granted.
     pub(crate) fn take_over(&mut self, mut other: Held) {
         self.bytes += std::mem::take(&mut other.bytes);
@@ -116,5 +123,43 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         self.memory.shrink(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Says how much is held.
+    #[derive(Debug, Default)]
+    struct Counted(AtomicUsize);
+
+    impl Memory for Counted {
+        fn grow(&self, bytes: usize) -> Result<()> {
+            self.0.fetch_add(bytes, Ordering::Relaxed);
+            Ok(())
+        }
+
+        fn shrink(&self, bytes: usize) {
+            self.0.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn what_is_not_needed_is_given_back() {
+        let counted = Arc::new(Counted::default());
+        let memory: Arc<dyn Memory> = counted.clone();
+        let in_all = || counted.0.load(Ordering::Relaxed);
+        let (mut held, mut other) = (Held::new(&memory), Held::new(&memory));
+        held.need(1000).unwrap();
+        other.need(400).unwrap();
+        held.take_over(other);
+        assert_eq!(in_all(), 1750);
+        held.keep(800);
+        assert_eq!(in_all(), 1000);
+        held.keep(900);
+        assert_eq!(in_all(), 1000, "no more than there was");
+        drop(held);
+        assert_eq!(in_all(), 0);
     }
 }

@@ -120,7 +120,9 @@ impl RowStore {
             }
         }
         self.memory.take_over(memory);
-        self.added(rows)
+        self.added(rows)?;
+        self.memory.keep(self.column_bytes());
+        Ok(())
     }
 
     /// The bytes of the column with most text.
@@ -155,7 +157,12 @@ impl RowStore {
         if self.rows >= NONE as usize || self.text_bytes() > TEXT_BYTES_MAX / 2 {
             return Err(too_many());
         }
-        self.memory.need(self.columns.iter().map(StoredColumn::bytes).sum())
+        self.memory.need(self.column_bytes())
+    }
+
+    /// Bytes of the memory of all columns; that of texts counts whether used or not.
+    fn column_bytes(&self) -> usize {
+        self.columns.iter().map(StoredColumn::bytes).sum()
     }
 
     /// Forgets the values of a column.

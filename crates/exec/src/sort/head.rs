@@ -106,28 +106,13 @@ impl HeadPlan {
         Some(first.shift)
     }
 
-    /// Writes over `heads` the first key's part of that of each row.
-    ///
-    /// # Errors
-    /// As [`HeadPlan::write`].
-    pub(super) fn write_first(
-        &self,
-        key: Argument<'_>,
-        rows: usize,
-        scratch: &mut HeadScratch,
-        heads: &mut Vec<u128>,
-    ) -> Result<()> {
-        heads.clear();
-        heads.resize(rows, 0);
-        self.places.first().map_or(Ok(()), |place| place.write(key, scratch, heads))
-    }
-
-    /// Writes over `heads` that of each row, for keys in the order of the plan.
+    /// Writes over `heads` that of each row, or what the first `key_count` keys have in it, for keys in the order of the plan.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for values of other types.
     pub(super) fn write<'a>(
         &self,
+        key_count: usize,
         key: impl Fn(usize) -> Argument<'a>,
         rows: usize,
         scratch: &mut HeadScratch,
@@ -135,7 +120,7 @@ impl HeadPlan {
     ) -> Result<()> {
         heads.clear();
         heads.resize(rows, 0);
-        for (number, place) in self.places.iter().enumerate() {
+        for (number, place) in self.places.iter().enumerate().take(key_count) {
             place.write(key(number), scratch, heads)?;
         }
         Ok(())

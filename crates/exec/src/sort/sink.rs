@@ -180,8 +180,8 @@ impl SortSink {
         let rows = flow.rows();
         self.first_key_machine.run(program, flow.columns(), rows)?;
         let frame = self.first_key_machine.frame(program, flow.columns(), rows);
-        let key = Argument::new(frame, program.outputs[0].0);
-        plan.heads.write_first(key, rows, &mut self.scratch, &mut self.heads)?;
+        let key = |number: usize| Argument::new(frame, program.outputs[number].0);
+        plan.heads.write(1, key, rows, &mut self.scratch, &mut self.heads)?;
         self.keep_below(((last >> shift) + 1) << shift);
         if self.kept.len() < rows && !self.kept.is_empty() {
             flow.keep(&self.kept)?;
@@ -279,7 +279,7 @@ impl Sink for SortSink {
         self.key_machine.run(&plan.keys, flow.columns(), rows)?;
         let frame = self.key_machine.frame(&plan.keys, flow.columns(), rows);
         let key = |number: usize| Argument::new(frame, plan.keys.outputs[number].0);
-        plan.heads.write(key, rows, &mut self.scratch, &mut self.heads)?;
+        plan.heads.write(plan.keys.outputs.len(), key, rows, &mut self.scratch, &mut self.heads)?;
         if let Some(last) = self.last {
             self.keep_below(if plan.ties(self.scratch.has_cut).is_empty() { last } else { last + 1 });
             if self.kept.is_empty() {
