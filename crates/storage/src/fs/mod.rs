@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::pin::Pinned;
+use memmap2::MmapMut;
 
 /// What the caller of [`FileSystem::open`] is going to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,12 +102,28 @@ pub trait File: Send + Sync + fmt::Debug {
     ///
     /// The caller has checked `bytes` against the file's length: this much memory is taken.
     fn read_shared(&self, offset: u64, bytes: usize) -> io::Result<Pinned> {
-        let mut buffer = vec![0; bytes];
-        self.read_at(offset, &mut buffer)?;
-        Ok(Pinned::from(buffer))
+        pinned(bytes, |buffer| self.read_at(offset, buffer))
     }
     /// Says that these bytes will not be read before they are written again. Their memory may be given back.
     fn discard(&self, _offset: u64, _bytes: u64) {}
+}
+
+/// What comes in such pieces is kept in memory of its own from the operating system, which takes it back at once. An
+/// allocator would keep it: large buffers that come and go in many threads' heaps made a process half as large again as
+/// the pool that they were for.
+const MAPPED_BYTES_MIN: usize = 256 << 10;
+
+/// So many bytes in memory of their own, made by `fill` of zeros.
+fn pinned(bytes: usize, fill: impl FnOnce(&mut [u8]) -> io::Result<()>) -> io::Result<Pinned> {
+    if bytes >= MAPPED_BYTES_MIN
+        && let Ok(mut buffer) = MmapMut::map_anon(bytes)
+    {
+        fill(&mut buffer)?;
+        return Ok(Pinned::new(Arc::new(buffer)));
+    }
+    let mut buffer = vec![0; bytes];
+    fill(&mut buffer)?;
+    Ok(Pinned::from(buffer))
 }
 
 /// Whether `path` is a file directly in `directory` whose name starts with `prefix`.

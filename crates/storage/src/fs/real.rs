@@ -7,18 +7,10 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use memmap2::MmapMut;
-
 use super::{File, FileSystem, LockGuard, LockKind, LockOutcome, OpenMode, lock_holders};
-use crate::pin::Pinned;
 
 /// Parts that are together smaller than this are copied into one buffer and written by one call.
 const GATHER_BYTES_MAX: usize = 64 << 10;
-
-/// What is read in such pieces is kept in memory of its own from the operating system, which takes it back at once. An
-/// allocator would keep it: large buffers that come and go in many threads' heaps made a process half as large again as
-/// the pool that they were for.
-const MAPPED_BYTES_MIN: usize = 256 << 10;
 
 /// The operating system's files.
 #[derive(Debug, Default, Clone, Copy)]
@@ -105,18 +97,6 @@ struct RealFile {
 impl File for RealFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(buffer, offset)
-    }
-
-    fn read_shared(&self, offset: u64, bytes: usize) -> io::Result<Pinned> {
-        if bytes >= MAPPED_BYTES_MIN
-            && let Ok(mut buffer) = MmapMut::map_anon(bytes)
-        {
-            self.read_at(offset, &mut buffer)?;
-            return Ok(Pinned::new(Arc::new(buffer)));
-        }
-        let mut buffer = vec![0; bytes];
-        self.read_at(offset, &mut buffer)?;
-        Ok(Pinned::from(buffer))
     }
 
     fn write_at(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
