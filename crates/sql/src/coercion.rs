@@ -3,7 +3,8 @@
 //! `0.5` is an exact decimal here, and DataFusion compares a float with a decimal as two decimals: `f > 0.5` would fail
 //! at the first value beyond 10^15, at infinity and at NaN, and no block could be asked in its encoded form. As in
 //! PostgreSQL and DuckDB the decimal becomes a float instead, of the same width; so it does where the results of CASE,
-//! COALESCE, GREATEST and LEAST meet.
+//! the arguments of COALESCE and its like, the entries of a list and the rows of set operations meet. (Rows of VALUES meet
+//! before there is a plan, as DataFusion gives them a type when it makes one.)
 //!
 //! A cast of a decimal to fewer digits rounds. DataFusion compares what is cast, not rounded, with the constant on the
 //! other side: of `CAST(d AS DECIMAL(9, 1)) = 6.5` it makes `d = 6.50`. So such a cast goes through a function that it does
@@ -14,21 +15,26 @@
 
 use crate::scalar_subquery::PERHAPS;
 use crate::uuid::{TEXT_OF_UUID, UUID, UUID_OF_TEXT};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, replace_col};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    Aggregate, BinaryExpr, Cast, Expr, ExprSchemable, GroupingSet, LogicalPlan, Projection, ScalarUDF, cast,
+    Aggregate, BinaryExpr, Cast, Expr, ExprSchemable, GroupingSet, Join, LogicalPlan, Projection, RecursiveQuery,
+    ScalarUDF, Union, cast,
 };
 use datafusion::optimizer::AnalyzerRule;
+use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Begins the names of columns that would be called as keys are.
 const OWN: &str = "__sinter_own";
+
+/// Functions whose arguments meet in one type.
+const MEETING: &[&str] = &["coalesce", "greatest", "least", "nullif", "nvl", "make_array"];
 
 /// The rule.
 #[derive(Debug)]
@@ -40,24 +46,46 @@ impl AnalyzerRule for Coercion {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        // Some node has columns of other types than it had.
+        let mut is_changed = false;
         let plan = plan.transform_up_with_subqueries(|plan| {
-            let schema = schema_below(&plan);
-            if !has_such(&plan, &schema)? {
-                return Ok(Transformed::no(plan));
-            }
+            let before = Arc::clone(plan.schema());
             let plan = match plan {
-                LogicalPlan::Aggregate(aggregate) => LogicalPlan::Aggregate(with_keys_below(aggregate, &schema)?),
-                plan => plan,
+                LogicalPlan::Union(union) => with_floats(union, is_changed)?,
+                LogicalPlan::RecursiveQuery(query) => {
+                    Transformed::no(LogicalPlan::RecursiveQuery(with_types_of_work_table(query)?))
+                }
+                LogicalPlan::Join(join) => {
+                    let join = LogicalPlan::Join(with_keys_of_floats(join)?);
+                    Transformed::new_transformed(if is_changed { join.recompute_schema()? } else { join }, is_changed)
+                }
+                plan if is_changed => Transformed::yes(plan.recompute_schema()?),
+                plan => Transformed::no(plan),
             };
-            let names = NamePreserver::new(&plan);
-            let changed = plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                Ok(rewritten(expr, &schema)?.update_data(|expr| name.restore(expr)))
-            })?;
-            Ok(Transformed::yes(changed.data))
+            let plan = plan.transform_data(analyzed)?;
+            is_changed |= plan.transformed && before.fields() != plan.data.schema().fields();
+            Ok(plan)
         });
         Ok(plan?.data)
     }
+}
+
+/// A node with its own expressions rewritten.
+fn analyzed(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let schema = schema_below(&plan);
+    if !has_such(&plan, &schema)? {
+        return Ok(Transformed::no(plan));
+    }
+    let plan = match plan {
+        LogicalPlan::Aggregate(aggregate) => LogicalPlan::Aggregate(with_keys_below(aggregate, &schema)?),
+        plan => plan,
+    };
+    let names = NamePreserver::new(&plan);
+    let changed = plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        Ok(rewritten(expr, &schema)?.update_data(|expr| name.restore(expr)))
+    })?;
+    Ok(Transformed::yes(changed.data.recompute_schema()?))
 }
 
 fn rewritten(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
@@ -65,6 +93,85 @@ fn rewritten(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::Cast(cast) if rounds(cast, schema) => Ok(Transformed::yes(PERHAPS.call(vec![expr]))),
         _ => Ok(coerced(expr, schema)),
     })
+}
+
+/// Makes floats of the decimals that meet floats in a UNION, and gives it the types of its rows: DataFusion does so later, and
+/// until then says those of the first input, from which it could not be told what meets in a UNION around it. Inputs by name
+/// say what it says.
+fn with_floats(mut union: Union, is_changed_below: bool) -> Result<Transformed<LogicalPlan>> {
+    for input in union.inputs.iter_mut().filter(|input| matches!(***input, LogicalPlan::Projection(_))) {
+        *input = Arc::new(input.as_ref().clone().recompute_schema()?);
+    }
+    let types_of = |column: usize| {
+        let inputs = union.inputs.iter().map(move |input| input.schema().fields().get(column));
+        inputs.flatten().map(|field| field.data_type())
+    };
+    let columns = 0..union.schema.fields().len();
+    let floats: Vec<Option<DataType>> = columns
+        .clone()
+        .map(|column| types_of(column).find(|ty| is_float(ty)).filter(|_| types_of(column).any(DataType::is_decimal)))
+        .map(Option::<&DataType>::cloned)
+        .collect();
+    let differ = |column: usize| types_of(column).any(|ty| ty != union.inputs[0].schema().field(column).data_type());
+    if !is_changed_below && !columns.clone().any(differ) {
+        return Ok(Transformed::no(LogicalPlan::Union(union)));
+    }
+    let meets = floats.iter().any(Option::is_some);
+    let with_floats = |input: &Arc<LogicalPlan>| {
+        if !meets {
+            return Ok(Arc::clone(input));
+        }
+        let columns = input.schema().iter().zip(&floats).map(|((table, field), float)| {
+            let column = Expr::from((table, field));
+            match float {
+                Some(float) if field.data_type().is_decimal() => {
+                    cast(column, float.clone()).alias_qualified(table.cloned(), field.name())
+                }
+                _ => column,
+            }
+        });
+        let projection = Projection::try_new(columns.collect(), Arc::clone(input))?;
+        Ok(Arc::new(LogicalPlan::Projection(projection)))
+    };
+    let inputs = union.inputs.iter().map(with_floats).collect::<Result<Vec<_>>>()?;
+    let union = TypeCoercionRewriter::coerce_union(Union::try_new_with_loose_types(inputs)?)?;
+    Ok(Transformed::yes(union))
+}
+
+/// Makes the first rows of a recursive query decimals again where its recursive part was planned with decimals.
+fn with_types_of_work_table(mut query: RecursiveQuery) -> Result<RecursiveQuery> {
+    let first = Arc::clone(query.static_term.schema());
+    let is_other = |(new, old): (&FieldRef, &FieldRef)| is_float(new.data_type()) && old.data_type().is_decimal();
+    if !first.fields().iter().zip(query.schema.fields()).any(is_other) {
+        return Ok(query);
+    }
+    let columns = first.iter().zip(query.schema.fields()).map(|((table, field), old)| {
+        let column = Expr::from((table, field));
+        match is_other((field, old)) {
+            true => cast(column, old.data_type().clone()).alias_qualified(table.cloned(), field.name()),
+            false => column,
+        }
+    });
+    let projection = Projection::try_new(columns.collect(), Arc::clone(&query.static_term))?;
+    query.static_term = Arc::new(LogicalPlan::Projection(projection));
+    Ok(query)
+}
+
+/// Makes floats of the decimals among the keys of a join that meet floats: in it, the rows of INTERSECT and EXCEPT meet.
+fn with_keys_of_floats(mut join: Join) -> Result<Join> {
+    for (left, right) in &mut join.on {
+        let types = (left.get_type(join.left.schema()), right.get_type(join.right.schema()));
+        match types {
+            (Ok(ty), Ok(float)) if ty.is_decimal() && is_float(&float) => *left = cast(std::mem::take(left), float),
+            (Ok(float), Ok(ty)) if ty.is_decimal() && is_float(&float) => *right = cast(std::mem::take(right), float),
+            _ => {}
+        }
+    }
+    Ok(join)
+}
+
+fn is_float(ty: &DataType) -> bool {
+    matches!(ty, DataType::Float32 | DataType::Float64)
 }
 
 /// Computes those keys of GROUPING SETS below them that the rule changes. In the sets they become columns of the same
@@ -177,9 +284,7 @@ fn is_such(expr: &Expr, schema: &DFSchema) -> bool {
                 .map(|subject| std::iter::once(subject).chain(case.when_then_expr.iter().map(|(when, _)| &**when)));
             differ(results, schema) || values.is_some_and(|values| differ(values, schema))
         }
-        Expr::ScalarFunction(call) if matches!(call.name(), "coalesce" | "greatest" | "least") => {
-            differ(&call.args, schema)
-        }
+        Expr::ScalarFunction(call) if MEETING.contains(&call.name()) => differ(&call.args, schema),
         _ => false,
     }
 }
@@ -198,7 +303,7 @@ fn is_backwards(binary: &BinaryExpr) -> bool {
 fn differ<'a>(compared: impl IntoIterator<Item = &'a Expr>, schema: &DFSchema) -> bool {
     let (mut float, mut decimal, mut uuid, mut text) = (false, false, false, false);
     for ty in compared.into_iter().filter_map(|expr| expr.get_type(schema).ok()) {
-        float |= matches!(ty, DataType::Float32 | DataType::Float64);
+        float |= is_float(&ty);
         decimal |= ty.is_decimal();
         uuid |= ty == UUID;
         text |= is_text(&ty);
@@ -242,9 +347,7 @@ fn coerced(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
             };
             return Transformed::new_transformed(expr, of_results || of_values);
         }
-        Expr::ScalarFunction(call) if matches!(call.name(), "coalesce" | "greatest" | "least") => {
-            call.args.iter_mut().collect()
-        }
+        Expr::ScalarFunction(call) if MEETING.contains(&call.name()) => call.args.iter_mut().collect(),
         _ => return Transformed::no(expr),
     };
     let changed = meet(compared, schema);
@@ -254,7 +357,7 @@ fn coerced(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
 /// Gives values that meet one type where DataFusion would not; true if something changed.
 fn meet(mut compared: Vec<&mut Expr>, schema: &DFSchema) -> bool {
     let types: Vec<Option<DataType>> = compared.iter().map(|expr| expr.get_type(schema).ok()).collect();
-    let float = types.iter().flatten().find(|ty| matches!(ty, DataType::Float32 | DataType::Float64)).cloned();
+    let float = types.iter().flatten().find(|ty| is_float(ty)).cloned();
     let has_uuid = types.iter().flatten().any(|ty| *ty == UUID);
     let mut changed = false;
     for (expr, ty) in compared.iter_mut().zip(&types) {

@@ -2,6 +2,7 @@
 
 use crate::checked::checked_expr;
 use crate::lower::argument_type;
+use crate::one_zero::expr_with_one_zero;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -51,7 +52,7 @@ impl ScalarFunction {
             .data;
         let inner = DFSchema::try_from(arguments.clone()).ok()?;
         let result = argument_type(&renamed.get_type(&inner).ok()?)?;
-        let renamed = checked_expr(renamed, &inner).ok()?;
+        let renamed = expr_with_one_zero(checked_expr(renamed, &inner).ok()?, &inner).ok()?.data;
         let physical =
             create_physical_expr(&renamed, &inner, &ExecutionProps::new(), &PhysicalPlanningContext::default()).ok()?;
         Some(ScalarFunction { physical, schema: Arc::new(arguments), result, text: expr.to_string() })

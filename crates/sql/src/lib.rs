@@ -25,6 +25,7 @@ mod keeper;
 mod lower;
 mod not_in;
 mod numbering;
+mod one_zero;
 mod only_row;
 mod optimize;
 mod own_names;

@@ -4,6 +4,7 @@ use crate::Result;
 use crate::batches::named;
 use crate::checked::checked_plan;
 use crate::lower::lower;
+use crate::one_zero::with_one_zero;
 use crate::optimize::optimized;
 use crate::physical::HopefulExec;
 use crate::provider::PipelineTable;
@@ -155,7 +156,7 @@ async fn physical(
         // There is nothing around it that could be planned.
         return whole.scan(session, None, &[], None).await;
     }
-    let logical = checked_plan(logical.clone())?;
+    let logical = with_one_zero(checked_plan(logical.clone())?)?;
     let physical = DefaultPhysicalPlanner::default().create_physical_plan(&logical, session).await?;
     Ok(physical.transform_up(yields_to_cancellation)?.data)
 }

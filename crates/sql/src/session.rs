@@ -8,7 +8,7 @@ use crate::coercion::Coercion;
 use crate::not_in::NotIn;
 use crate::only_row::OnlyRow;
 use crate::own_names::OwnNames;
-use crate::parse::{Statement, column_names, parse};
+use crate::parse::{Statement, column_names, parse, with_floats};
 use crate::physical::Scans;
 use crate::planner::{Planned, Planner};
 use crate::progress::{Notes, Progress};
@@ -559,7 +559,8 @@ impl Session {
     }
 
     /// Plans a statement that yields rows.
-    pub(crate) fn plan(&self, state: &SessionState, sql: ast::Statement) -> Result<Planned> {
+    pub(crate) fn plan(&self, state: &SessionState, mut sql: ast::Statement) -> Result<Planned> {
+        with_floats(&mut sql);
         let names = match &sql {
             ast::Statement::Query(query) => column_names(query),
             _ => Vec::new(),

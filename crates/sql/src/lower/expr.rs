@@ -8,7 +8,7 @@ use crate::scalar_subquery::PERHAPS;
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, ScalarValue};
-use datafusion::logical_expr::expr::ScalarFunction as ScalarFunctionCall;
+use datafusion::logical_expr::expr::{InList, ScalarFunction as ScalarFunctionCall};
 use datafusion::logical_expr::{BinaryExpr, Case, Expr as DfExpr, ExprSchemable, Like, Operator, Subquery, Volatility};
 use sinter_codec::{CompareOp, Scalar};
 use sinter_exec::{ArithmeticOp, Expr, LogicalType, TextFunction, edge};
@@ -42,7 +42,7 @@ impl Scope<'_> {
                 None => self.foreign(expr),
             },
             DfExpr::BinaryExpr(binary) => self.binary(expr, binary),
-            DfExpr::Not(inner) => Some(Expr::Not(Box::new(self.lower(inner)?))),
+            DfExpr::Not(inner) => self.not(inner),
             DfExpr::IsNull(inner) | DfExpr::IsUnknown(inner) => Some(Expr::IsNull(Box::new(self.lower(inner)?))),
             DfExpr::IsNotNull(inner) | DfExpr::IsNotUnknown(inner) => {
                 Some(Expr::IsNotNull(Box::new(self.lower(inner)?)))
@@ -53,29 +53,20 @@ impl Scope<'_> {
                     return self.foreign(expr);
                 }
                 let value = Box::new(self.lower(&between.expr)?);
+                if !is_small(&value) {
+                    return self.foreign(expr);
+                }
                 let inside = Expr::And(vec![
                     Expr::Compare(CompareOp::GreaterOrEqual, value.clone(), Box::new(self.lower(&between.low)?)),
                     Expr::Compare(CompareOp::LessOrEqual, value, Box::new(self.lower(&between.high)?)),
                 ]);
                 Some(if between.negated { Expr::Not(Box::new(inside)) } else { inside })
             }
-            DfExpr::InList(list) => {
-                let ty = self.type_of(&list.expr)?;
-                let mut has_null = false;
-                let mut scalars = Vec::with_capacity(list.list.len());
-                for item in &list.list {
-                    match item {
-                        DfExpr::Literal(value, _) => match from_datafusion(value) {
-                            Some((Scalar::Null, _)) => has_null = true,
-                            Some((scalar, item_ty)) if item_ty == ty => scalars.push(scalar),
-                            _ => return self.foreign(expr),
-                        },
-                        _ => return self.foreign(expr),
-                    }
-                }
-                let expr = Box::new(self.lower(&list.expr)?);
-                Some(Expr::InList { expr, list: scalars, has_null, negated: list.negated })
-            }
+            DfExpr::IsTrue(inner) => self.settled(expr, inner, true),
+            DfExpr::IsFalse(inner) => self.settled(expr, inner, false),
+            DfExpr::IsNotTrue(inner) => self.not(&DfExpr::IsTrue(inner.clone())),
+            DfExpr::IsNotFalse(inner) => self.not(&DfExpr::IsFalse(inner.clone())),
+            DfExpr::InList(list) => self.in_list(expr, list),
             DfExpr::ScalarSubquery(subquery) => {
                 let found = self.subqueries.iter().find(|(known, _)| is_same(known, subquery));
                 found.map(|(_, value)| value.clone())
@@ -88,7 +79,8 @@ impl Scope<'_> {
                 if from == ty {
                     return self.lower(&cast.expr);
                 }
-                if !is_number(&from) || !is_number(&ty) || float_and_decimal(&from, &ty) {
+                let is_of_truth = from == LogicalType::Boolean && !matches!(ty, LogicalType::Decimal { .. });
+                if !(is_number(&from) || is_of_truth) || !is_number(&ty) || float_and_decimal(&from, &ty) {
                     return self.foreign(expr);
                 }
                 Some(Expr::Cast { expr: Box::new(self.lower(&cast.expr)?), ty })
@@ -102,6 +94,7 @@ impl Scope<'_> {
                     let binary = BinaryExpr { left, op: operation.operator()?, right };
                     self.binary(&DfExpr::BinaryExpr(binary.clone()), &binary)
                 }
+                (None, [value, other]) if function.func.name() == "nullif" => self.null_if(expr, value, other),
                 _ => {
                     let ours = self
                         .text_function(function)
@@ -194,6 +187,11 @@ impl Scope<'_> {
             Operator::LtEq => compare(CompareOp::LessOrEqual),
             Operator::Gt => compare(CompareOp::Greater),
             Operator::GtEq => compare(CompareOp::GreaterOrEqual),
+            Operator::IsNotDistinctFrom => self.same(expr, binary),
+            Operator::IsDistinctFrom => {
+                let same = BinaryExpr { op: Operator::IsNotDistinctFrom, ..binary.clone() };
+                self.not(&DfExpr::BinaryExpr(same))
+            }
             Operator::Plus => arithmetic(ArithmeticOp::Add),
             Operator::Minus => arithmetic(ArithmeticOp::Subtract),
             Operator::Multiply => arithmetic(ArithmeticOp::Multiply),
@@ -201,6 +199,102 @@ impl Scope<'_> {
             Operator::Modulo => arithmetic(ArithmeticOp::Modulo),
             _ => self.foreign(expr),
         }
+    }
+
+    fn not(&self, condition: &DfExpr) -> Option<Expr> {
+        Some(Expr::Not(Box::new(self.lower(condition)?)))
+    }
+
+    /// Whether a condition is known to be `wanted`; never NULL.
+    fn settled(&self, expr: &DfExpr, condition: &DfExpr, wanted: bool) -> Option<Expr> {
+        let lowered = self.lower(condition)?;
+        let is_known = match is_never_null(condition) {
+            true => None,
+            false if is_small(&lowered) => Some(Expr::IsNotNull(Box::new(lowered.clone()))),
+            false => return self.foreign(expr),
+        };
+        let is_wanted = if wanted { lowered } else { Expr::Not(Box::new(lowered)) };
+        Some(match is_known {
+            Some(is_known) => Expr::And(vec![is_known, is_wanted]),
+            None => is_wanted,
+        })
+    }
+
+    /// Whether both sides are equal, or both NULL; never NULL.
+    fn same(&self, expr: &DfExpr, binary: &BinaryExpr) -> Option<Expr> {
+        let (left, right) = (&*binary.left, &*binary.right);
+        match (left, right) {
+            (condition, DfExpr::Literal(ScalarValue::Boolean(Some(wanted)), _))
+            | (DfExpr::Literal(ScalarValue::Boolean(Some(wanted)), _), condition) => {
+                return self.settled(expr, condition, *wanted);
+            }
+            _ if !comparable(&self.type_of(left)?, &self.type_of(right)?) => return self.foreign(expr),
+            _ => {}
+        }
+        let (has_left, has_right) = (is_never_null(left), is_never_null(right));
+        let (left, right) = (self.lower(left)?, self.lower(right)?);
+        if !(has_left || is_small(&left)) || !(has_right || is_small(&right)) {
+            return self.foreign(expr);
+        }
+        let mut equal = Vec::with_capacity(3);
+        equal.extend((!has_left).then(|| Expr::IsNotNull(Box::new(left.clone()))));
+        equal.extend((!has_right).then(|| Expr::IsNotNull(Box::new(right.clone()))));
+        let no_value = (!has_left && !has_right)
+            .then(|| Expr::And(vec![Expr::IsNull(Box::new(left.clone())), Expr::IsNull(Box::new(right.clone()))]));
+        equal.push(Expr::Compare(CompareOp::Equal, Box::new(left), Box::new(right)));
+        let equal = Expr::And(equal);
+        Some(match no_value {
+            Some(no_value) => Expr::Or(vec![no_value, equal]),
+            None => equal,
+        })
+    }
+
+    fn in_list(&self, expr: &DfExpr, list: &InList) -> Option<Expr> {
+        let ty = self.type_of(&list.expr)?;
+        let tested = Box::new(self.lower(&list.expr)?);
+        let may_repeat = is_small(&tested);
+        let (mut has_null, mut constants, mut others) = (false, Vec::new(), Vec::new());
+        for item in &list.list {
+            let constant = match item {
+                DfExpr::Literal(value, _) => from_datafusion(value),
+                _ => None,
+            };
+            match constant {
+                Some((Scalar::Null, _)) => has_null = true,
+                Some((constant, item_ty)) if item_ty == ty => constants.push(constant),
+                _ if may_repeat && comparable(&ty, &self.type_of(item)?) => {
+                    others.push(Expr::Compare(CompareOp::Equal, tested.clone(), Box::new(self.lower(item)?)));
+                }
+                _ => return self.foreign(expr),
+            }
+        }
+        if others.is_empty() {
+            return Some(Expr::InList { expr: tested, list: constants, has_null, negated: list.negated });
+        }
+        if has_null || !constants.is_empty() {
+            others.push(Expr::InList { expr: tested, list: constants, has_null, negated: false });
+        }
+        let found = Expr::Or(others);
+        Some(if list.negated { Expr::Not(Box::new(found)) } else { found })
+    }
+
+    /// The value, or NULL where it equals the other. The SQL library's own does so too, with the value computed once, but for
+    /// floats.
+    fn null_if(&self, expr: &DfExpr, value: &DfExpr, other: &DfExpr) -> Option<Expr> {
+        let ty = self.type_of(expr)?;
+        if self.type_of(value)? != ty || ty.physical().is_none() || !comparable(&ty, &self.type_of(other)?) {
+            return self.foreign(expr);
+        }
+        let value = self.lower(value)?;
+        let is_at_hand = matches!(value, Expr::Column(_) | Expr::Literal(..));
+        let is_float = matches!(ty, LogicalType::Float32 | LogicalType::Float64);
+        if !(is_at_hand || is_float && is_small(&value)) {
+            return self.foreign(expr);
+        }
+        let other = Box::new(self.lower(other)?);
+        let is_equal = Expr::Compare(CompareOp::Equal, Box::new(value.clone()), other);
+        let null = Expr::Literal(Scalar::Null, ty.clone());
+        Some(Expr::Case { branches: vec![(is_equal, null)], otherwise: Some(Box::new(value)), ty })
     }
 
     fn like(&self, expr: &DfExpr, like: &Like) -> Option<Expr> {
@@ -262,6 +356,44 @@ impl Scope<'_> {
         let arguments = names.iter().map(|column| self.column(column)).collect::<Option<Vec<_>>>()?;
         let function = ScalarFunction::new(expr, self.schema, &names)?;
         Some(Expr::Foreign { function: Arc::new(function), arguments, ty })
+    }
+}
+
+/// How much of an expression may stand in a plan twice. What nests deep would else double with each level.
+const REPEATED_PARTS_MAX: usize = 32;
+
+/// Whether an expression is small enough to stand in a plan twice.
+fn is_small(expr: &Expr) -> bool {
+    let (mut open, mut count) = (vec![expr], 0);
+    while let Some(part) = open.pop() {
+        count += 1;
+        if count > REPEATED_PARTS_MAX {
+            return false;
+        }
+        open.extend(part.children());
+    }
+    true
+}
+
+/// Whether it can be told from an expression alone that it is never NULL.
+fn is_never_null(expr: &DfExpr) -> bool {
+    match expr {
+        DfExpr::Literal(value, _) => !value.is_null(),
+        DfExpr::IsNull(_)
+        | DfExpr::IsNotNull(_)
+        | DfExpr::IsTrue(_)
+        | DfExpr::IsNotTrue(_)
+        | DfExpr::IsFalse(_)
+        | DfExpr::IsNotFalse(_)
+        | DfExpr::IsUnknown(_)
+        | DfExpr::IsNotUnknown(_) => true,
+        DfExpr::Not(inner) => is_never_null(inner),
+        DfExpr::BinaryExpr(BinaryExpr { left, op, right }) => match op {
+            Operator::IsDistinctFrom | Operator::IsNotDistinctFrom => true,
+            Operator::And | Operator::Or => is_never_null(left) && is_never_null(right),
+            _ => false,
+        },
+        _ => false,
     }
 }
 

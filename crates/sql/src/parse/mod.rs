@@ -5,11 +5,13 @@ mod copy;
 mod depth;
 mod distinct_from;
 mod file_functions;
+mod float_rows;
 mod grouping_sets;
 mod rewrite;
 
 pub(crate) use copy::{Copy, CopyTarget, FileOption};
 pub(crate) use file_functions::path_of;
+pub(crate) use float_rows::{is_float, with_floats};
 pub(crate) use rewrite::column_names;
 
 use crate::{Error, Result};

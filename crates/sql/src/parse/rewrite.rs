@@ -158,6 +158,17 @@ pub(crate) fn column_names(query: &ast::Query) -> Vec<Option<String>> {
     select.projection.iter().map(name).collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
+/// `CAST('digits' AS DOUBLE)`.
+pub(super) fn double(digits: String) -> ast::Expr {
+    ast::Expr::Cast {
+        kind: ast::CastKind::Cast,
+        expr: Box::new(ast::Expr::value(ast::Value::SingleQuotedString(digits))),
+        data_type: ast::DataType::Double(ast::ExactNumberInfo::None),
+        format: None,
+        array: false,
+    }
+}
+
 /// `1e3` as DOUBLE, where `1000.0` is exact: no decimal could hold `5e-324`. `TIMESTAMP '...'` with more than six digits
 /// behind the point as one of nanoseconds.
 fn constants<T: VisitMut>(sql: &mut T) {
@@ -167,13 +178,7 @@ fn constants<T: VisitMut>(sql: &mut T) {
                 if let ast::Value::Number(digits, _) = &value.value
                     && digits.contains(['e', 'E'])
                 {
-                    *expr = ast::Expr::Cast {
-                        kind: ast::CastKind::Cast,
-                        expr: Box::new(ast::Expr::value(ast::Value::SingleQuotedString(digits.clone()))),
-                        data_type: ast::DataType::Double(ast::ExactNumberInfo::None),
-                        format: None,
-                        array: false,
-                    };
+                    *expr = double(digits.clone());
                 }
             }
             ast::Expr::TypedString(ast::TypedString {

@@ -3,7 +3,9 @@
 use super::assign::{Assigner, sources_by_name};
 use super::databases::{self, TABLE_NAME_PARTS};
 use super::names::{normal, parse_object_name, quoted};
-use super::values::{constant_rows, nothing_but_values, write_defaults, write_mixed_columns_as_text};
+use super::values::{
+    constant_rows, nothing_but_values, write_defaults, write_floats_as_decimals, write_mixed_columns_as_text,
+};
 use super::{done, table_name};
 use crate::batches::Outcome;
 use crate::catalog::TableName;
@@ -91,6 +93,7 @@ fn planned(
     if let ast::SetExpr::Values(values) = source.body.as_mut() {
         write_defaults(values, schema, &given)?;
         write_mixed_columns_as_text(values);
+        write_floats_as_decimals(values, schema, &given);
     }
     match source_columns(schema, &given) {
         Columns::Plain(sources) => Ok((session.plan(state, ast::Statement::Query(source))?, sources)),

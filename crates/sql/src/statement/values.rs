@@ -1,11 +1,12 @@
 //! The rows of VALUES on their way into a table, and columns' defaults.
 
-use crate::parse::parse_expr;
+use crate::parse::{is_float, parse_expr};
 use crate::{Error, Result};
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, NullArray, RecordBatch, StringArray};
 use arrow::datatypes::{Field, Schema};
 use datafusion::sql::sqlparser::ast::{self, VisitMut};
 use sinter_column::{ColumnSchema, TableSchema};
+use sinter_exec::LogicalType;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -68,8 +69,8 @@ impl ast::VisitorMut for EscapeTexts {
     }
 }
 
-/// `VALUES (1), ('NaN')`: the SQL library types a column by its own rows and finds no type for numbers beside text. In
-/// such a column every constant becomes text here, which the table's type then reads.
+/// `VALUES (1), ('NaN')`: the SQL library types a column by its own rows, and text beside numbers as numbers. In such a column
+/// every constant becomes text here, which the table's type then reads.
 pub(super) fn write_mixed_columns_as_text(values: &mut ast::Values) {
     let width = values.rows.iter().map(|row| row.content.len()).max().unwrap_or(0);
     for column in 0..width {
@@ -83,6 +84,29 @@ pub(super) fn write_mixed_columns_as_text(values: &mut ast::Values) {
             if let Some(Constant::Other(text)) = constant(cell) {
                 *cell = ast::Expr::value(ast::Value::SingleQuotedString(text));
             }
+        }
+    }
+}
+
+/// `VALUES (0.285), (1e1)` on their way into a column of decimals: floats become such decimals by themselves, so that others
+/// stay exact.
+pub(super) fn write_floats_as_decimals(values: &mut ast::Values, schema: &TableSchema, given: &[usize]) {
+    for (column, &place) in given.iter().enumerate() {
+        let LogicalType::Decimal { precision, scale } = schema.columns[place].ty else { continue };
+        let mut cells = values.rows.iter().filter_map(|row| row.content.get(column));
+        if cells.all(is_float) {
+            continue;
+        }
+        let info = ast::ExactNumberInfo::PrecisionAndScale(precision.into(), scale.into());
+        for cell in values.rows.iter_mut().filter_map(|row| row.content.get_mut(column)).filter(|cell| is_float(cell)) {
+            let float = std::mem::replace(cell, ast::Expr::value(ast::Value::Null));
+            *cell = ast::Expr::Cast {
+                kind: ast::CastKind::Cast,
+                expr: Box::new(float),
+                data_type: ast::DataType::Decimal(info),
+                format: None,
+                array: false,
+            };
         }
     }
 }
