@@ -48,6 +48,14 @@ def _also_tied(writer: Writer, outer: Relation, inner: Relation, share: float) -
     return (phrase(other.node, f" {writer.pick(('<>', '<=', '>='))} ", one.node),)
 
 
+def _loosely_tied(writer: Writer, outer: Relation, inner: Relation) -> Node | None:
+    """Return a condition about both rows that no join has for a key."""
+    more, tie = _also_tied(writer, outer, inner, 1), _tied(writer, outer, inner)
+    if more and tie is not None and writer.chance(0.5):
+        return phrase("(", tie, " OR ", *more, ")")
+    return more[0] if more else None
+
+
 def _exists(writer: Writer, outer: Relation) -> Node | None:
     inner = _inner(writer)
     tie = _tied(writer, outer, inner)
@@ -57,7 +65,8 @@ def _exists(writer: Writer, outer: Relation) -> Node | None:
         inner, tie, *conditions(writer, inner.columns, 1), *_also_tied(writer, outer, inner, 0.2)
     )
     word = writer.pick(("EXISTS", "EXISTS", "NOT EXISTS"))
-    return phrase(f"{word} (SELECT 1 ", relations.from_clause(inner), where, ")", feature=_CORRELATED)
+    end = " OFFSET 1)" if writer.chance(0.1) else ")"
+    return phrase(f"{word} (SELECT 1 ", relations.from_clause(inner), where, end, feature=_CORRELATED)
 
 
 def _in(writer: Writer, outer: Relation) -> Node | None:
@@ -93,6 +102,7 @@ def subquery_value(writer: Writer, outer: Relation) -> Value | None:
     """Return a subquery of one row."""
     return writer.any_of(
         (3, lambda: _aggregated(writer, outer)),
+        (0.5, lambda: _at_a_place(writer, outer)),
         (0.1, lambda: _found_by_key(writer, outer)),
         (1, lambda: _of_no_row(writer)),
     )
@@ -100,12 +110,27 @@ def subquery_value(writer: Writer, outer: Relation) -> Value | None:
 
 def _aggregated(writer: Writer, outer: Relation) -> Value | None:
     inner = _inner(writer)
-    tie = _tied(writer, outer, inner)
+    tie = _loosely_tied(writer, outer, inner) if writer.chance(0.2) else _tied(writer, outer, inner)
     if tie is None:
         return None
     value = aggregate(writer, inner.columns, inner.rows)
     where = relations.where_clause(inner, tie, *conditions(writer, inner.columns, 1))
     return _as_subquery(value, inner, where, _CORRELATED)
+
+
+def _at_a_place(writer: Writer, outer: Relation) -> Value | None:
+    """Return a column of the first or second of the rows that are tied, by the order of that column."""
+    inner = _inner(writer)
+    tie = _loosely_tied(writer, outer, inner) if writer.chance(0.2) else _tied(writer, outer, inner)
+    if tie is None:
+        return None
+    value = writer.pick(inner.columns)
+    where = relations.where_clause(inner, tie, *conditions(writer, inner.columns, 1))
+    order = f"{writer.pick(('ASC', 'DESC'))} NULLS {writer.pick(('FIRST', 'LAST'))}"
+    place = writer.pick(("LIMIT 1", "LIMIT 1 OFFSET 1"))
+    rows = (value.node, " ", relations.from_clause(inner), where, " ORDER BY ", value.node)
+    node = phrase("(SELECT ", *rows, f" {order} {place})", feature=_CORRELATED)
+    return replace(value, node=node, pool=None)
 
 
 def _found_by_key(writer: Writer, outer: Relation) -> Value | None:

@@ -63,7 +63,7 @@ impl Pipeline {
     }
 
     /// About how many rows the source has; of a table it is exact.
-    fn source_rows_estimate(&self) -> usize {
+    pub fn source_rows_estimate(&self) -> usize {
         match &self.source {
             Source::Table(table) => (0..table.group_count()).map(|group| table.group_rows(group)).sum(),
             Source::Gathered(inner) => inner.rows_estimate(),

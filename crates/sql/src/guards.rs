@@ -14,8 +14,9 @@ type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 type Suits = fn(&LogicalPlan) -> Result<bool>;
 
 /// The rules that are kept from something.
-const GUARDS: [(&str, Suits); 3] = [
-    ("eliminate_cross_join", joins_agree_about_null),
+const GUARDS: [(&str, Suits); 4] = [
+    ("eliminate_cross_join", takes_null_for_nothing),
+    ("extract_equijoin_predicate", takes_null_for_nothing_here),
     ("push_down_filter", does_not_ask_the_row_of_no_rows),
     ("eliminate_duplicated_expr", is_no_order),
 ];
@@ -51,23 +52,27 @@ impl OptimizerRule for Guarded {
     }
 }
 
-/// `EliminateCrossJoin` takes trees of inner joins apart and makes all joins of them as their topmost one was: beside
-/// `a = b`, `c IS NOT DISTINCT FROM d` would become `c = d`, or the other way round. Plans in which inner joins differ in
-/// this go by without it.
-fn joins_agree_about_null(plan: &LogicalPlan) -> Result<bool> {
-    let (mut equal, mut unequal) = (false, false);
+/// `EliminateCrossJoin` takes trees of inner joins apart and makes all joins of them, and of the conditions on top, as their
+/// topmost one was: beside `c IS NOT DISTINCT FROM d`, `a = b` would find NULLs. Plans in which an inner join does go by
+/// without it.
+fn takes_null_for_nothing(plan: &LogicalPlan) -> Result<bool> {
+    let mut finds_null = false;
     plan.apply_with_subqueries(|plan| {
-        if let LogicalPlan::Join(join) = plan
-            && join.join_type == JoinType::Inner
-        {
-            match join.null_equality {
-                NullEquality::NullEqualsNull => equal = true,
-                NullEquality::NullEqualsNothing => unequal = true,
-            }
-        }
-        Ok(TreeNodeRecursion::Continue)
+        finds_null |= finds_nulls(plan);
+        Ok(if finds_null { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
-    Ok(!(equal && unequal))
+    Ok(!finds_null)
+}
+
+fn finds_nulls(plan: &LogicalPlan) -> bool {
+    let LogicalPlan::Join(join) = plan else { return false };
+    join.join_type == JoinType::Inner && join.null_equality == NullEquality::NullEqualsNull
+}
+
+/// `ExtractEquijoinPredicate` adds `a = b` of a condition to keys of which NULLs may be equal.
+fn takes_null_for_nothing_here(plan: &LogicalPlan) -> Result<bool> {
+    let LogicalPlan::Join(join) = plan else { return Ok(true) };
+    Ok(join.on.is_empty() || join.null_equality == NullEquality::NullEqualsNothing)
 }
 
 /// `PushDownFilter` asks what names nothing but keys of a GROUP BY of the rows that are grouped, and what names no column at

@@ -14,6 +14,7 @@ mod checked;
 mod coercion;
 mod correlation;
 mod database;
+mod dependent_join;
 mod error;
 mod exists_as_value;
 mod foreign;

@@ -11,9 +11,10 @@
 //!
 //! A subquery that has one row in any case, such as a maximum, is compared with it, and EXISTS of it is true. The rule
 //! rewrites filters, conditions of inner joins, and what is selected, grouped by or aggregated
-//! ([`crate::exists_as_value`] goes on with that). What is wrong then all the same is refused ([`correlation`]).
+//! ([`crate::exists_as_value`] goes on with that). IN that no join can be made of becomes EXISTS, too
+//! ([`crate::dependent_join`] goes on with that).
 
-use crate::correlation;
+use crate::correlation::{Kind, obstacle, outer_columns};
 use crate::optimize::Contents;
 use crate::scalar_subquery::has_a_row;
 use datafusion::common::config::ConfigOptions;
@@ -60,7 +61,6 @@ impl AnalyzerRule for NotIn {
                 LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) => with_values(plan)?,
                 plan => Transformed::no(plan),
             };
-            correlation::check(&plan.data)?;
             Ok(plan)
         });
         Ok(plan?.data)
@@ -132,7 +132,7 @@ fn rewritten(expr: Expr, place: Place, schema: &DFSchema) -> Result<Expr> {
 }
 
 fn in_subquery(found: InSubquery, place: Place, schema: &DFSchema) -> Result<Expr> {
-    let is_correlated = !found.subquery.outer_ref_columns.is_empty();
+    let is_correlated = !outer_columns(&found.subquery.subquery).is_empty();
     let is_plain = !is_correlated && !found.expr.column_refs().is_empty();
     let is_kept = match place {
         Place::Conjunct => !found.negated || is_plain,
@@ -140,6 +140,7 @@ fn in_subquery(found: InSubquery, place: Place, schema: &DFSchema) -> Result<Exp
         Place::Value => false,
     };
     let has_a_row = has_a_row(&found.subquery.subquery);
+    let is_kept = is_kept && obstacle(&found.subquery.subquery, Kind::In).is_none();
     if is_kept && !(has_a_row && is_correlated) {
         return Ok(Expr::InSubquery(found));
     }
@@ -159,7 +160,10 @@ fn in_subquery(found: InSubquery, place: Place, schema: &DFSchema) -> Result<Exp
         Ok::<_, DataFusionError>(Expr::Exists(Exists { subquery, negated }))
     };
     if is_correlated && place != Place::Value {
-        return exists(&|value, x| value.eq(x).is_not_false(), true);
+        return match negated {
+            true => exists(&|value, x| value.eq(x).is_not_false(), true),
+            false => exists(&|value, x| value.eq(x), false),
+        };
     }
     let is_in = exists(&|value, x| value.eq(x), false)?;
     let is_unknown = match is_correlated {
@@ -169,7 +173,7 @@ fn in_subquery(found: InSubquery, place: Place, schema: &DFSchema) -> Result<Exp
             exists(&|value, _| value.is_null(), false)?.or(expr.as_ref().clone().is_null().and(any))
         }
     };
-    if place != Place::Value {
+    if place != Place::Value && negated {
         return Ok(not(is_in).and(not(is_unknown)));
     }
     when(is_in, lit(!negated)).when(is_unknown, lit(ScalarValue::Boolean(None))).otherwise(lit(negated))

@@ -5,6 +5,7 @@
 //! what is wrong with rows that nobody asks for is no error. Of `ORDER BY ... LIMIT 1` the first value in that order is
 //! taken, and there is nothing to count.
 
+use crate::correlation::outer_columns;
 use crate::scalar_subquery::{each_scalar_subquery, has_a_row};
 use arrow::array::AsArray;
 use arrow::datatypes::{DataType, Int64Type};
@@ -55,7 +56,7 @@ fn may_have_rows(subquery: &Subquery) -> bool {
     }
     let plan = &subquery.subquery;
     let is_limited = matches!(plan.as_ref(), LogicalPlan::Limit(_));
-    !subquery.outer_ref_columns.is_empty()
+    !outer_columns(plan).is_empty()
         && !has_a_row(plan)
         && !is_aggregate(plan)
         && (is_limited || plan.max_rows().is_none_or(|rows| rows > 1))

@@ -5,10 +5,11 @@ use crate::batches::{Outcome, Query};
 use crate::catalog::{Catalog, DEFAULT_SCHEMA};
 use crate::checked::CheckedConstants;
 use crate::coercion::Coercion;
+use crate::dependent_join::DependentJoins;
 use crate::not_in::NotIn;
 use crate::only_row::OnlyRow;
 use crate::own_names::OwnNames;
-use crate::parse::{Statement, column_names, parse, with_floats};
+use crate::parse::{Statement, column_names, parse, with_rows_of_floats};
 use crate::physical::Scans;
 use crate::planner::{Planned, Planner};
 use crate::progress::{Notes, Progress};
@@ -170,12 +171,13 @@ impl Session {
         config.options_mut().sql_parser.dialect = datafusion::config::Dialect::Generic;
         config.options_mut().execution.time_zone = Some("UTC".to_owned());
         let mut rules = Analyzer::default().rules;
-        let ours: [Arc<dyn AnalyzerRule + Send + Sync>; 6] = [
+        let ours: [Arc<dyn AnalyzerRule + Send + Sync>; 7] = [
+            Arc::new(CopiesCount),
             Arc::new(NotIn),
             Arc::new(OnlyRow),
+            Arc::new(DependentJoins),
             Arc::new(NoRowIsNull),
             Arc::new(OwnNames),
-            Arc::new(CopiesCount),
             Arc::new(Coercion),
         ];
         rules.splice(0..0, ours);
@@ -560,7 +562,7 @@ impl Session {
 
     /// Plans a statement that yields rows.
     pub(crate) fn plan(&self, state: &SessionState, mut sql: ast::Statement) -> Result<Planned> {
-        with_floats(&mut sql);
+        with_rows_of_floats(&mut sql);
         let names = match &sql {
             ast::Statement::Query(query) => column_names(query),
             _ => Vec::new(),

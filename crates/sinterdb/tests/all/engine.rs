@@ -174,6 +174,54 @@ fn a_count_without_conditions_decodes_nothing() {
     assert_eq!(all.bytes_decoded, 0, "{all:?}");
 }
 
+/// Few parts are wanted, and the planner knows it whether they are joined with what is scanned, or with what is joined with
+/// that.
+#[test]
+fn groups_that_a_join_would_drop_are_not_made() {
+    for suppliers in [500, 100_000] {
+        let conn = Database::memory().unwrap().connect();
+        for sql in [
+            "CREATE TABLE part (id INT, name VARCHAR)".to_owned(),
+            "INSERT INTO part SELECT value, 'part ' || (value % 1000) FROM generate_series(1, 20000)".to_owned(),
+            "CREATE TABLE supplier (id INT, name VARCHAR)".to_owned(),
+            format!("INSERT INTO supplier SELECT value, 'supplier ' || value FROM generate_series(1, {suppliers})"),
+            "CREATE TABLE offer (part INT, supplier INT, cost INT)".to_owned(),
+            format!(
+                "INSERT INTO offer SELECT value % 20000 + 1, value % {suppliers} + 1, value * 7919 % 10007 \
+                 FROM generate_series(1, 80000)"
+            ),
+        ] {
+            conn.execute(&sql, &[]).unwrap();
+        }
+        let sql = "SELECT s.name, p.id FROM part p JOIN offer o ON o.part = p.id JOIN supplier s ON s.id = o.supplier \
+                   WHERE p.name = 'part 7' AND o.cost = (SELECT min(other.cost) FROM offer other WHERE other.part = p.id)";
+        assert_eq!(lines(&conn, sql).len(), 20, "of {suppliers} suppliers");
+        let plan = lines(&conn, &format!("EXPLAIN ANALYZE {sql}")).join("\n");
+        // Four offers of each of the twenty parts, of 80,000.
+        assert!(plan.contains("group by: part -- of 80 rows"), "of {suppliers} suppliers\n{plan}");
+    }
+}
+
+#[test]
+fn groups_are_not_missed_by_what_a_semi_join_looks_up() {
+    let conn = Database::memory().unwrap().connect();
+    for sql in [
+        "CREATE TABLE part (id INT, name VARCHAR)",
+        "INSERT INTO part SELECT value, 'part ' || (value % 1000) FROM generate_series(1, 20000)",
+        "CREATE TABLE offer (part INT, supplier INT)",
+        "INSERT INTO offer SELECT value % 20000 + 1, value % 500 + 1 FROM generate_series(1, 80000)",
+        "CREATE TABLE few (id INT)",
+        "INSERT INTO few VALUES (6), (7), (8), (9), (10)",
+    ] {
+        conn.execute(sql, &[]).unwrap();
+    }
+    let sql = "SELECT count(*), count(g.n), min(g.n), max(g.n) FROM (
+                 SELECT p.id FROM part p JOIN offer o ON o.part = p.id
+                 WHERE p.name = 'part 7' AND o.supplier IN (SELECT id FROM few)
+               ) q LEFT JOIN (SELECT part, count(*) AS n FROM offer GROUP BY part) g ON g.part = q.id";
+    assert_eq!(lines(&conn, sql), ["80 80 4 4"]);
+}
+
 #[test]
 fn explain_analyze_says_what_each_operator_did() {
     let conn = Database::memory().unwrap().connect();

@@ -242,6 +242,7 @@ scripts! {
     decimal_casts
     decimals
     delete_update
+    dependent_joins
     errors
     filters
     floats

@@ -2,18 +2,21 @@
 //!
 //! Where the rows of a join are groups, and the other side knows few of the keys that they are grouped by, the rows below
 //! the grouping are joined with that side, too (a semi-join reduction): few of them are left to be grouped. What is
-//! joined twice is cheap: a table with its filter, or one that the other side is joined with itself.
+//! joined twice is cheap: a table with its filter, or with what it is joined with. It is looked for however deep it is in the
+//! other side.
 
-use super::part::Part;
+use super::part::{KEPT_BY_A_CONDITION, Part};
 use sinter_exec::{Expr, Join, JoinKind, Output, Pipeline, ScanColumn, Source, Step};
 
 /// Rows are joined twice if no more than this share of the keys stays.
 const SHARE_MAX: f64 = 0.25;
 
-/// Rows that have all values of a key among theirs, and about how many there are.
-struct Reducer {
-    /// Hands out the key alone.
-    rows: Pipeline,
+/// Rows that have all values of a key among theirs.
+#[derive(Clone, Copy)]
+struct Reducer<'a> {
+    rows: &'a Pipeline,
+    key: &'a Expr,
+    /// About how many there are.
     count: f64,
 }
 
@@ -25,20 +28,27 @@ impl Part {
         }
         let Source::Gathered(inner) = &self.source else { return };
         let Output::Groups { keys, .. } = &inner.output else { return };
-        let mut best: Option<(f64, Expr, Reducer)> = None;
+        let inner_rows = inner.source_rows_estimate() as f64;
+        let whole = other.as_pipeline(Output::Rows(Vec::new()));
+        let mut best: Option<(f64, f64, Expr, Pipeline)> = None;
         for (ours, theirs) in ours.iter().zip(theirs) {
             let Expr::Column(column) = ours else { continue };
             let Some(ScanColumn::Table(place)) = self.columns.get(*column) else { continue };
             let Some(key) = keys.get(*place) else { continue };
-            let Some(reducer) = other.reducer(theirs) else { continue };
-            let share = reducer.count / self.distinct_estimate([ours]);
-            if share <= SHARE_MAX && best.as_ref().is_none_or(|(known, ..)| share < *known) {
-                best = Some((share, key.clone(), reducer));
+            let distinct = self.distinct_estimate([ours]);
+            for reducer in reducers(&whole, theirs, other) {
+                let share = reducer.count / distinct;
+                // What is scanned once more, and what is grouped.
+                let cost = scanned(reducer.rows) + share * inner_rows;
+                if share <= SHARE_MAX && best.as_ref().is_none_or(|(known, ..)| cost < *known) {
+                    let output = Output::Rows(vec![reducer.key.clone()]);
+                    best = Some((cost, share, key.clone(), Pipeline { output, ..reducer.rows.clone() }));
+                }
             }
         }
-        if let Some((share, key, reducer)) = best {
+        if let Some((_, share, key, build)) = best {
             let rows = self.rows_estimate() * share;
-            let build = Box::new(reducer.rows);
+            let build = Box::new(build);
             let join = Join { kind: JoinKind::Semi, build, keys: vec![key], nulls_are_equal: false, condition: None };
             if let Source::Gathered(inner) = &mut self.source {
                 // It drops more than what is joined there already, but those joins may hand out rows of their own, or the key.
@@ -50,45 +60,75 @@ impl Part {
             self.expect(rows);
         }
     }
+}
 
-    /// The cheapest rows that are known to have all values of this key, if they are cheap.
-    fn reducer(&self, key: &Expr) -> Option<Reducer> {
-        let Expr::Column(column) = key else { return None };
-        let is_table = |pipeline: &Pipeline| pipeline.source.table().is_some() && pipeline.limit.is_none();
-        let mut first_payload = self.columns.len();
-        let mut best: Option<Reducer> = None;
-        let joins = self.steps.iter().filter_map(|step| match step {
-            Step::Join(join) => Some(join),
-            Step::Filter(_) => None,
-        });
-        for (join, &count) in joins.zip(&self.build_rows) {
-            let Output::Rows(exprs) = &join.build.output else { return None };
-            let (theirs, payload) = exprs.split_at(join.keys.len().min(exprs.len()));
-            let is_same = |ours: &Expr, theirs: &Expr| match (ours, theirs) {
-                (Expr::Column(ours), _) if ours == column => true,
-                // What comes out of the join as that key of theirs.
-                (_, Expr::Column(theirs)) => column
-                    .checked_sub(first_payload)
-                    .and_then(|place| payload.get(place))
-                    .is_some_and(|expr| matches!(expr, Expr::Column(payload) if payload == theirs)),
-                _ => false,
-            };
-            let drops = matches!(join.kind, JoinKind::Inner | JoinKind::Semi) && !join.nulls_are_equal;
-            if drops && is_table(&join.build) && best.as_ref().is_none_or(|known| count < known.count) {
-                let found = join.keys.iter().zip(theirs).find(|(ours, theirs)| is_same(ours, theirs));
-                if let Some((_, theirs)) = found {
-                    let rows = Pipeline { output: Output::Rows(vec![theirs.clone()]), ..(*join.build).clone() };
-                    best = Some(Reducer { rows, count });
-                }
-            }
-            if join.adds_columns() {
-                first_payload += payload.len();
-            }
+/// All that has the values of a key of `part`; `whole` is its pipeline.
+fn reducers<'a>(whole: &'a Pipeline, key: &'a Expr, part: &Part) -> Vec<Reducer<'a>> {
+    let mut all = Vec::new();
+    match key {
+        _ if whole.steps.is_empty() && is_table(whole) => {
+            all.push(Reducer { rows: whole, key, count: part.rows_estimate() });
         }
-        if best.is_none() && self.steps.is_empty() && self.source.table().is_some() && self.limit.is_none() {
-            let rows = self.as_pipeline(Output::Rows(vec![key.clone()]));
-            best = Some(Reducer { rows, count: self.rows_estimate() });
-        }
-        best
+        Expr::Column(column) => add_joined(whole, &part.build_rows, *column, &mut all),
+        _ => {}
     }
+    all
+}
+
+/// Adds what has the values of a column of a pipeline among what is joined there: what the column is looked up in, and
+/// what it comes from, together with what is joined within these. `counts` says how many rows the build sides have, where
+/// that is known.
+fn add_joined<'a>(pipeline: &'a Pipeline, counts: &[f64], column: usize, all: &mut Vec<Reducer<'a>>) {
+    let mut first_payload = pipeline.columns.len();
+    let joins = pipeline.steps.iter().filter_map(|step| match step {
+        Step::Join(join) => Some(join),
+        Step::Filter(_) => None,
+    });
+    for (number, join) in joins.enumerate() {
+        let Output::Rows(exprs) = &join.build.output else { return };
+        let (theirs, payload) = exprs.split_at(join.keys.len().min(exprs.len()));
+        let count = counts.get(number).copied();
+        if matches!(join.kind, JoinKind::Inner | JoinKind::Semi) && !join.nulls_are_equal {
+            let looked_up = |(ours, _): &(&Expr, &Expr)| matches!(ours, Expr::Column(ours) if *ours == column);
+            for (_, key) in join.keys.iter().zip(theirs).filter(looked_up) {
+                add_build(&join.build, count, key, all);
+            }
+        }
+        if join.kind == JoinKind::Inner
+            && let Some(key) = column.checked_sub(first_payload).and_then(|place| payload.get(place))
+        {
+            add_build(&join.build, count, key, all);
+        }
+        if join.adds_columns() {
+            first_payload += payload.len();
+        }
+    }
+}
+
+fn add_build<'a>(build: &'a Pipeline, count: Option<f64>, key: &'a Expr, all: &mut Vec<Reducer<'a>>) {
+    if is_table(build) {
+        let count = count.unwrap_or_else(|| match build.filter.is_empty() {
+            true => build.rows_estimate() as f64,
+            // What it is joined with is taken to drop nothing.
+            false => build.rows_estimate() as f64 * build.sample_share().unwrap_or(KEPT_BY_A_CONDITION),
+        });
+        all.push(Reducer { rows: build, key, count });
+    }
+    if let Expr::Column(column) = key {
+        add_joined(build, &[], *column, all);
+    }
+}
+
+/// Whether rows are those of a table, filtered and joined, each time the same.
+fn is_table(pipeline: &Pipeline) -> bool {
+    pipeline.source.table().is_some() && pipeline.is_repeatable()
+}
+
+/// How many rows are read.
+fn scanned(pipeline: &Pipeline) -> f64 {
+    let joined = pipeline.steps.iter().map(|step| match step {
+        Step::Join(join) => scanned(&join.build),
+        Step::Filter(_) => 0.0,
+    });
+    pipeline.source_rows_estimate() as f64 + joined.sum::<f64>()
 }

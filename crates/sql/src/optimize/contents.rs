@@ -18,14 +18,14 @@ pub(crate) struct Contents {
     pub(super) filters: bool,
     pub(crate) joins: bool,
     /// Subqueries of FROM that see the rows of others.
-    pub(super) laterals: bool,
+    pub(crate) laterals: bool,
     pub(super) limits: bool,
     pub(super) outer_joins: bool,
     pub(super) unions: bool,
     /// Subqueries in expressions, of all kinds.
     pub(crate) subqueries: bool,
     /// Comparisons with ANY or ALL.
-    pub(super) set_comparisons: bool,
+    pub(crate) set_comparisons: bool,
     /// Functions that take a value apart, such as a field out of a struct.
     pub(super) parts_of_values: bool,
 }

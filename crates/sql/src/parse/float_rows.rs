@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{self, VisitMut, VisitorMut};
 use std::ops::ControlFlow;
 
 /// Does so in all VALUES of a statement.
-pub(crate) fn with_floats<T: VisitMut>(sql: &mut T) {
+pub(crate) fn with_rows_of_floats<T: VisitMut>(sql: &mut T) {
     let flow = sql.visit(&mut Rows);
     debug_assert!(flow.is_continue());
 }
@@ -36,7 +36,7 @@ fn within(body: &mut ast::SetExpr) {
     };
     for column in 0..rows.first().map_or(0, |row| row.content.len()) {
         let mut cells = rows.iter().filter_map(|row| row.content.get(column));
-        if !cells.any(is_float) {
+        if !cells.any(is_cast_to_float) {
             continue;
         }
         for cell in rows.iter_mut().filter_map(|row| row.content.get_mut(column)) {
@@ -48,10 +48,10 @@ fn within(body: &mut ast::SetExpr) {
 }
 
 /// Whether an expression is a cast to a float, or such a one with a sign.
-pub(crate) fn is_float(expr: &ast::Expr) -> bool {
+pub(crate) fn is_cast_to_float(expr: &ast::Expr) -> bool {
     match expr {
-        ast::Expr::Nested(inner) => is_float(inner),
-        ast::Expr::UnaryOp { op: ast::UnaryOperator::Minus | ast::UnaryOperator::Plus, expr } => is_float(expr),
+        ast::Expr::Nested(inner) => is_cast_to_float(inner),
+        ast::Expr::UnaryOp { op: ast::UnaryOperator::Minus | ast::UnaryOperator::Plus, expr } => is_cast_to_float(expr),
         ast::Expr::Cast { data_type, array: false, .. } => matches!(
             data_type,
             ast::DataType::Double(_)

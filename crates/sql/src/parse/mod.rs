@@ -11,7 +11,7 @@ mod rewrite;
 
 pub(crate) use copy::{Copy, CopyTarget, FileOption};
 pub(crate) use file_functions::path_of;
-pub(crate) use float_rows::{is_float, with_floats};
+pub(crate) use float_rows::{is_cast_to_float, with_rows_of_floats};
 pub(crate) use rewrite::column_names;
 
 use crate::{Error, Result};

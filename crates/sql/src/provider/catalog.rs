@@ -3,7 +3,7 @@
 use super::{ColumnTableProvider, FileTable, Reading};
 use crate::attached::Seen;
 use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName, View};
-use crate::parse::{parse_one, path_of, with_floats};
+use crate::parse::{parse_one, path_of, with_rows_of_floats};
 use crate::progress::Notes;
 use crate::session::CATALOG_NAME;
 use crate::transaction::Reads;
@@ -212,7 +212,7 @@ impl Tables {
         let mut sql = parse_one(&view.sql)?;
         // Views that an older build stored may name databases.
         name_within(&self.of.databases.seen, &self.database, name, &mut sql)?;
-        with_floats(&mut sql);
+        with_rows_of_floats(&mut sql);
         let statement = datafusion::sql::parser::Statement::Statement(Box::new(sql));
         let plan = Box::pin(state.statement_to_plan(statement)).await;
         let plan = plan.map_err(|error| {

@@ -1,6 +1,6 @@
 //! The rows of VALUES on their way into a table, and columns' defaults.
 
-use crate::parse::{is_float, parse_expr};
+use crate::parse::{is_cast_to_float, parse_expr};
 use crate::{Error, Result};
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, NullArray, RecordBatch, StringArray};
 use arrow::datatypes::{Field, Schema};
@@ -94,11 +94,13 @@ pub(super) fn write_floats_as_decimals(values: &mut ast::Values, schema: &TableS
     for (column, &place) in given.iter().enumerate() {
         let LogicalType::Decimal { precision, scale } = schema.columns[place].ty else { continue };
         let mut cells = values.rows.iter().filter_map(|row| row.content.get(column));
-        if cells.all(is_float) {
+        if cells.all(is_cast_to_float) {
             continue;
         }
         let info = ast::ExactNumberInfo::PrecisionAndScale(precision.into(), scale.into());
-        for cell in values.rows.iter_mut().filter_map(|row| row.content.get_mut(column)).filter(|cell| is_float(cell)) {
+        for cell in
+            values.rows.iter_mut().filter_map(|row| row.content.get_mut(column)).filter(|cell| is_cast_to_float(cell))
+        {
             let float = std::mem::replace(cell, ast::Expr::value(ast::Value::Null));
             *cell = ast::Expr::Cast {
                 kind: ast::CastKind::Cast,

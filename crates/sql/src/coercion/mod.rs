@@ -1,0 +1,363 @@
+//! Which types meet in a comparison or a cast, where DataFusion's own answer is none or not SQL's.
+//!
+//! `0.5` is an exact decimal here, and DataFusion compares a float with a decimal as two decimals: `f > 0.5` would fail
+//! at the first value beyond 10^15, at infinity and at NaN, and no block could be asked in its encoded form. As in
+//! PostgreSQL and DuckDB the decimal becomes a float instead, of the same width; so it does where the results of CASE,
+//! the arguments of COALESCE and its like, the entries of a list, the rows of set operations, and of subqueries with IN, ANY
+//! and ALL meet. (Rows of VALUES meet before there is a plan, as DataFusion gives them a type when it makes one.)
+//!
+//! CASE is of the type of its first result to DataFusion until it gives all of them one, which would be too late to tell
+//! what meets around it: numbers of several types become of one here.
+//!
+//! A cast of a decimal to fewer digits rounds. DataFusion compares what is cast, not rounded, with the constant on the
+//! other side: of `CAST(d AS DECIMAL(9, 1)) = 6.5` it makes `d = 6.50`. So such a cast goes through a function that it does
+//! not look through.
+//!
+//! UUIDs are sixteen bytes to DataFusion, which compares and casts them with bytes only. Here text on the other side is
+//! read as a UUID. Runs before DataFusion's coercion.
+
+mod grouping_sets;
+mod rows;
+
+use crate::correlation::schema_below;
+use crate::scalar_subquery::PERHAPS;
+use crate::uuid::{TEXT_OF_UUID, UUID, UUID_OF_TEXT};
+use arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, ExprSchema, Result};
+use datafusion::logical_expr::expr::Case;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::type_coercion::other::get_coerce_type_for_case_expression;
+use datafusion::logical_expr::{
+    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Projection, ScalarUDF, Subquery, cast,
+};
+use datafusion::optimizer::AnalyzerRule;
+use std::sync::Arc;
+
+/// Functions whose arguments meet in one type.
+const MEETING: &[&str] = &["coalesce", "greatest", "least", "nullif", "nvl", "make_array"];
+
+/// What the value of a subquery's row is called when it was given another type.
+const ROW: &str = "__sinter_row";
+
+/// The rule.
+#[derive(Debug)]
+pub(crate) struct Coercion;
+
+impl AnalyzerRule for Coercion {
+    fn name(&self) -> &str {
+        "sinter_coercion"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        Ok(analyzed_plan(plan, false)?.0)
+    }
+}
+
+/// A plan with all its expressions rewritten, and whether some node of it has columns of other types than it had, or those
+/// around it have (`is_changed`). What is below a node comes before its subqueries, which refer to it.
+fn analyzed_plan(plan: LogicalPlan, mut is_changed: bool) -> Result<(LogicalPlan, bool)> {
+    let plan = plan.transform_up(|plan| {
+        let around = schema_below(&plan);
+        let plan = plan.map_subqueries(|subquery| {
+            let LogicalPlan::Subquery(mut subquery) = subquery else { return Ok(Transformed::no(subquery)) };
+            let mut plan = Arc::unwrap_or_clone(subquery.subquery);
+            if is_changed {
+                plan = with_types_around(plan, &around)?;
+            }
+            let (plan, is_changed_within) = analyzed_plan(plan, is_changed)?;
+            is_changed |= is_changed_within;
+            subquery.subquery = Arc::new(plan);
+            Ok(Transformed::yes(LogicalPlan::Subquery(subquery)))
+        })?;
+        let plan = plan.data;
+        let before = Arc::clone(plan.schema());
+        let plan = match plan {
+            LogicalPlan::Union(union) => rows::of_union(union, is_changed)?,
+            LogicalPlan::RecursiveQuery(query) => {
+                Transformed::no(LogicalPlan::RecursiveQuery(rows::of_recursive_query(query)?))
+            }
+            LogicalPlan::Join(join) => {
+                let join = LogicalPlan::Join(rows::of_join(join)?);
+                Transformed::new_transformed(if is_changed { join.recompute_schema()? } else { join }, is_changed)
+            }
+            plan if is_changed => Transformed::yes(plan.recompute_schema()?),
+            plan => Transformed::no(plan),
+        };
+        let plan = plan.transform_data(analyzed)?;
+        is_changed |= plan.transformed && before.fields() != plan.data.schema().fields();
+        Ok(plan)
+    })?;
+    Ok((plan.data, is_changed))
+}
+
+/// The plan of a subquery, which says of columns of the rows around it the types that these have now.
+fn with_types_around(plan: LogicalPlan, around: &DFSchema) -> Result<LogicalPlan> {
+    let plan = plan.transform_up_with_subqueries(|plan| {
+        let plan = plan.map_expressions(|expr| {
+            expr.transform(|expr| {
+                let Expr::OuterReferenceColumn(_, column) = &expr else { return Ok(Transformed::no(expr)) };
+                let Ok(field) = around.field_from_column(column) else { return Ok(Transformed::no(expr)) };
+                Ok(Transformed::yes(Expr::OuterReferenceColumn(Arc::clone(field), column.clone())))
+            })
+        })?;
+        plan.map_data(LogicalPlan::recompute_schema)
+    })?;
+    Ok(plan.data)
+}
+
+/// A node with its own expressions rewritten.
+fn analyzed(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let schema = schema_below(&plan);
+    if !has_such(&plan, &schema)? {
+        return Ok(Transformed::no(plan));
+    }
+    let plan = match plan {
+        LogicalPlan::Aggregate(aggregate) => {
+            LogicalPlan::Aggregate(grouping_sets::with_keys_below(aggregate, &schema)?)
+        }
+        plan => plan,
+    };
+    let names = NamePreserver::new(&plan);
+    let changed = plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        Ok(rewritten(expr, &schema)?.update_data(|expr| name.restore(expr)))
+    })?;
+    Ok(Transformed::yes(changed.data.recompute_schema()?))
+}
+
+fn rewritten(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    expr.transform_up(|expr| match &expr {
+        Expr::Cast(cast) if rounds(cast, schema) => Ok(Transformed::yes(PERHAPS.call(vec![expr]))),
+        _ => coerced(expr, schema),
+    })
+}
+
+fn is_float(ty: &DataType) -> bool {
+    matches!(ty, DataType::Float32 | DataType::Float64)
+}
+
+/// Whether something in a node's expressions is to change. To look is cheaper than to make all of them anew.
+fn has_such(plan: &LogicalPlan, schema: &DFSchema) -> Result<bool> {
+    let mut found = false;
+    plan.apply_expressions(|expr| {
+        found = found || expr.exists(|expr| Ok(is_such(expr, schema)))?;
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
+/// Whether the rule changes an expression.
+fn is_such(expr: &Expr, schema: &DFSchema) -> bool {
+    match expr {
+        Expr::Cast(cast) => {
+            let to = cast.field.data_type();
+            rounds(cast, schema) || (*to == UUID || is_text(to)) && function_for(cast, schema).is_some()
+        }
+        Expr::BinaryExpr(binary) if binary.op.supports_propagation() => {
+            is_backwards(binary) || differ([&*binary.left, &*binary.right], schema)
+        }
+        Expr::Between(between) => differ([&*between.expr, &*between.low, &*between.high], schema),
+        Expr::InList(list) => differ(std::iter::once(&*list.expr).chain(&list.list), schema),
+        Expr::InSubquery(found) => differs_from_rows(&found.expr, &found.subquery, schema),
+        Expr::SetComparison(found) => differs_from_rows(&found.expr, &found.subquery, schema),
+        Expr::Case(case) => {
+            let values = case
+                .expr
+                .as_deref()
+                .map(|subject| std::iter::once(subject).chain(case.when_then_expr.iter().map(|(when, _)| &**when)));
+            differ(results(case), schema)
+                || type_of_results(case, schema).is_some()
+                || values.is_some_and(|values| differ(values, schema))
+        }
+        Expr::ScalarFunction(call) if MEETING.contains(&call.name()) => differ(&call.args, schema),
+        _ => false,
+    }
+}
+
+/// What CASE may say.
+fn results(case: &Case) -> impl Iterator<Item = &Expr> {
+    case.when_then_expr.iter().map(|(_, then)| &**then).chain(case.else_expr.as_deref())
+}
+
+/// The type that the results of CASE become if they are numbers of several types.
+fn type_of_results(case: &Case, schema: &DFSchema) -> Option<DataType> {
+    let types = results(case).map(|result| result.get_type(schema)).collect::<Result<Vec<_>>>().ok()?;
+    let mut known = types.iter().filter(|ty| !ty.is_null());
+    let first = known.next()?;
+    if known.all(|ty| ty == first) {
+        return None;
+    }
+    let float = widest_float(&types);
+    let met = |ty: &DataType| float.clone().filter(|_| ty.is_decimal()).unwrap_or_else(|| ty.clone());
+    let met: Vec<DataType> = types.iter().map(met).collect();
+    let (thens, other) = met.split_at(case.when_then_expr.len());
+    get_coerce_type_for_case_expression(thens, other.first()).filter(|ty| ty.is_decimal() || is_float(ty))
+}
+
+fn widest_float<'a>(types: impl IntoIterator<Item = &'a DataType>) -> Option<DataType> {
+    let floats = types.into_iter().filter(|ty| is_float(ty));
+    floats.max_by_key(|ty| **ty == DataType::Float64).cloned()
+}
+
+/// Whether a constant stands on the left of a comparison. DataFusion's filters take `d >= c AND c < d` for `d >= c`.
+fn is_backwards(binary: &BinaryExpr) -> bool {
+    let is_constant = |expr: &Expr| match expr {
+        Expr::Literal(..) => true,
+        Expr::Cast(cast) => matches!(*cast.expr, Expr::Literal(..)),
+        _ => false,
+    };
+    binary.op.swap().is_some() && is_constant(&binary.left) && !is_constant(&binary.right)
+}
+
+/// Whether [`meet`] changes one of these.
+fn differ<'a>(compared: impl IntoIterator<Item = &'a Expr>, schema: &DFSchema) -> bool {
+    do_types_differ(compared.into_iter().filter_map(|expr| expr.get_type(schema).ok()))
+}
+
+/// Whether [`meet_rows`] changes a value or the subquery that it is compared with.
+fn differs_from_rows(value: &Expr, subquery: &Subquery, schema: &DFSchema) -> bool {
+    let row = subquery.subquery.schema().fields().first().map(|field| field.data_type().clone());
+    do_types_differ(value.get_type(schema).into_iter().chain(row))
+}
+
+fn do_types_differ(types: impl Iterator<Item = DataType>) -> bool {
+    let (mut float, mut decimal, mut uuid, mut text) = (false, false, false, false);
+    for ty in types {
+        float |= is_float(&ty);
+        decimal |= ty.is_decimal();
+        uuid |= ty == UUID;
+        text |= is_text(&ty);
+    }
+    (float && decimal) || (uuid && text)
+}
+
+/// What casts to or from a UUID instead of a cast; `None` for all others.
+fn function_for(cast: &Cast, schema: &DFSchema) -> Option<&'static ScalarUDF> {
+    let (from, to) = (cast.expr.get_type(schema).ok()?, cast.field.data_type());
+    match from {
+        from if is_text(&from) && *to == UUID => Some(&*UUID_OF_TEXT),
+        from if from == UUID && is_text(to) => Some(&*TEXT_OF_UUID),
+        _ => None,
+    }
+}
+
+fn coerced(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let compared: Vec<&mut Expr> = match &mut expr {
+        Expr::Cast(cast) => {
+            let Some(function) = function_for(cast, schema) else { return Ok(Transformed::no(expr)) };
+            return Ok(Transformed::yes(function.call(vec![std::mem::take(cast.expr.as_mut())])));
+        }
+        Expr::BinaryExpr(binary) if is_backwards(binary) => {
+            std::mem::swap(&mut binary.left, &mut binary.right);
+            binary.op = binary.op.swap().unwrap_or(binary.op);
+            meet(vec![&mut binary.left, &mut binary.right], schema);
+            return Ok(Transformed::yes(expr));
+        }
+        Expr::BinaryExpr(binary) if binary.op.supports_propagation() => vec![&mut binary.left, &mut binary.right],
+        Expr::Between(between) => vec![&mut between.expr, &mut between.low, &mut between.high],
+        Expr::InList(list) => std::iter::once(list.expr.as_mut()).chain(&mut list.list).collect(),
+        Expr::InSubquery(found) => {
+            let changed = meet_rows(&mut found.expr, &mut found.subquery, schema)?;
+            return Ok(Transformed::new_transformed(expr, changed));
+        }
+        Expr::SetComparison(found) => {
+            let changed = meet_rows(&mut found.expr, &mut found.subquery, schema)?;
+            return Ok(Transformed::new_transformed(expr, changed));
+        }
+        Expr::Case(case) => {
+            let changed = meet_in_case(case, schema);
+            return Ok(Transformed::new_transformed(expr, changed));
+        }
+        Expr::ScalarFunction(call) if MEETING.contains(&call.name()) => call.args.iter_mut().collect(),
+        _ => return Ok(Transformed::no(expr)),
+    };
+    let changed = meet(compared, schema);
+    Ok(Transformed::new_transformed(expr, changed))
+}
+
+fn meet_in_case(case: &mut Case, schema: &DFSchema) -> bool {
+    let ty = type_of_results(case, schema);
+    let (whens, thens): (Vec<_>, Vec<_>) =
+        case.when_then_expr.iter_mut().map(|(when, then)| (when.as_mut(), then.as_mut())).unzip();
+    let results: Vec<&mut Expr> = thens.into_iter().chain(case.else_expr.as_deref_mut()).collect();
+    let of_results = match &ty {
+        Some(ty) => {
+            for result in results {
+                if result.get_type(schema).is_ok_and(|other| other != *ty) {
+                    *result = cast(std::mem::take(result), ty.clone());
+                }
+            }
+            true
+        }
+        None => meet(results, schema),
+    };
+    let of_values = match case.expr.as_deref_mut() {
+        Some(subject) => meet(std::iter::once(subject).chain(whens).collect(), schema),
+        None => false,
+    };
+    of_results || of_values
+}
+
+/// Gives values that meet one type where DataFusion would not; true if something changed.
+fn meet(compared: Vec<&mut Expr>, schema: &DFSchema) -> bool {
+    let typed = compared.into_iter().filter_map(|expr| expr.get_type(schema).ok().map(|ty| (expr, ty)));
+    meet_typed(typed.collect())
+}
+
+/// The same of a value and the rows of a subquery that it is compared with.
+fn meet_rows(value: &mut Expr, subquery: &mut Subquery, schema: &DFSchema) -> Result<bool> {
+    let rows = subquery.subquery.schema();
+    let (Ok(ty), Some((table, field))) = (value.get_type(schema), rows.iter().next()) else { return Ok(false) };
+    let row_ty = field.data_type().clone();
+    let mut row = Expr::from((table, field));
+    let changed = meet_typed(vec![(value, ty), (&mut row, row_ty)]);
+    if !matches!(row, Expr::Column(_)) {
+        // Conditions that become those of a join may need its column, too, which then stands beside this one.
+        let projection = Projection::try_new(vec![row.alias(ROW)], Arc::clone(&subquery.subquery))?;
+        subquery.subquery = Arc::new(LogicalPlan::Projection(projection));
+    }
+    Ok(changed)
+}
+
+fn meet_typed(compared: Vec<(&mut Expr, DataType)>) -> bool {
+    let float = widest_float(compared.iter().map(|(_, ty)| ty));
+    let has_uuid = compared.iter().any(|(_, ty)| *ty == UUID);
+    let mut changed = false;
+    for (expr, ty) in compared {
+        let with = match &float {
+            Some(float) if ty.is_decimal() => cast(std::mem::take(expr), float.clone()),
+            _ if has_uuid && is_text(&ty) => UUID_OF_TEXT.call(vec![std::mem::take(expr)]),
+            _ => continue,
+        };
+        *expr = with;
+        changed = true;
+    }
+    changed
+}
+
+/// Whether a cast leaves out digits of a decimal that is no constant.
+fn rounds(cast: &Cast, schema: &DFSchema) -> bool {
+    let scale = |ty: &DataType| match ty {
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale)
+        | DataType::Decimal256(_, scale) => Some(*scale),
+        _ => None,
+    };
+    if matches!(cast.expr.as_ref(), Expr::Literal(..)) {
+        return false;
+    }
+    let (Ok(from), to) = (cast.expr.get_type(schema), cast.field.data_type()) else { return false };
+    match (scale(&from), scale(to)) {
+        (Some(from), Some(to)) => to < from,
+        (Some(from), None) => from > 0 && to.is_integer(),
+        _ => false,
+    }
+}
+
+/// True for Arrow's types of text.
+pub(crate) fn is_text(ty: &DataType) -> bool {
+    matches!(ty, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
