@@ -4,7 +4,7 @@ use super::role::{OutputPlan, Role};
 use super::spilling::DEPTH_MAX;
 use super::{Prepared, Reader, Run, Shares, Worker, brought, panicked, unless_it_fails};
 use crate::error::check_cancelled;
-use crate::spill::{NullKeys, SpillWriter, SpilledColumns, SpilledGroup, Split};
+use crate::spill::{NullKeys, Part, SpillWriter, SpilledColumns, SpilledGroup, Split};
 use crate::{Batch, Error, Expr, Gathered, Memory, Output, Pipeline, Result, SpillFile, Spilled};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +25,7 @@ impl Run {
         prepared: Option<Prepared>,
         threads: usize,
         memory: &Arc<dyn Memory>,
-    ) -> Result<Vec<Arc<Spilled>>> {
+    ) -> Result<Vec<Part>> {
         if let Output::Rows(rows) = &mut pipeline.output {
             rows.extend_from_slice(keys);
         }
@@ -44,25 +44,25 @@ impl Run {
         Ok(plan.finish(workers))
     }
 
-    /// Runs pipelines with the same output, and spills what they make: so many rows at most, if there is a limit. Each runs
-    /// on one thread; those that are refused memory then, once more when all others are done.
+    /// Runs pipelines with the same output, each over rows that were parted so often, and spills what they make: so many rows
+    /// at most, if there is a limit. Each runs on one thread; those that are refused memory then, once more when all others are
+    /// done.
     ///
     /// # Errors
     /// Those of running and writing; [`Error::OutOfMemory`] where a part is refused memory alone, too.
     pub(super) fn each_part(
         &self,
-        pipelines: Vec<Pipeline>,
-        depth: u32,
+        pipelines: Vec<(Pipeline, u32)>,
         limit: Option<usize>,
         threads: usize,
         memory: &Arc<dyn Memory>,
     ) -> Result<Spilled> {
-        let columns = output_columns(pipelines.first().unwrap_or(&self.pipeline));
+        let columns = output_columns(pipelines.first().map_or(&self.pipeline, |(pipeline, _)| pipeline));
         let file = memory.spill_file()?.ok_or_else(no_file)?;
         let part = |number: usize, depth: u32| {
             let counters = Arc::clone(&self.shares.counters);
             let shares = Shares { counters, stop: self.stop.part(), is_measured: false, depth };
-            Run::new(pipelines[number].clone(), Role::Whole, shares)
+            Run::new(pipelines[number].0.clone(), Role::Whole, shares)
         };
         let (next, rows, refused) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
         let is_enough = || limit.is_some_and(|limit| rows.load(Ordering::Relaxed) >= limit);
@@ -88,7 +88,7 @@ impl Run {
         let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
         for number in refused.into_iter().take_while(|_| !is_enough()) {
             check_cancelled(self.stop.flag())?;
-            let part = part(number, depth)?;
+            let part = part(number, pipelines[number].1)?;
             let out = || PartsOut::new(&file, &columns, &rows);
             if let Output::Rows(_) = part.pipeline.output {
                 part.prepare(threads, memory)?;

@@ -6,7 +6,7 @@ use super::{Prepared, Run};
 use crate::measure::SpillNotedMemory;
 use crate::memory::Capped;
 use crate::sort::{SortPlan, SpilledRun};
-use crate::spill::{NullKeys, PARTS, PARTS_OF_PART, Split};
+use crate::spill::{NullKeys, PARTS, PARTS_OF_PART, Part, Split};
 use crate::{
     Error, Expr, Gathered, Join, JoinKind, LogicalType, Memory, Merged, Output, Pipeline, Result, Sorted, Source,
     Spilled, Step,
@@ -14,8 +14,9 @@ use crate::{
 use sinter_codec::Scalar;
 use std::sync::Arc;
 
-/// So often are rows parted; those of a part of this depth are not, whatever memory they take.
-pub(super) const DEPTH_MAX: u32 = 3;
+/// So often are rows parted; those of a part of this depth are not, whatever memory they take. Each time, two keys stay
+/// together in one of eight cases.
+pub(super) const DEPTH_MAX: u32 = 5;
 
 impl Run {
     /// As [`Run::gathered`], after that was refused memory with this error.
@@ -36,10 +37,13 @@ impl Run {
         self.release();
         let before = self.pipeline.before(cut.step, &cut.kept);
         let parts = self.parts(before, cut.keys, NullKeys::AreEqual, &split, prepared, threads, memory)?;
-        let depth = self.depth_after(&parts);
-        let pipelines = parts.into_iter().filter(|table| table.rows() > 0);
-        let pipelines = pipelines.map(|table| self.pipeline.after(cut.step, &cut.kept, table)).collect();
-        Ok(Gathered::Spilled(Arc::new(self.each_part(pipelines, depth, None, threads, memory)?)))
+        let parts = parts.into_iter().filter(|part| part.rows.rows() > 0);
+        let pipeline = |part: Part| {
+            let depth = self.depth_of(&part);
+            (self.pipeline.after(cut.step, &cut.kept, part.rows), depth)
+        };
+        let pipelines = parts.map(pipeline).collect();
+        Ok(Gathered::Spilled(Arc::new(self.each_part(pipelines, None, threads, memory)?)))
     }
 
     /// The memory of what is made of the pipeline's rows: no more than whoever can spill is to hold, if that can.
@@ -152,7 +156,6 @@ impl Run {
             let before = Pipeline { output: Output::Rows(theirs.kept.clone()), ..build.pipeline.clone() };
             build.parts(before, &theirs.keys, nulls(!join.kind.has_rest()), &split, prepared, threads, memory)?
         };
-        let depth = self.depth_after(&their_parts);
         let our_parts = {
             // No row of ours has met anybody yet.
             let prepared = Some(prepared).filter(|_| !matches!(self.pipeline.source, Source::Union(_)));
@@ -166,27 +169,29 @@ impl Run {
         self.release();
 
         let mut rest = Vec::with_capacity(split.part_count);
-        for (ours, table) in our_parts.into_iter().zip(their_parts) {
-            let is_empty = ours.rows() == 0 && table.rows() == 0;
-            let mut pipeline = self.pipeline.after(step, &kept, ours);
+        for (our_part, their_part) in our_parts.into_iter().zip(their_parts) {
+            let is_empty = our_part.rows.rows() == 0 && their_part.rows.rows() == 0;
+            let depth = self.depth_of(&their_part);
+            let mut pipeline = self.pipeline.after(step, &kept, our_part.rows);
             if let Some(Step::Join(join)) = pipeline.steps.first_mut() {
-                *join.build = theirs.pipeline(table);
+                *join.build = theirs.pipeline(their_part.rows);
             }
             // One that is empty still says what comes after all parts.
             if !is_empty || rest.is_empty() {
-                rest.push(pipeline);
+                rest.push((pipeline, depth));
             }
         }
         // There is one at least.
-        let Some(first) = rest.first().cloned() else { return Err(refused) };
+        let Some((first, _)) = rest.first().cloned() else { return Err(refused) };
         // Conditions on pairs come along.
         let filters = first.steps[1..].iter().take_while(|step| matches!(step, Step::Filter(_))).count();
         let done = 1 + filters;
         let kept = first.columns_wanted(done);
         let limit = first.limit.filter(|_| done == first.steps.len() && matches!(first.output, Output::Rows(_)));
-        let joined = rest.iter().map(|rest| Pipeline { limit, ..rest.before(done, &kept) }).collect();
+        let joined =
+            rest.iter().map(|(rest, depth)| (Pipeline { limit, ..rest.before(done, &kept) }, *depth)).collect();
         drop(rest);
-        let table = self.each_part(joined, depth, limit, threads, memory)?;
+        let table = self.each_part(joined, limit, threads, memory)?;
         Ok(first.after(done, &kept, Arc::new(table)))
     }
 
@@ -196,13 +201,9 @@ impl Run {
         Ok(memory.spill_file()?.map(|file| Split { part_count, hasher: Default::default(), file }))
     }
 
-    /// How often rows of a part have been parted. Those that nearly all stayed together do not part.
-    fn depth_after(&self, parts: &[Arc<Spilled>]) -> u32 {
-        let all: usize = parts.iter().map(|part| part.rows()).sum();
-        match parts.iter().any(|part| part.rows() * 10 > all * 9) {
-            true => DEPTH_MAX,
-            false => self.shares.depth + 1,
-        }
+    /// How often rows of a part have been parted.
+    fn depth_of(&self, part: &Part) -> u32 {
+        if part.has_one_key { DEPTH_MAX } else { self.shares.depth + 1 }
     }
 
     /// What is prepared already, where another run that goes through all rows may begin with it: not the pipelines of a

@@ -14,7 +14,7 @@ mod parts;
 mod table;
 mod writer;
 
-pub(crate) use parts::{NullKeys, PARTS, PARTS_OF_PART, PartsPlan, PartsSink, Split, WorkerParts};
+pub(crate) use parts::{NullKeys, PARTS, PARTS_OF_PART, Part, PartsPlan, PartsSink, Split, WorkerParts};
 pub use table::{SpillFile, Spilled};
 pub(crate) use table::{SpilledColumns, SpilledGroup};
 pub(crate) use writer::SpillWriter;

@@ -88,17 +88,64 @@ impl PartsPlan {
     }
 
     /// The parts of what all workers took.
-    pub(crate) fn finish(&self, workers: Vec<WorkerParts>) -> Vec<Arc<Spilled>> {
+    pub(crate) fn finish(&self, workers: Vec<WorkerParts>) -> Vec<Part> {
         let mut groups = vec![Vec::new(); self.split.part_count];
+        let mut hashes = vec![Hashes::default(); self.split.part_count];
         for worker in workers {
-            groups.iter_mut().zip(worker).for_each(|(groups, more)| groups.extend(more));
+            groups.iter_mut().zip(worker.groups).for_each(|(groups, more)| groups.extend(more));
+            hashes.iter_mut().zip(worker.hashes).for_each(|(hashes, more)| hashes.add_all(more));
         }
-        groups.into_iter().map(|groups| Arc::new(Spilled::new(self.columns.clone(), groups))).collect()
+        let part = |(groups, hashes): (_, Hashes)| Part {
+            rows: Arc::new(Spilled::new(self.columns.clone(), groups)),
+            has_one_key: hashes.are_one(),
+        };
+        groups.into_iter().zip(hashes).map(part).collect()
     }
 }
 
+/// Rows that were parted from others.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) rows: Arc<Spilled>,
+    /// All of them have the same keys, so that they do not part again. (Other keys of one hash are as good as never there.)
+    pub(crate) has_one_key: bool,
+}
+
 /// What a worker wrote, by part.
-pub(crate) type WorkerParts = Vec<Vec<SpilledGroup>>;
+pub(crate) struct WorkerParts {
+    groups: Vec<Vec<SpilledGroup>>,
+    hashes: Vec<Hashes>,
+}
+
+/// Whether hashes differ: which bits all of them have, and which any has.
+#[derive(Clone, Copy, Debug)]
+struct Hashes {
+    all: u64,
+    any: u64,
+}
+
+impl Default for Hashes {
+    fn default() -> Hashes {
+        Hashes { all: u64::MAX, any: 0 }
+    }
+}
+
+impl Hashes {
+    fn add(&mut self, hash: u64) {
+        self.all &= hash;
+        self.any |= hash;
+    }
+
+    fn add_all(&mut self, other: Hashes) {
+        self.all &= other.all;
+        self.any |= other.any;
+    }
+
+    /// False if there is none.
+    fn are_one(self) -> bool {
+        self.all == self.any
+    }
+}
 
 /// Takes vectors into parts.
 pub(crate) struct PartsSink {
@@ -112,6 +159,8 @@ pub(crate) struct PartsSink {
     /// 0, 1, 2, ...
     numbers: Vec<u32>,
     hashes: Vec<u64>,
+    /// Of each part.
+    part_hashes: Vec<Hashes>,
     /// The rows of each part.
     rows: Vec<Vec<u32>>,
     /// Of columns whose vector is not flat, its values.
@@ -132,6 +181,7 @@ impl PartsSink {
             keys: RowStore::new(&types(&plan.keys), &unlimited),
             numbers: Vec::new(),
             hashes: Vec::new(),
+            part_hashes: vec![Hashes::default(); plan.split.part_count],
             rows: vec![Vec::new(); plan.split.part_count],
             flat: types(&outputs).into_iter().map(ValuesBuf::new).collect(),
             plan: Arc::clone(plan),
@@ -143,7 +193,7 @@ impl PartsSink {
     /// # Errors
     /// Those of writing.
     pub(crate) fn finish(self) -> Result<WorkerParts> {
-        self.writer.finish()
+        Ok(WorkerParts { groups: self.writer.finish()?, hashes: self.part_hashes })
     }
 
     /// Leaves in `self.rows` which rows of a vector are of each part, by its keys.
@@ -164,7 +214,10 @@ impl PartsSink {
             let part = ((u128::from(hash) * part_count) >> u64::BITS) as usize;
             let is_null = |key| keys.validity(key).is_some_and(|validity| !validity.get(row as usize));
             match has_nulls && (0..keys.columns()).any(is_null) {
-                false => self.rows[part].push(row),
+                false => {
+                    self.part_hashes[part].add(hash);
+                    self.rows[part].push(row);
+                }
                 true if plan.nulls == NullKeys::AreLeftOut => {}
                 true => self.rows[row as usize % part_count as usize].push(row),
             }
@@ -206,4 +259,27 @@ fn flat_column<'a>((vector, flat): (&'a Vector, &'a ValuesBuf)) -> FlatColumn<'a
         _ => flat.as_values(),
     };
     (values, vector.validity.as_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_one_only_if_there_are_no_others() {
+        let of = |hashes: &[u64]| {
+            let mut all = Hashes::default();
+            hashes.iter().for_each(|&hash| all.add(hash));
+            all
+        };
+        assert!(of(&[5, 5, 5]).are_one());
+        assert!(!of(&[5, 4, 5]).are_one());
+        assert!(!of(&[0, u64::MAX]).are_one());
+        assert!(!of(&[]).are_one());
+        let mut both = of(&[5]);
+        both.add_all(of(&[]));
+        assert!(both.are_one());
+        both.add_all(of(&[7]));
+        assert!(!both.are_one());
+    }
 }
