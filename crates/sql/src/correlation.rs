@@ -60,6 +60,11 @@ pub(crate) fn subquery_of(expr: &Expr) -> Option<(&Subquery, Kind)> {
     }
 }
 
+/// Whether there is a subquery in an expression.
+pub(crate) fn has_subquery(expr: &Expr) -> bool {
+    expr.exists(|expr| Ok(subquery_of(expr).is_some())).unwrap_or(true)
+}
+
 /// The columns that a node's expressions are about.
 pub(crate) fn schema_below(plan: &LogicalPlan) -> Arc<DFSchema> {
     match &plan.inputs()[..] {
@@ -169,9 +174,8 @@ fn of_node(plan: &LogicalPlan, kind: Kind) -> Option<&'static str> {
         LogicalPlan::Distinct(Distinct::All(input)) => has_a_row(input).then_some("below DISTINCT"),
         LogicalPlan::Filter(filter) if has_a_row(&filter.input) => Some("below HAVING"),
         LogicalPlan::Filter(filter) => {
-            let asks = |expr: &Expr| expr.exists(|expr| Ok(subquery_of(expr).is_some())).unwrap_or(true);
             let mut conditions = split_conjunction(&filter.predicate).into_iter();
-            let is_moved = conditions.any(|condition| condition.contains_outer() && asks(condition));
+            let is_moved = conditions.any(|condition| condition.contains_outer() && has_subquery(condition));
             is_moved.then_some("in or beside a subquery of its own")
         }
         // The columns of conditions would have to come out of it, too.

@@ -1,7 +1,7 @@
 //! The values that a subquery is asked about, and the subquery for all of them.
 
 use super::source;
-use crate::correlation::{has, is_grouping_set, lateral, outer_columns, schema_below, subquery_of};
+use crate::correlation::{has, has_subquery, is_grouping_set, lateral, outer_columns, schema_below, subquery_of};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, JoinType, NullEquality, Result};
 use datafusion::functions::core::expr_fn::coalesce;
@@ -380,8 +380,7 @@ fn key_of(condition: &Expr, left: &DFSchema, right: &DFSchema) -> Option<(Expr, 
     let Expr::BinaryExpr(BinaryExpr { left: one, op: Operator::Eq, right: two }) = condition else { return None };
     let is_of = |expr: &Expr, schema| {
         let columns = expr.column_refs();
-        let asks = expr.exists(|expr| Ok(subquery_of(expr).is_some())).unwrap_or(true);
-        !columns.is_empty() && !asks && columns.into_iter().all(|column| has(schema, column))
+        !columns.is_empty() && !has_subquery(expr) && columns.into_iter().all(|column| has(schema, column))
     };
     if is_of(one, left) && is_of(two, right) {
         Some((one.as_ref().clone(), two.as_ref().clone()))

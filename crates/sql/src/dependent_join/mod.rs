@@ -15,7 +15,7 @@ mod domain;
 mod source;
 mod steady;
 
-use crate::correlation::{self, Kind, lateral, obstacle, subquery_of};
+use crate::correlation::{self, Kind, has_subquery, lateral, obstacle, subquery_of};
 use crate::optimize::Contents;
 use crate::scalar_subquery::has_a_row;
 use datafusion::common::config::ConfigOptions;
@@ -138,7 +138,7 @@ fn joined(plan: LogicalPlan, number: &mut usize) -> Result<Transformed<LogicalPl
 
 /// A filter with those of its conditions in a filter below that ask no subquery: fewer rows are left to be asked about.
 fn with_others_below(filter: Filter) -> Result<LogicalPlan> {
-    let asks = |expr: &Expr| expr.is_volatile() || expr.exists(|expr| Ok(subquery_of(expr).is_some())).unwrap_or(true);
+    let asks = |expr: &Expr| expr.is_volatile() || has_subquery(expr);
     let (above, below): (Vec<_>, Vec<_>) = split_conjunction_owned(filter.predicate).into_iter().partition(asks);
     let input = match conjunction(below) {
         Some(below) => Arc::new(LogicalPlan::Filter(Filter::try_new(below, filter.input)?)),

@@ -4,7 +4,7 @@
 //! end are joined with nothing: so what orders or numbers rows is left out, and what picks some, if it may pick others.
 
 use super::steady;
-use crate::correlation::{has, lateral, outer_columns, subquery_of};
+use crate::correlation::{has, has_subquery, lateral, outer_columns};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, JoinType, NullEquality, Result};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
@@ -32,7 +32,9 @@ fn below<'a>(plan: &'a LogicalPlan, values: &[Expr]) -> Result<Option<(&'a Logic
         LogicalPlan::Limit(limit) if may_differ(plan, values)? => same(&limit.input),
         LogicalPlan::Window(window) => same(&window.input),
         LogicalPlan::Distinct(Distinct::All(input)) => same(input),
-        LogicalPlan::Filter(filter) if asks(&filter.predicate) || may_differ(plan, values)? => same(&filter.input),
+        LogicalPlan::Filter(filter) if has_subquery(&filter.predicate) || may_differ(plan, values)? => {
+            same(&filter.input)
+        }
         LogicalPlan::SubqueryAlias(alias) => {
             let own: Vec<Expr> = alias.input.schema().iter().map(Expr::from).collect();
             substituted(values, &alias.schema, &own)?.map(|values| (&*alias.input, values))
@@ -90,11 +92,7 @@ fn may_differ(plan: &LogicalPlan, values: &[Expr]) -> Result<bool> {
 }
 
 fn can_move(expr: &Expr) -> bool {
-    !expr.is_volatile() && !asks(expr) && !matches!(expr, Expr::GroupingSet(_))
-}
-
-fn asks(expr: &Expr) -> bool {
-    expr.exists(|expr| Ok(subquery_of(expr).is_some())).unwrap_or(true)
+    !expr.is_volatile() && !has_subquery(expr) && !matches!(expr, Expr::GroupingSet(_))
 }
 
 fn nodes(plan: &LogicalPlan) -> usize {
