@@ -16,18 +16,29 @@ from random_queries.tree import Node, Several, phrase
 
 _CORRELATED, _UNCORRELATED = "correlated subquery", "subquery"
 
+_SAME_ROWS_MAX = 2_000
+"""Rows of a relation that a subquery in one of its conditions may be of once more."""
+
 
 def subquery_condition(writer: Writer, outer: Relation) -> Node | None:
     """Return a condition with a subquery."""
     return writer.any_of(
         (4, lambda: _exists(writer, outer)),
         (3, lambda: _in(writer, outer)),
+        (2, lambda: _compared_with_set(writer, outer)),
         (3, lambda: _compared(writer, outer)),
     )
 
 
 def _inner(writer: Writer) -> Relation:
     return relations.joined(writer, lambda: relations.table(writer), 2 if writer.chance(0.15) else 1)
+
+
+def _inner_alone(writer: Writer, outer: Relation) -> Relation:
+    """Return what a subquery may be of that is about no row around it: perhaps the outer relation, names and all."""
+    if outer.width <= 2 and outer.rows <= _SAME_ROWS_MAX and writer.chance(0.3):
+        return outer
+    return _inner(writer)
 
 
 def _tied(writer: Writer, outer: Relation, inner: Relation) -> Node | None:
@@ -70,13 +81,13 @@ def _exists(writer: Writer, outer: Relation) -> Node | None:
 
 
 def _in(writer: Writer, outer: Relation) -> Node | None:
-    inner = _inner(writer)
+    inner = _inner_alone(writer, outer)
     pairs = relations.partners(outer.columns, inner.columns)
     if not pairs:
         return None
     one, other = writer.pick(pairs)
     negated = writer.chance(0.35)
-    more = _also_tied(writer, outer, inner, 0.3)
+    more = () if inner is outer else _also_tied(writer, outer, inner, 0.3)
     filters = conditions(writer, inner.columns, 1)
     if negated:
         # Else hardly a row is left, as one NULL among the inner ones is enough.
@@ -86,6 +97,27 @@ def _in(writer: Writer, outer: Relation) -> Node | None:
     where = relations.where_clause(inner, *filters, *more)
     parts = (one.node, f" {word} (SELECT ", other.node, " ", relations.from_clause(inner), where, ")")
     return phrase(*parts, feature=_CORRELATED if more else _UNCORRELATED)
+
+
+def _compared_with_set(writer: Writer, outer: Relation) -> Node | None:
+    inner = _inner_alone(writer, outer)
+    pairs = [(one, two) for one in outer.columns for two in inner.columns if comparable(one.kind, two.kind)]
+    if not pairs:
+        return None
+    one, other = writer.pick(pairs)
+    word = writer.pick(("ANY", "ALL"))
+    more = () if inner is outer else _also_tied(writer, outer, inner, 0.3)
+    filters = conditions(writer, inner.columns, 1)
+    if word == "ALL" and writer.chance(0.7):
+        # As with NOT IN.
+        filters += (phrase(other.node, " IS NOT NULL"),)
+    where = relations.where_clause(inner, *filters, *more)
+    operator = writer.pick(("=", "<>", "<", "<=", ">", ">="))
+    parts = (one.node, f" {operator} {word} (SELECT ", other.node, " ", relations.from_clause(inner), where, ")")
+    feature = _CORRELATED if more else _UNCORRELATED
+    if writer.chance(0.2):
+        return phrase("(", *parts, f") IS {writer.pick(('NOT TRUE', 'NOT FALSE', 'NOT NULL'))}", feature=feature)
+    return phrase(*parts, feature=feature)
 
 
 def _compared(writer: Writer, outer: Relation) -> Node | None:

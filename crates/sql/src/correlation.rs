@@ -242,7 +242,7 @@ fn is_in_correlated(plan: &LogicalPlan, is_such: &dyn Fn(&LogicalPlan) -> bool) 
 }
 
 /// Whether an aggregate has a row of no rows, or may have.
-fn has_no_keys(aggregate: &Aggregate) -> bool {
+pub(crate) fn has_no_keys(aggregate: &Aggregate) -> bool {
     aggregate.group_expr.iter().all(is_grouping_set)
 }
 

@@ -43,23 +43,11 @@ impl AnalyzerRule for OnlyRow {
     }
 }
 
-/// Whether a subquery is one that DataFusion makes no join of: it refers to the rows around it and is no aggregate.
+/// Whether a subquery is one that DataFusion makes no join of: it refers to the rows around it, and may have several.
 fn may_have_rows(subquery: &Subquery) -> bool {
-    fn is_aggregate(plan: &LogicalPlan) -> bool {
-        match plan {
-            LogicalPlan::Projection(projection) => is_aggregate(&projection.input),
-            LogicalPlan::SubqueryAlias(alias) => is_aggregate(&alias.input),
-            LogicalPlan::Filter(filter) => is_aggregate(&filter.input),
-            LogicalPlan::Aggregate(_) => true,
-            _ => false,
-        }
-    }
     let plan = &subquery.subquery;
     let is_limited = matches!(plan.as_ref(), LogicalPlan::Limit(_));
-    !outer_columns(plan).is_empty()
-        && !has_a_row(plan)
-        && !is_aggregate(plan)
-        && (is_limited || plan.max_rows().is_none_or(|rows| rows > 1))
+    !outer_columns(plan).is_empty() && !has_a_row(plan) && (is_limited || plan.max_rows().is_none_or(|rows| rows > 1))
 }
 
 /// The value of the subquery's one row.

@@ -1,8 +1,9 @@
 //! Columns of one name, of several tables in a subquery that knows of the rows around it.
 //!
 //! DataFusion makes a join with such a subquery, whose columns then stand under one alias: `t.id` and `u.id` both become
-//! `subquery.id`, and the conditions on the rows around are asked of either of them. Where names meet, the columns that
-//! these conditions name get names of their own below the conditions, and their old ones back above.
+//! `subquery.id`, and the conditions on the rows around are asked of either of them. A table may also be in the subquery and
+//! around it, as in `a NOT IN (SELECT a FROM t)`, and then both columns become the subquery's. Where names meet, the columns
+//! that these conditions name get names of their own below the conditions, and their old ones back above.
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -55,18 +56,25 @@ fn moves_out(condition: &Expr) -> bool {
 
 /// Gives the columns names of their own where some of them meet; true if something changed.
 fn name_apart(subquery: &mut Subquery) -> Result<bool> {
-    let mut asked: Vec<Column> = Vec::new();
+    let (mut asked, mut around): (Vec<Column>, Vec<Column>) = (Vec::new(), Vec::new());
     subquery.subquery.apply(|plan| {
         if let LogicalPlan::Filter(filter) = plan {
-            let moving = split_conjunction(&filter.predicate).into_iter().filter(|condition| moves_out(condition));
-            asked.extend(moving.flat_map(|condition| condition.column_refs()).cloned());
+            for condition in split_conjunction(&filter.predicate).into_iter().filter(|condition| moves_out(condition)) {
+                asked.extend(condition.column_refs().into_iter().cloned());
+                condition.apply(|expr| {
+                    if let Expr::OuterReferenceColumn(_, column) = expr {
+                        around.push(column.clone());
+                    }
+                    Ok(TreeNodeRecursion::Continue)
+                })?;
+            }
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
     let handed_out = subquery.subquery.schema().columns();
     let meets = |one: &Column| {
         let mut others = asked.iter().chain(&handed_out);
-        others.any(|other| other.name == one.name && other.relation != one.relation)
+        around.contains(one) || others.any(|other| other.name == one.name && other.relation != one.relation)
     };
     if !asked.iter().any(meets) {
         return Ok(false);

@@ -236,6 +236,7 @@ scripts! {
     aggregates
     aggregates_of_no_row
     alter_table
+    any_all
     candidates
     checks
     create_drop

@@ -8,8 +8,8 @@
 //!
 //! A node gets columns for its subqueries from such joins below it, and a projection above that hides them; subqueries
 //! of FROM that see the rows before them (LATERAL) are one side of such a join. Runs when copies of set operations are
-//! numbered ([`crate::set_operations`]), IN has become EXISTS ([`crate::not_in`]), and subqueries for one value are of one
-//! row ([`crate::only_row`]).
+//! numbered ([`crate::set_operations`]), IN, ANY and ALL have become EXISTS ([`crate::not_in`]), and subqueries for one
+//! value are of one row ([`crate::only_row`]).
 
 mod domain;
 mod source;
@@ -27,8 +27,7 @@ use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
     Distinct, Expr, FetchType, Filter, Join, LogicalPlan, LogicalPlanBuilder, Projection, SkipType, Subquery, lit,
 };
-use datafusion::optimizer::rewrite_set_comparison::RewriteSetComparison;
-use datafusion::optimizer::{AnalyzerRule, OptimizerContext, OptimizerRule};
+use datafusion::optimizer::AnalyzerRule;
 use domain::{Domain, column};
 use std::sync::Arc;
 
@@ -49,10 +48,6 @@ impl AnalyzerRule for DependentJoins {
         if !contents.subqueries && !contents.laterals {
             return Ok(plan);
         }
-        let plan = match contents.set_comparisons {
-            true => without_set_comparisons(plan)?,
-            false => plan,
-        };
         let mut number = 0;
         // From the top: a subquery within a subquery may refer to rows around both.
         let plan = plan.transform_down_with_subqueries(|plan| {
@@ -64,24 +59,6 @@ impl AnalyzerRule for DependentJoins {
             Ok(plan)
         });
         Ok(plan?.data)
-    }
-}
-
-/// The plan with EXISTS in the place of ANY and ALL, if one of them wants such a join. Else DataFusion does that later.
-fn without_set_comparisons(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let mut is_wanted = false;
-    plan.apply_with_subqueries(|node| {
-        node.apply_expressions(|expr| {
-            is_wanted |= expr.exists(|expr| match expr {
-                Expr::SetComparison(found) => Ok(obstacle(&found.subquery.subquery, Kind::In).is_some()),
-                _ => Ok(false),
-            })?;
-            Ok(TreeNodeRecursion::Continue)
-        })
-    })?;
-    match is_wanted {
-        true => Ok(RewriteSetComparison::new().rewrite(plan, &OptimizerContext::new())?.data),
-        false => Ok(plan),
     }
 }
 

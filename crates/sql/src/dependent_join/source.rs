@@ -4,7 +4,7 @@
 //! end are joined with nothing: so what orders or numbers rows is left out, and what picks some, if it may pick others.
 
 use super::steady;
-use crate::correlation::{has, has_subquery, lateral, outer_columns};
+use crate::correlation::{has, has_no_keys, has_subquery, lateral, outer_columns};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, JoinType, NullEquality, Result};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
@@ -42,7 +42,8 @@ fn below<'a>(plan: &'a LogicalPlan, values: &[Expr]) -> Result<Option<(&'a Logic
         LogicalPlan::Projection(projection) => {
             substituted(values, &projection.schema, &projection.expr)?.map(|values| (&*projection.input, values))
         }
-        LogicalPlan::Aggregate(aggregate) => {
+        // A row of no rows is in none of them.
+        LogicalPlan::Aggregate(aggregate) if !has_no_keys(aggregate) => {
             substituted(values, &aggregate.schema, &aggregate.group_expr)?.map(|values| (&*aggregate.input, values))
         }
         LogicalPlan::Join(join) if lateral(join).is_some() => None,

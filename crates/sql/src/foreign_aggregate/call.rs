@@ -2,6 +2,7 @@
 
 use super::each_group::EachGroup;
 use super::states::{Kept, States};
+use crate::one_zero::{compares_arguments, one_floats};
 use arrow::array::ArrayRef;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -38,6 +39,8 @@ pub(crate) struct AggregateCall {
     function: Arc<AggregateFunctionExpr>,
     /// What the function wants to be given: its arguments, and what they are ordered by.
     values: Vec<Arc<dyn PhysicalExpr>>,
+    /// From which of these on floats are compared.
+    compared_from: usize,
     /// Of the columns that these refer to.
     schema: SchemaRef,
     /// In which Arrow type results leave, where that is another one.
@@ -86,11 +89,15 @@ impl AggregateCall {
         }
         let is_as_ours = ty.physical().is_some() || found == edge::arrow_type(ty);
         let order = function.order_bys().iter().map(|order| Arc::clone(&order.expr));
-        let values = function.expressions().into_iter().chain(order).collect();
+        let mut values = function.expressions();
+        let compares = compares_arguments(function.fun().name(), function.is_distinct());
+        let compared_from = if compares { 0 } else { values.len() };
+        values.extend(order);
         let mut text = call.clone();
         text.params.filter = None;
         Some(AggregateCall {
             values,
+            compared_from,
             schema: arguments,
             result: (!is_as_ours).then(|| edge::arrow_type(ty)),
             text: DfExpr::AggregateFunction(text).to_string(),
@@ -103,8 +110,11 @@ impl AggregateCall {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns.to_vec(), &options);
         let batch = batch.map_err(|error| sinter_exec::Error::Foreign(error.to_string()))?;
-        let value = |expr: &Arc<dyn PhysicalExpr>| expr.evaluate(&batch).and_then(|value| value.into_array(rows));
-        self.values.iter().map(value).collect::<datafusion::common::Result<_>>().map_err(foreign)
+        let value = |(place, expr): (usize, &Arc<dyn PhysicalExpr>)| {
+            let value = expr.evaluate(&batch)?.into_array(rows)?;
+            Ok(if place >= self.compared_from { one_floats(value) } else { value })
+        };
+        self.values.iter().enumerate().map(value).collect::<datafusion::common::Result<_>>().map_err(foreign)
     }
 
     /// The results, as the engine takes them.

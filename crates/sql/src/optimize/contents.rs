@@ -1,9 +1,10 @@
 //! What kinds of nodes and expressions a plan has, so that rules about others are left out.
 
+use datafusion::common::cse::NormalizeEq;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{JoinType, Result};
-use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison};
-use datafusion::logical_expr::{Expr, ExpressionPlacement, LogicalPlan, Operator};
+use datafusion::logical_expr::expr::{Alias, Exists, InSubquery, SetComparison, WindowFunction};
+use datafusion::logical_expr::{Expr, ExpressionPlacement, LogicalPlan, Operator, Window};
 
 /// What there is in a plan, its subqueries included.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,9 +26,11 @@ pub(crate) struct Contents {
     /// Subqueries in expressions, of all kinds.
     pub(crate) subqueries: bool,
     /// Comparisons with ANY or ALL.
-    pub(crate) set_comparisons: bool,
+    pub(super) set_comparisons: bool,
     /// Functions that take a value apart, such as a field out of a struct.
     pub(super) parts_of_values: bool,
+    /// Window functions that are one for DataFusion's search for common expressions, see [`has_twins`].
+    pub(super) window_twins: bool,
 }
 
 impl Contents {
@@ -69,6 +72,7 @@ impl Contents {
             LogicalPlan::Limit(_) => self.limits = true,
             LogicalPlan::Subquery(_) => self.laterals = true,
             LogicalPlan::Union(_) => self.unions = true,
+            LogicalPlan::Window(window) => self.window_twins |= has_twins(window),
             _ => {}
         }
     }
@@ -102,4 +106,35 @@ impl Contents {
 
 fn is_inner(node: &LogicalPlan) -> bool {
     matches!(node, LogicalPlan::Join(join) if join.join_type == JoinType::Inner)
+}
+
+/// Whether DataFusion may take one of a node's window functions for another, of that node or of those right below.
+///
+/// What it finds to be common, it computes in a projection below all of them, where no window function can be. Some are
+/// common, as `sum(a + b)` and `sum(b + a)`; others only seem so, for it compares keys one after another, and not where
+/// PARTITION BY ends.
+fn has_twins(window: &Window) -> bool {
+    let mut functions: Vec<_> = window.window_expr.iter().map(function).collect();
+    let mut below = window.input.as_ref();
+    while let LogicalPlan::Window(window) = below {
+        functions.extend(window.window_expr.iter().map(function));
+        below = window.input.as_ref();
+    }
+    let here = window.window_expr.len();
+    (0..here).any(|place| functions[place + 1..].iter().any(|other| are_twins(functions[place], other)))
+}
+
+fn function(expr: &Expr) -> &Expr {
+    if let Expr::Alias(Alias { expr, .. }) = expr { expr } else { expr }
+}
+
+fn are_twins(a: &Expr, b: &Expr) -> bool {
+    let keys = |expr: &Expr| match expr {
+        Expr::WindowFunction(call) => {
+            let WindowFunction { params, .. } = call.as_ref();
+            params.partition_by.len() + params.order_by.len()
+        }
+        _ => 0,
+    };
+    keys(a) == keys(b) && a.normalize_eq(b)
 }

@@ -92,7 +92,7 @@ impl Rounds<'_> {
             "push_down_filter" => contents.filters || contents.joins,
             "single_distinct_aggregation_to_group_by" | "eliminate_group_by_constant" => contents.aggregates,
             // Nothing brings equal expressions together after the first round.
-            "common_sub_expression_eliminate" => round == 0,
+            "common_sub_expression_eliminate" => round == 0 && !contents.window_twins,
             "extract_leaf_expressions" | "push_down_leaf_projections" => contents.parts_of_values,
             _ => true,
         }

@@ -1,17 +1,23 @@
-//! -0.0 is 0.0 also in what DataFusion compares.
+//! Floats in what DataFusion compares: -0.0 is 0.0, and NaN is above all others, whatever its sign.
 //!
-//! Its operators of comparison, its groups and its hash joins take one for the other; its sorts, NULLIF, CASE of a value and
-//! IN of constants compare floats in the total order of their bits, by which -0.0 is less than 0.0. So floats there get
-//! `+ 0.0`, which makes 0.0 of -0.0 and changes nothing else: in what is left of a plan when our engine has taken its part, and
-//! in expressions that DataFusion evaluates within that part. The order within its aggregates and window functions stays as it
-//! is, and so does what it computes of constants while it plans. Our engine compares so by itself.
+//! Its operators of comparison, its groups and its hash joins take one zero for the other; its sorts, also those of aggregates
+//! and window functions, NULLIF, CASE of a value and IN of constants compare floats in the total order of their bits, by which
+//! -0.0 is less than 0.0, and NaN below all others where it has a sign, as that of an infinity less another. So floats there
+//! become [`one_float`]s: in what is left of a plan when our engine has taken its part, and in expressions that DataFusion
+//! evaluates within that part. What it computes of constants while it plans stays as it is. Its [`extreme`]s by group are
+//! others than those without groups where there is NaN. Our engine compares so by itself.
 
-use arrow::datatypes::DataType;
+mod extreme;
+mod one_float;
+
+pub(crate) use one_float::one_floats;
+
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use one_float::make_one_float;
 
 /// A plan for DataFusion's operators; names stay.
 ///
@@ -29,7 +35,7 @@ pub(crate) fn with_one_zero(plan: LogicalPlan) -> Result<LogicalPlan> {
         plan.map_expressions(|expr| {
             let name = names.save(&expr);
             let mut expr = expr_with_one_zero(expr, &schema)?;
-            expr.transformed |= are_keys && add_zero(&mut expr.data, &schema);
+            expr.transformed |= are_keys && make_one_float(&mut expr.data, &schema);
             Ok(if expr.transformed { expr.update_data(|expr| name.restore(expr)) } else { expr })
         })
     });
@@ -46,9 +52,9 @@ pub(crate) fn expr_with_one_zero(expr: Expr, schema: &DFSchema) -> Result<Transf
         return Ok(Transformed::no(expr));
     }
     expr.transform_up(|mut expr| {
-        let mut changed = false;
+        let mut changed = extreme::set_apart(&mut expr, schema);
         for compared in compared(&mut expr) {
-            changed |= add_zero(compared, schema);
+            changed |= make_one_float(compared, schema);
         }
         Ok(Transformed::new_transformed(expr, changed))
     })
@@ -66,8 +72,30 @@ fn compared(expr: &mut Expr) -> Vec<&mut Expr> {
             None => Vec::new(),
         },
         Expr::ScalarFunction(call) if call.name() == "nullif" => call.args.iter_mut().collect(),
+        Expr::AggregateFunction(call) => {
+            let compares = compares_arguments(call.func.name(), call.params.distinct);
+            let arguments = if compares { call.params.args.as_mut_slice() } else { &mut [] };
+            arguments.iter_mut().chain(call.params.order_by.iter_mut().map(|order| &mut order.expr)).collect()
+        }
+        Expr::WindowFunction(call) => {
+            let params = &mut call.params;
+            params.partition_by.iter_mut().chain(params.order_by.iter_mut().map(|order| &mut order.expr)).collect()
+        }
         _ => Vec::new(),
     }
+}
+
+/// Whether an aggregate compares its arguments with each other. `min` and `max` do, too, but -0.0 is to come out of them.
+pub(crate) fn compares_arguments(function: &str, is_distinct: bool) -> bool {
+    const COMPARING: [&str; 6] = [
+        "median",
+        "percentile_cont",
+        "approx_median",
+        "approx_percentile_cont",
+        "approx_percentile_cont_with_weight",
+        "approx_distinct",
+    ];
+    is_distinct || COMPARING.contains(&function)
 }
 
 fn has_such(plan: &LogicalPlan) -> Result<bool> {
@@ -76,7 +104,7 @@ fn has_such(plan: &LogicalPlan) -> Result<bool> {
         found = found
             || expr.exists(|expr| {
                 Ok(match expr {
-                    Expr::InList(_) => true,
+                    Expr::InList(_) | Expr::AggregateFunction(_) | Expr::WindowFunction(_) => true,
                     Expr::Case(case) => case.expr.is_some(),
                     Expr::ScalarFunction(call) => call.name() == "nullif",
                     _ => false,
@@ -85,22 +113,4 @@ fn has_such(plan: &LogicalPlan) -> Result<bool> {
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
     Ok(found)
-}
-
-/// Makes 0.0 of -0.0 where the expression has floats; true where it has.
-fn add_zero(expr: &mut Expr, schema: &DFSchema) -> bool {
-    match expr {
-        Expr::Literal(ScalarValue::Float64(Some(value)), _) => *value += 0.0,
-        Expr::Literal(ScalarValue::Float32(Some(value)), _) => *value += 0.0,
-        _ => {
-            let zero = match expr.get_type(schema) {
-                Ok(DataType::Float64) => ScalarValue::Float64(Some(0.0)),
-                Ok(DataType::Float32) => ScalarValue::Float32(Some(0.0)),
-                _ => return false,
-            };
-            let (left, right) = (Box::new(std::mem::take(expr)), Box::new(Expr::Literal(zero, None)));
-            *expr = Expr::BinaryExpr(BinaryExpr { left, op: Operator::Plus, right });
-        }
-    }
-    true
 }
