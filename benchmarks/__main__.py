@@ -211,7 +211,8 @@ def add_limited(suites: Any) -> None:
     suite = suites.add_parser("limited", help="TPC-H larger than memory_limit: load, queries, peaks of resident size")
     names = list(limited.ENGINES)
     suite.add_argument("--sf", type=float, default=10.0, help="scale factor (10)")
-    suite.add_argument("--engines", type=some(names), default=names, help="separated by commas (all)")
+    known = [*names, *limited.SPILLING]
+    suite.add_argument("--engines", type=some(known), default=names, help=f"of {','.join(known)} (duckdb,sinter)")
     suite.add_argument(
         "--formats", type=some(limited.FORMATS), default=list(limited.FORMATS), help="csv,parquet (both)"
     )

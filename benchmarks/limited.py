@@ -22,6 +22,13 @@ from typing import Any
 from benchmarks import answers, machine, report, rust, tpch
 
 ENGINES = ("duckdb", "sinter")
+
+SPILLING = {
+    "sinter-plain": "SET sinter.spill_compression = 'none'",
+    "sinter-compressed": "SET sinter.spill_compression = 'all'",
+}
+"""Ours, spilling in another way than it would, on demand: `--engines sinter,sinter-plain,sinter-compressed`."""
+
 FORMATS = ("csv", "parquet")
 
 LIMITS = {
@@ -136,7 +143,9 @@ def measure(settings: Settings, engine: str, form: str, limit: str, data: Path) 
     bytes_ = sum(Path(file).stat().st_size for file in tables.values())
     with tempfile.TemporaryDirectory(dir=settings.folder, prefix="limited-") as folder:
         path = str(Path(folder) / "t.db")
-        asked = {"engine": engine, "path": path}
+        asked: dict[str, Any] = {"engine": engine, "path": path}
+        if engine in SPILLING:
+            asked |= {"engine": "sinter", "settings": [SPILLING[engine]]}
         loaded = phase(settings, limit, {**asked, "do": "load", "format": form, "tables": tables, "schema": schema()})
         result["load"] = loaded
         if "error" in loaded:

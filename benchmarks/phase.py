@@ -20,7 +20,10 @@ def connect(asked: dict[str, Any]) -> Any:
     if asked["engine"] == "sinter":
         import sinterdb
 
-        return sinterdb.connect(asked["path"], memory_limit=asked["memory_limit"], threads=asked["threads"])
+        database = sinterdb.connect(asked["path"], memory_limit=asked["memory_limit"], threads=asked["threads"])
+        for setting in asked.get("settings", ()):
+            database.execute(setting)
+        return database
     import duckdb
 
     return duckdb.connect(asked["path"], config={"memory_limit": asked["memory_limit"], "threads": asked["threads"]})

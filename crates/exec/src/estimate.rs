@@ -147,7 +147,8 @@ impl Pipeline {
     /// them together, and of integers no more than lie between the least and the greatest. `None` where a group does
     /// not know.
     pub fn distinct_estimate(&self, column: usize) -> Option<usize> {
-        let spanned = bounds(&Expr::Column(column), self).and_then(|(min, max)| usize::try_from(max - min + 2).ok());
+        let span = |(min, max): (i128, i128)| max.checked_sub(min)?.checked_add(2);
+        let spanned = bounds(&Expr::Column(column), self).and_then(span).and_then(|span| usize::try_from(span).ok());
         let (source, column) = self.origin(column)?;
         let distinct = |group| {
             let stats = source.zone(group, column)?;

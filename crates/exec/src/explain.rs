@@ -415,6 +415,7 @@ impl ExprText<'_> {
                 let not = if *negated { "NOT " } else { "" };
                 out.extend([Piece::Part(expr), format!(" {not}IN ({}{null})", list.join(", ")).into()]);
             }
+            Expr::IsKey { expr, keys } => out.extend([Piece::Part(expr), format!(" IN ({keys})").into()]),
             Expr::Like { expr, pattern, negated, case_insensitive } => {
                 let not = if *negated { "NOT " } else { "" };
                 let like = if *case_insensitive { "ILIKE" } else { "LIKE" };

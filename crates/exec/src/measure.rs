@@ -5,7 +5,7 @@
 //! for them first.
 
 use crate::flow::{Flow, Sink};
-use crate::{Memory, Result, SpillFile};
+use crate::{Memory, Result, SpillCompression, SpillFile};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -200,6 +200,10 @@ impl SpillFile for NotedFile {
 
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
         self.file.read(offset, bytes)
+    }
+
+    fn compression(&self) -> SpillCompression {
+        self.file.compression()
     }
 }
 

@@ -212,7 +212,7 @@ fn what_no_key_of_a_joins_table_can_equal_is_not_read() {
         let table = Arc::new(table());
         let mut pipeline = pipeline(&table, vec![], Output::Aggregate(vec![count_star()]));
         pipeline.steps = steps;
-        let run = pipeline.start().expect("ours");
+        let run = pipeline.start_measured().expect("ours");
         run.prepare(threads, &memory).expect("no error");
         let count = run.aggregate(threads).expect("no error").remove(0);
         let counters = &run.counters;

@@ -11,7 +11,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::disk_manager::DiskManager;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
-use sinter_exec::{Memory, SpillFile};
+use sinter_exec::{Memory, SpillCompression, SpillFile};
 use sinter_storage::{Budget, Reservation, Use};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -118,19 +118,25 @@ impl fmt::Display for QueryMemory {
 pub(crate) struct OperatorMemory {
     held: MemoryReservation,
     disk: Arc<DiskManager>,
-    spills_beyond: Option<usize>,
+    spilling: Spilling,
 }
 
-/// Bytes beyond which operators of a session are to spill: an extension of its configuration.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SpillsBeyond(pub(crate) usize);
+/// How operators of a session spill: an extension of its configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Spilling {
+    /// `SET sinter.operator_memory = '64MB'`: what an operator that can spill holds at most.
+    pub(crate) beyond_bytes: Option<usize>,
+    /// `SET sinter.spill_compression = 'none'`
+    pub(crate) compression: SpillCompression,
+}
 
 impl OperatorMemory {
     pub(crate) fn of(operator: &str, context: &TaskContext) -> Arc<dyn Memory> {
         let runtime = context.runtime_env();
         let held = MemoryConsumer::new(operator).register(&runtime.memory_pool);
-        let spills_beyond = context.session_config().get_extension::<SpillsBeyond>().map(|beyond| beyond.0);
-        Arc::new(OperatorMemory { held, disk: Arc::clone(&runtime.disk_manager), spills_beyond })
+        let spilling = context.session_config().get_extension::<Spilling>();
+        let spilling = spilling.map_or_else(Spilling::default, |spilling| *spilling);
+        Arc::new(OperatorMemory { held, disk: Arc::clone(&runtime.disk_manager), spilling })
     }
 }
 
@@ -145,10 +151,10 @@ impl Memory for OperatorMemory {
     }
 
     fn spill_file(&self) -> sinter_exec::Result<Option<Arc<dyn SpillFile>>> {
-        TemporaryFile::make(&self.disk)
+        TemporaryFile::make(&self.disk, self.spilling.compression)
     }
 
     fn spills_beyond(&self) -> Option<usize> {
-        self.spills_beyond
+        self.spilling.beyond_bytes
     }
 }

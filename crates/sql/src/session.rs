@@ -14,7 +14,7 @@ use crate::physical::Scans;
 use crate::planner::{Planned, Planner};
 use crate::progress::{Notes, Progress};
 use crate::provider::{Reading, StatementCatalog};
-use crate::query_memory::SpillsBeyond;
+use crate::query_memory::Spilling;
 use crate::scalar_subquery::NoRowIsNull;
 use crate::set_operations::CopiesCount;
 use crate::transaction::{Reads, Transaction};
@@ -58,8 +58,7 @@ pub(crate) struct Settings {
     pub(crate) engine_forced_off: bool,
     /// `SET sinter.decompression = 'page'`: segments are decoded whole.
     pub(crate) page_wise: bool,
-    /// `SET sinter.operator_memory = '64MB'`: what an operator that can spill holds at most.
-    pub(crate) operator_memory: Option<usize>,
+    pub(crate) spilling: Spilling,
     /// `SET sinter.vector_rows = 3`: so many rows of a table are taken at a time.
     pub(crate) vector_rows: usize,
     /// `SET sinter.compression = 'pfor'`: what columns of new tables are kept in where their type allows it.
@@ -201,7 +200,7 @@ impl Session {
             threads: options.threads,
             engine_forced_off: false,
             page_wise: false,
-            operator_memory: None,
+            spilling: Spilling::default(),
             vector_rows: VECTOR_LEN,
             compression: None,
             on_corruption: options.on_corruption,
@@ -548,8 +547,8 @@ impl Session {
         if state.config().target_partitions() != settings.threads {
             state.config_mut().options_mut().execution.target_partitions = settings.threads;
         }
-        if let Some(bytes) = settings.operator_memory {
-            state.config_mut().set_extension(Arc::new(SpillsBeyond(bytes)));
+        if settings.spilling != Spilling::default() {
+            state.config_mut().set_extension(Arc::new(settings.spilling));
         }
         state.mark_start_execution();
         if settings.engine_forced_off {

@@ -1,7 +1,7 @@
 //! Files for rows of our engine that do not fit the memory: without a name, in the directory where DataFusion has its own.
 
 use datafusion::execution::disk_manager::DiskManager;
-use sinter_exec::{Error, Result, SpillFile};
+use sinter_exec::{Error, Result, SpillCompression, SpillFile};
 use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -18,11 +18,12 @@ pub(crate) struct TemporaryFile {
     directory: PathBuf,
     bytes: AtomicU64,
     disk: Arc<DiskManager>,
+    compression: SpillCompression,
 }
 
 impl TemporaryFile {
     /// A new one; `None` where temporary files are switched off.
-    pub(crate) fn make(disk: &Arc<DiskManager>) -> Result<Option<Arc<dyn SpillFile>>> {
+    pub(crate) fn make(disk: &Arc<DiskManager>, compression: SpillCompression) -> Result<Option<Arc<dyn SpillFile>>> {
         if !disk.tmp_files_enabled() {
             return Ok(None);
         }
@@ -30,7 +31,8 @@ impl TemporaryFile {
         let made = tempfile::tempfile_in(&directory);
         let file =
             made.map_err(|error| failed(format!("cannot make a file for them in {}", directory.display()), &error))?;
-        Ok(Some(Arc::new(TemporaryFile { file, directory, bytes: AtomicU64::new(0), disk: Arc::clone(disk) })))
+        let (bytes, disk) = (AtomicU64::new(0), Arc::clone(disk));
+        Ok(Some(Arc::new(TemporaryFile { file, directory, bytes, disk, compression })))
     }
 }
 
@@ -53,6 +55,10 @@ impl SpillFile for TemporaryFile {
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
         let read = self.file.read_exact_at(bytes, offset);
         read.map_err(|error| failed(format!("cannot read them from a file in {}", self.directory.display()), &error))
+    }
+
+    fn compression(&self) -> SpillCompression {
+        self.compression
     }
 }
 

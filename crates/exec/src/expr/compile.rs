@@ -175,6 +175,10 @@ impl Compiler<'_> {
                 let list = Arc::new(Membership::new(list));
                 self.truth(Operation::In { operand, list, has_null: *has_null, negated: *negated })
             }
+            Expr::IsKey { expr: inner, keys } => {
+                let operand = self.values(inner)?;
+                self.truth(Operation::IsKey(operand, Arc::clone(keys)))
+            }
             Expr::Like { expr: inner, pattern, negated, case_insensitive } => {
                 let operand = self.values(inner)?;
                 let pattern = Arc::new(LikePattern::new(pattern, *case_insensitive));

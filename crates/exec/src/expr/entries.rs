@@ -1,16 +1,20 @@
-//! A function of one column, computed on the entries of its dictionary instead of on its rows.
+//! A function of one column, computed on the entries of its dictionary, or on runs of equal values, instead of on its rows.
 //!
 //! The entries get one companion, NULL, so that functions that make something of NULL need no other treatment. Results
 //! are kept until the column brings another dictionary. An error on an entry that no row may refer to is no error: then
 //! the rows themselves are computed.
+//!
+//! Where there is no dictionary, or none that is worth it, a value that stands in several rows in a row is computed once for
+//! all of them ([`Runs`]).
 
 use super::machine::{Frame, Machine, reset};
 use super::program::{Operand, Program};
+use super::runs::Runs;
 use super::slot::{Scratch, Slot};
 use crate::dispatch::each_narrow;
-use crate::vector::gather_values;
+use crate::vector::{gather_values, gather_vector};
 use crate::{LogicalType, Result, Vector};
-use sinter_codec::{Bitmap, Encoded, Narrow, ValuesBuf};
+use sinter_codec::{Bitmap, Encoded, ValuesBuf};
 
 /// Memory of one such function.
 #[derive(Debug, Default)]
@@ -23,6 +27,11 @@ pub(crate) struct EntriesScratch {
     /// The function failed on some entry of this dictionary.
     failed: Option<u64>,
     results: Vector,
+    runs: Runs,
+    /// Up to the function's own column, which has a row for each run.
+    run_columns: Vec<Vector>,
+    /// By run.
+    run_results: Vector,
 }
 
 pub(super) fn evaluate(
@@ -40,13 +49,21 @@ pub(super) fn evaluate(
     let vector = &frame.columns[column];
     let done = match (&vector.values, &vector.dictionary) {
         (Encoded::Codes(codes), Some(dictionary)) if entries.prepare(column, program, dictionary, frame) => {
-            entries.pick(codes, vector.validity.as_ref(), ty, frame.rows, out);
+            each_narrow!(codes, codes => pick(&entries.results, codes, vector.validity.as_ref(), ty, frame.rows, out));
             Ok(())
+        }
+        _ if is_computed(program) && entries.runs.find(vector, frame.rows) => {
+            entries.on_runs(column, program, ty, frame, out)
         }
         _ => entries.on_rows(program, ty, frame, out),
     };
     out.scratch = scratch;
     done
+}
+
+/// Whether there is anything to save.
+fn is_computed(program: &Program) -> bool {
+    matches!(program.outputs[0].0, Operand::Register(_))
 }
 
 impl EntriesScratch {
@@ -82,46 +99,22 @@ impl EntriesScratch {
         true
     }
 
-    /// The results of the rows' entries.
-    fn pick(&self, codes: &Narrow, validity: Option<&Bitmap>, ty: &LogicalType, rows: usize, out: &mut Slot) {
-        let constant;
-        let (results, count) = match &self.results.values {
-            Encoded::Flat(values) => (values.as_values(), values.len()),
-            Encoded::Constant(one) => {
-                constant = one;
-                (constant.as_values(), 0)
-            }
-            _ => return,
-        };
-        // NULL is the last entry. A constant function has its one value for all of them.
-        let null = count.saturating_sub(1);
-        let entry = |row: usize, code: usize| match validity {
-            _ if count == 0 => 0,
-            Some(validity) if !validity.get(row) => null,
-            _ => code,
-        };
-        each_narrow!(codes, codes => {
-            let entry = |row: usize| entry(row, codes[row] as usize);
-            match &self.results.validity {
-                Some(known) => {
-                    out.has_nulls = true;
-                    out.validity.reset(rows, false);
-                    super::compare::fill(&mut out.validity, |row| known.get(entry(row)));
-                }
-                None => out.has_nulls = false,
-            }
-            match (ty, results) {
-                (LogicalType::Boolean, sinter_codec::Values::U8(results)) => {
-                    out.truth.reset(rows, false);
-                    super::compare::fill(&mut out.truth, |row| results[entry(row)] != 0);
-                    super::logic::known_only(out);
-                }
-                _ => {
-                    reset(&mut out.values, ty);
-                    gather_values(results, (0..rows).map(entry), &mut out.values);
-                }
-            }
-        });
+    /// Run by run.
+    fn on_runs(
+        &mut self,
+        column: usize,
+        program: &Program,
+        ty: &LogicalType,
+        frame: Frame<'_>,
+        out: &mut Slot,
+    ) -> Result<()> {
+        let heads = self.runs.heads();
+        self.run_columns.resize_with(column + 1, Vector::default);
+        gather_vector(&frame.columns[column], heads, &mut self.run_columns[column])?;
+        self.machine.run(program, &self.run_columns, heads.len())?;
+        self.machine.output(program, &self.run_columns, heads.len(), 0, &mut self.run_results);
+        pick(&self.run_results, self.runs.numbers(), None, ty, frame.rows, out);
+        Ok(())
     }
 
     /// Row by row.
@@ -156,6 +149,53 @@ impl EntriesScratch {
             out.values.extend(input.values);
         }
         Ok(())
+    }
+}
+
+/// The results of the rows' entries, or runs.
+fn pick<C: Copy + Into<u32>>(
+    results: &Vector,
+    codes: &[C],
+    validity: Option<&Bitmap>,
+    ty: &LogicalType,
+    rows: usize,
+    out: &mut Slot,
+) {
+    let constant;
+    let (values, count) = match &results.values {
+        Encoded::Flat(values) => (values.as_values(), values.len()),
+        Encoded::Constant(one) => {
+            constant = one;
+            (constant.as_values(), 0)
+        }
+        _ => return,
+    };
+    // NULL is the last entry. A constant function has its one value for all of them.
+    let null = count.saturating_sub(1);
+    let entry = |row: usize, code: usize| match validity {
+        _ if count == 0 => 0,
+        Some(validity) if !validity.get(row) => null,
+        _ => code,
+    };
+    let entry = |row: usize| entry(row, codes[row].into() as usize);
+    match &results.validity {
+        Some(known) => {
+            out.has_nulls = true;
+            out.validity.reset(rows, false);
+            super::compare::fill(&mut out.validity, |row| known.get(entry(row)));
+        }
+        None => out.has_nulls = false,
+    }
+    match (ty, values) {
+        (LogicalType::Boolean, sinter_codec::Values::U8(values)) => {
+            out.truth.reset(rows, false);
+            super::compare::fill(&mut out.truth, |row| values[entry(row)] != 0);
+            super::logic::known_only(out);
+        }
+        _ => {
+            reset(&mut out.values, ty);
+            gather_values(values, (0..rows).map(entry), &mut out.values);
+        }
     }
 }
 

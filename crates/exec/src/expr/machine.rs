@@ -2,7 +2,7 @@
 
 use super::program::{Operand, Operation, Program};
 use super::slot::{Input, Slot};
-use super::{arithmetic, case, cast, compare, decimal, decimal_bounds, entries, foreign, logic, membership, text};
+use super::{arithmetic, case, cast, compare, decimal, decimal_bounds, entries, foreign, key, logic, membership, text};
 use crate::vector::flatten;
 use crate::{LogicalType, Result, Vector};
 use sinter_codec::{Bitmap, Encoded, Values, ValuesBuf};
@@ -258,6 +258,7 @@ fn execute(operation: &Operation, ty: &LogicalType, frame: Frame<'_>, out: &mut 
         Operation::In { operand, list, has_null, negated } => {
             membership::in_list(frame.input(*operand), list, *has_null, *negated, rows, out);
         }
+        Operation::IsKey(operand, keys) => key::is_key(frame.input(*operand), keys, rows, out),
         Operation::Like { operand, pattern, negated } => {
             super::like::like(frame.input(*operand), pattern, *negated, rows, out);
         }

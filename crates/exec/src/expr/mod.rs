@@ -12,6 +12,7 @@ mod decimal;
 mod decimal_bounds;
 mod entries;
 mod foreign;
+mod key;
 mod like;
 mod like_stretch;
 mod logic;
@@ -19,6 +20,7 @@ mod machine;
 mod membership;
 mod numbering;
 mod program;
+mod runs;
 mod slot;
 mod text;
 mod type_of;
@@ -32,6 +34,7 @@ pub(crate) use machine::{Frame, Machine};
 pub(crate) use program::{Operand, Program};
 pub use text::TextFunction;
 
+use crate::join::KeyFilter;
 use crate::{LogicalType, Result};
 use arrow::array::ArrayRef;
 use sinter_codec::{CompareOp, Scalar};
@@ -68,7 +71,7 @@ impl ArithmeticOp {
 /// Something that only code outside this room can evaluate, such as a scalar function of the SQL library.
 pub trait Foreign: Send + Sync + std::fmt::Debug {
     /// One result per row from arguments that hold only rows the filter left alive, or, since it must depend on its
-    /// arguments alone, entries of a dictionary.
+    /// arguments alone, entries of a dictionary, or one row of each run of equal ones.
     ///
     /// # Errors
     /// [`crate::Error::Foreign`] with the function's own message.
@@ -118,6 +121,13 @@ pub enum Expr {
         has_null: bool,
         /// NOT IN.
         negated: bool,
+    },
+    /// Whether the value is, or may be, a key of a join's build side; NULL of NULL. Not in plans: a join's table brings it.
+    IsKey {
+        /// The tested value, of the keys' type.
+        expr: Box<Expr>,
+        /// The keys.
+        keys: Arc<KeyFilter>,
     },
     /// `expr [NOT] LIKE pattern`, `%` and `_` as wildcards, `\` escapes.
     Like {

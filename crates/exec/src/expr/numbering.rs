@@ -8,6 +8,7 @@
 
 use super::{ArithmeticOp, Expr, TextFunction};
 use crate::LogicalType;
+use crate::join::KeyFilter;
 use sinter_codec::{CompareOp, Scalar};
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -87,6 +88,8 @@ enum Kind<'a> {
         negated: bool,
         case_insensitive: bool,
     },
+    /// By identity.
+    IsKey(*const KeyFilter),
     Text(TextFunction),
     Cast(&'a LogicalType),
     /// With an ELSE where the number of operands is odd.
@@ -170,7 +173,8 @@ impl<'a> Numbering<'a> {
         let is_text = |column: usize| matches!(column_types.get(column), Some(LogicalType::Utf8 | LogicalType::Binary));
         let worth_entries = match node {
             Expr::Column(_) | Expr::Literal(..) | Expr::IsNull(_) | Expr::IsNotNull(_) => false,
-            Expr::Foreign { .. } | Expr::Like { .. } | Expr::Text { .. } | Expr::InList { .. } => true,
+            Expr::Foreign { .. } | Expr::Like { .. } | Expr::Text { .. } => true,
+            Expr::InList { .. } | Expr::IsKey { .. } => true,
             _ if matches!(columns, Columns::One(column) if is_text(column)) => true,
             _ => operands().any(|operand| operand.worth_entries),
         };
@@ -205,6 +209,7 @@ fn kind(node: &Expr) -> Kind<'_> {
         Expr::Like { pattern, negated, case_insensitive, .. } => {
             Kind::Like { pattern, negated: *negated, case_insensitive: *case_insensitive }
         }
+        Expr::IsKey { keys, .. } => Kind::IsKey(Arc::as_ptr(keys)),
         Expr::Text { function, .. } => Kind::Text(*function),
         Expr::Cast { ty, .. } => Kind::Cast(ty),
         Expr::Case { ty, .. } => Kind::Case(ty),

@@ -12,6 +12,7 @@ use super::like::LikePattern;
 use super::membership::Membership;
 use super::{Foreign, TextFunction};
 use crate::LogicalType;
+use crate::join::KeyFilter;
 use sinter_codec::{CompareOp, Physical, Scalar, ValuesBuf};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -66,6 +67,7 @@ pub(crate) enum Operation {
         has_null: bool,
         negated: bool,
     },
+    IsKey(Operand, Arc<KeyFilter>),
     Like {
         operand: Operand,
         pattern: Arc<LikePattern>,
@@ -99,6 +101,7 @@ impl Operation {
             | Operation::Not(operand)
             | Operation::Text(_, operand)
             | Operation::Cast(_, operand)
+            | Operation::IsKey(operand, _)
             | Operation::IsNull { operand, .. }
             | Operation::In { operand, .. }
             | Operation::Like { operand, .. } => visit(*operand),

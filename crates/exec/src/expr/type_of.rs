@@ -22,6 +22,7 @@ impl Expr {
             | Expr::IsNull(_)
             | Expr::IsNotNull(_)
             | Expr::InList { .. }
+            | Expr::IsKey { .. }
             | Expr::Like { .. } => LogicalType::Boolean,
         }
     }
@@ -50,9 +51,11 @@ impl Expr {
             }
             Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().for_each(|part| part.visit_columns(visit)),
             Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsNotNull(inner) => inner.visit_columns(visit),
-            Expr::InList { expr, .. } | Expr::Like { expr, .. } | Expr::Text { expr, .. } | Expr::Cast { expr, .. } => {
-                expr.visit_columns(visit)
-            }
+            Expr::InList { expr, .. }
+            | Expr::IsKey { expr, .. }
+            | Expr::Like { expr, .. }
+            | Expr::Text { expr, .. }
+            | Expr::Cast { expr, .. } => expr.visit_columns(visit),
             Expr::Case { branches, otherwise, .. } => {
                 for (condition, result) in branches {
                     condition.visit_columns(visit);
@@ -78,6 +81,7 @@ impl Expr {
             | Expr::IsNull(inner)
             | Expr::IsNotNull(inner)
             | Expr::InList { expr: inner, .. }
+            | Expr::IsKey { expr: inner, .. }
             | Expr::Like { expr: inner, .. }
             | Expr::Text { expr: inner, .. }
             | Expr::Cast { expr: inner, .. } => vec![inner],

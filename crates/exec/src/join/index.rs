@@ -107,6 +107,15 @@ impl JoinIndex {
         matches!(self.rows, Rows::Same | Rows::One(_))
     }
 
+    /// Which integers occur as one of the keys, where that is known; NULLs apart.
+    pub(super) fn ranks(&self, key: usize) -> Option<&Ranks> {
+        match &self.numbering {
+            Numbering::Ranks(ranks) => Some(ranks),
+            Numbering::Refined(refined) => refined.ranks(key),
+            Numbering::Groups(_) | Numbering::Same => None,
+        }
+    }
+
     /// Bytes that it takes.
     pub(super) fn bytes(&self) -> usize {
         let numbering = match &self.numbering {
@@ -333,6 +342,15 @@ impl Ranks {
         if let Some(stretch) = self.stretches[..end].get_mut((position / 64) as usize) {
             stretch[BITS] |= 1 << (position % 64);
         }
+    }
+
+    pub(super) fn least(&self) -> i64 {
+        self.min
+    }
+
+    /// For each 64 integers from the least on, which occur; none of the last.
+    pub(super) fn words(&self) -> impl Iterator<Item = u64> {
+        self.stretches.iter().map(|stretch| stretch[BITS])
     }
 
     /// Notes all that another worker noted, with the same bounds.

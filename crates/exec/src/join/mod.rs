@@ -6,12 +6,15 @@
 
 mod build;
 mod index;
+mod key_filter;
 mod plan;
 mod probe;
 mod refined;
 mod table;
 
 pub(crate) use build::{BuildPlan, BuildSink, WantedTable};
+pub use key_filter::KeyFilter;
+pub(crate) use key_filter::Keys;
 pub use plan::{Join, JoinKind};
 pub(crate) use probe::{Probe, ProbePlan};
 pub(crate) use table::JoinTable;

@@ -77,6 +77,11 @@ impl Refined {
         Some((refined, numbers, count))
     }
 
+    /// Which integers occur as the key, where it is the one that is ranked.
+    pub(super) fn ranks(&self, key: usize) -> Option<&Ranks> {
+        (key == self.lead).then_some(&self.ranks)
+    }
+
     /// Makes the entries, and returns the number of each row's keys; `None` where too many share one key.
     fn fill(&mut self, store: &RowStore) -> Option<Vec<u32>> {
         let keys: Vec<usize> = std::iter::once(self.lead).chain(self.others.iter().map(|other| other.key)).collect();

@@ -2,6 +2,7 @@
 
 use super::build::BuildPlan;
 use super::index::{JoinIndex, Lookup, Ranks, bounds, write_at_nulls};
+use super::key_filter::KeyFilter;
 use super::plan::JoinKind;
 use crate::aggregate::Argument;
 use crate::memory::Held;
@@ -23,6 +24,10 @@ pub(crate) struct JoinTable {
     met: Option<Met>,
     /// Between which integers each key is.
     key_bounds: Vec<Option<(i128, i128)>>,
+    /// A key that a scan asks about, and which there are of it.
+    filter: Option<(usize, Arc<KeyFilter>)>,
+    /// Of each key, how many different ones at most.
+    key_counts: Vec<usize>,
     /// Whether there are any, and any without a key.
     has_rows: bool,
     has_null: bool,
@@ -47,11 +52,23 @@ impl JoinTable {
             return Err(Error::SeveralRows);
         }
         let keys = 0..plan.key_types.len();
-        let key_bounds = keys.map(|key| bounds(store.values(key), store.validity(key))).collect();
+        let key_bounds = keys.clone().map(|key| bounds(store.values(key), store.validity(key))).collect();
         let has_null = (0..plan.key_types.len()).any(|key| store.validity(key).is_some_and(|validity| !validity.all()));
         let by_number = !plan.kind.has_pairs() && !plan.has_condition && !index.is_unique();
         let met = plan.kind.has_rest().then(|| Met::new(store.rows(), by_number));
         held.need(index.bytes() + met.as_ref().map_or(0, |met| 8 * met.bits.len()))?;
+        let key_counts: Vec<usize> =
+            keys.clone().map(|key| index.ranks(key).map_or(store.rows(), Ranks::count)).collect();
+        let asked = keys.clone().filter(|&key| key_counts[key].max(1) <= plan.keys_max[key]);
+        // That of several which tells most. Without memory for one, nobody is asked.
+        let part = |key: usize| key_counts[key] as f64 / plan.keys_max[key] as f64;
+        let filter = asked.min_by(|one, other| part(*one).total_cmp(&part(*other))).and_then(|key| {
+            let filter = match index.ranks(key) {
+                Some(ranks) => KeyFilter::of_ranks(ranks, memory).ok(),
+                None => KeyFilter::of_values(store.values(key), store.validity(key), memory).ok().flatten(),
+            };
+            Some((key, Arc::new(filter?)))
+        });
         let is_payload = |column: usize| plan.payload.contains(&Some(column));
         (0..plan.key_types.len()).filter(|&key| !is_payload(key)).for_each(|key| store.forget(key));
         let has_rows = store.rows() > 0;
@@ -61,6 +78,8 @@ impl JoinTable {
             payload: plan.payload.clone(),
             met,
             key_bounds,
+            filter,
+            key_counts,
             has_rows,
             has_null,
             _memory: held,
@@ -79,15 +98,39 @@ impl JoinTable {
         held.need(keys.bytes())?;
         let store = RowStore::new(&[], memory);
         let has_rows = has_null || keys.count() > 0;
-        let key_bounds = vec![keys.bounds()];
+        let (key_bounds, key_counts) = (vec![keys.bounds()], vec![keys.count()]);
+        let is_asked = plan.keys_max.first().is_some_and(|max| keys.count().max(1) <= *max);
+        let filter = if is_asked { KeyFilter::of_ranks(&keys, memory).ok() } else { None };
+        let filter = filter.map(|filter| (0, Arc::new(filter)));
         let index = JoinIndex::of_keys(keys);
         let payload = plan.payload.clone();
-        Ok(JoinTable { store, index, payload, met: None, key_bounds, has_rows, has_null, _memory: held })
+        Ok(JoinTable {
+            store,
+            index,
+            payload,
+            met: None,
+            key_bounds,
+            filter,
+            key_counts,
+            has_rows,
+            has_null,
+            _memory: held,
+        })
     }
 
     /// Between which integers a key is; `None` where that is not known.
     pub(crate) fn key_bounds(&self, key: usize) -> Option<(i128, i128)> {
         self.key_bounds.get(key).copied().flatten()
+    }
+
+    /// Which there are of a key, where it is the one that a scan asks about.
+    pub(crate) fn key_filter(&self, key: usize) -> Option<&Arc<KeyFilter>> {
+        self.filter.as_ref().filter(|(asked, _)| *asked == key).map(|(_, filter)| filter)
+    }
+
+    /// So many different ones there are of a key at most.
+    pub(crate) fn key_count(&self, key: usize) -> usize {
+        self.key_counts.get(key).copied().unwrap_or(usize::MAX)
     }
 
     /// Whether nobody can be met, with whatever key.

@@ -96,7 +96,7 @@ impl SourceFeed<'_> {
         let layout = run.layout(prepared);
         match (&run.pipeline.source, &prepared.gathered) {
             (Source::Table(table), _) => {
-                let more = self.scanner.run(&run.shared(&**table, layout), sink);
+                let more = self.scanner.run(&run.shared(prepared, &**table, layout), sink);
                 self.scanner.tally.flush([&*run.counters, &run.own_counters]);
                 more
             }

@@ -3,6 +3,7 @@
 mod counters;
 mod feed;
 mod helpers;
+mod narrowing;
 mod parts;
 mod prepared;
 mod reader;
@@ -45,8 +46,8 @@ pub struct Run {
     pub(crate) own_counters: Counters,
     pub(crate) measured: Option<Arc<Measured>>,
     scan: ScanPlan,
-    /// In its place, once tables of joins tell which rows meet nobody.
-    narrowed_scan: OnceLock<ScanPlan>,
+    /// What it did instead, for EXPLAIN.
+    explained_scan: OnceLock<Arc<ScanPlan>>,
     steps: StepsPlan,
     /// Of which join each column beyond those of the scan is, and which of its payload.
     payload: Vec<(usize, usize)>,
@@ -133,7 +134,8 @@ impl Run {
             let is_wanted: Vec<bool> = mine.map(|column| is_wanted(pipeline.columns.len() + column)).collect();
             let key_types: Vec<LogicalType> = join.keys.iter().map(|key| key.type_over(&types)).collect();
             let (kind, nulls_are_equal, has_condition) = (join.kind, join.nulls_are_equal, join.condition.is_some());
-            let wanted = WantedTable { kind, nulls_are_equal, has_condition, key_types, is_wanted };
+            let keys_max = pipeline.keys_asked_early(number, scan.has_conditions_on_values());
+            let wanted = WantedTable { kind, nulls_are_equal, has_condition, key_types, is_wanted, keys_max };
             builds.push(Run::new((*join.build).clone(), Role::Build(wanted), shares.clone())?);
         }
         let needs_nothing = builds.is_empty() && !matches!(pipeline.source, Source::Gathered(_));
@@ -144,7 +146,7 @@ impl Run {
             measured: shares.is_measured.then(|| Arc::new(Measured::new(pipeline.steps.len()))),
             pipeline,
             scan,
-            narrowed_scan: OnceLock::new(),
+            explained_scan: OnceLock::new(),
             steps,
             payload,
             inputs,
@@ -326,9 +328,9 @@ impl Run {
         brought(helpers::on_threads(threads.min(self.worker_count_max()), work))
     }
 
-    /// What its scan does, as far as that is known.
+    /// What its scan does, or of a [measured](Pipeline::start_measured) run did.
     pub(crate) fn scan_plan(&self) -> &ScanPlan {
-        self.narrowed_scan.get().unwrap_or(&self.scan)
+        self.explained_scan.get().map_or(&self.scan, |scan| scan)
     }
 
     fn layout<'a>(&'a self, prepared: &'a Prepared) -> Layout<'a> {
@@ -352,9 +354,9 @@ impl Run {
         }
     }
 
-    fn shared<'a>(&'a self, table: &'a dyn TableSource, layout: Layout<'a>) -> Shared<'a> {
+    fn shared<'a>(&'a self, prepared: &'a Prepared, table: &'a dyn TableSource, layout: Layout<'a>) -> Shared<'a> {
         Shared {
-            plan: self.scan_plan(),
+            plan: prepared.scan.as_deref().unwrap_or(&self.scan),
             layout,
             source: table,
             claims: &self.claims,

@@ -1,11 +1,9 @@
 //! What must be there before a pipeline's rows flow: tables of its joins, and the rows of another pipeline.
 
 use super::{OutputPlan, Run};
-use crate::estimate::bounds;
 use crate::join::JoinTable;
 use crate::scan::ScanPlan;
-use crate::{Error, Expr, Gathered, LogicalType, Memory, OnDamage, Output, Pipeline, Result, ScanColumn, Source};
-use sinter_codec::{CompareOp, Scalar};
+use crate::{Error, Gathered, Memory, OnDamage, Output, Pipeline, Result, Source};
 use std::sync::{Arc, PoisonError};
 
 /// What workers find there.
@@ -15,6 +13,8 @@ pub(crate) struct Prepared {
     pub(crate) tables: Vec<Arc<JoinTable>>,
     /// What the other pipeline made of all its rows.
     pub(crate) gathered: Option<Arc<Gathered>>,
+    /// What the scan does instead, where the tables tell which rows meet nobody.
+    pub(crate) scan: Option<Arc<ScanPlan>>,
 }
 
 /// How far that is.
@@ -89,11 +89,12 @@ impl Run {
     }
 
     /// Lets workers begin with this.
-    pub(super) fn begin_with(&self, prepared: Prepared) -> Result<()> {
+    pub(super) fn begin_with(&self, mut prepared: Prepared) -> Result<()> {
         let conditions = self.pipeline.conditions_of_joins(&prepared.tables);
-        if !conditions.is_empty() {
-            let narrowed = ScanPlan::narrowed(&self.pipeline, &conditions)?;
-            self.narrowed_scan.get_or_init(|| narrowed);
+        let narrowed = || ScanPlan::narrowed(&self.pipeline, &conditions).map(Arc::new);
+        prepared.scan = if conditions.is_empty() { None } else { Some(narrowed()?) };
+        if let (Some(_), Some(scan)) = (&self.measured, &prepared.scan) {
+            self.explained_scan.get_or_init(|| Arc::clone(scan));
         }
         *self.prepared.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(prepared));
         Ok(())
@@ -133,50 +134,5 @@ impl Run {
         let table = run.finished(|| plan.finish(sinks, memory))?;
         run.release();
         Ok(table)
-    }
-}
-
-/// Which part of its own bounds a key must be within for the bounds of a join's table to be worth a test.
-const NARROWER: f64 = 0.75;
-
-impl Pipeline {
-    /// Conditions on the table that it scans without which its rows come to nothing, as the tables of its joins tell: a row
-    /// whose key is beyond all of theirs has no partner. Only what drops much is worth a test.
-    fn conditions_of_joins(&self, tables: &[Arc<JoinTable>]) -> Vec<Expr> {
-        let mut conditions = Vec::new();
-        if self.source.table().is_none() {
-            return conditions;
-        }
-        for (join, table) in self.joins().zip(tables) {
-            if join.kind.needs_partner() && table.is_empty() {
-                return vec![Expr::Literal(Scalar::Int(0), LogicalType::Boolean)];
-            }
-            if join.kind.needs_partner() && !join.nulls_are_equal {
-                let keys = join.keys.iter().enumerate();
-                conditions.extend(keys.filter_map(|(key, expr)| self.condition(expr, table.key_bounds(key)?)));
-            }
-            if join.kind.has_rest() {
-                // Of whom it meets depends what comes out after all rows.
-                break;
-            }
-        }
-        conditions
-    }
-
-    /// That a key lies between these, where it is a column of the table and its own bounds are wider.
-    fn condition(&self, key: &Expr, (low, high): (i128, i128)) -> Option<Expr> {
-        let Expr::Column(column) = key else { return None };
-        let ScanColumn::Table(_) = self.columns.get(*column)? else { return None };
-        let (least, greatest) = bounds(key, self)?;
-        let span = |low: i128, high: i128| high as f64 - low as f64 + 1.0;
-        if span(low.max(least), high.min(greatest)) > NARROWER * span(least, greatest) {
-            return None;
-        }
-        let ty = self.scan_types().swap_remove(*column);
-        let compare = |op, bound| {
-            let bound = Expr::Literal(Scalar::Int(bound), ty.clone());
-            Expr::Compare(op, Box::new(key.clone()), Box::new(bound))
-        };
-        Some(Expr::And(vec![compare(CompareOp::GreaterOrEqual, low), compare(CompareOp::LessOrEqual, high)]))
     }
 }

@@ -98,6 +98,11 @@ impl ScanPlan {
         self.tests.iter().map(|planned| Named(&planned.test, name).to_string()).collect()
     }
 
+    /// Whether decoded values are asked for conditions.
+    pub(crate) fn has_conditions_on_values(&self) -> bool {
+        !self.decoded.is_empty()
+    }
+
     /// The conditions on decoded values.
     pub(crate) fn decoded(&self) -> &[Expr] {
         &self.decoded
@@ -134,7 +139,7 @@ fn cost(expr: &Expr) -> u32 {
     let own = match expr {
         Expr::Column(_) | Expr::Literal(..) => 0,
         Expr::Compare(..) | Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::Not(_) | Expr::And(_) | Expr::Or(_) => 1,
-        Expr::InList { .. } => 3,
+        Expr::InList { .. } | Expr::IsKey { .. } => 3,
         Expr::Like { .. } | Expr::Text { .. } => 10,
         Expr::Arithmetic { .. } | Expr::Case { .. } | Expr::Cast { .. } => FALLIBLE_COST,
         Expr::Foreign { .. } => 100,

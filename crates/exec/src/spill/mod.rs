@@ -15,6 +15,6 @@ mod table;
 mod writer;
 
 pub(crate) use parts::{NullKeys, PARTS, PARTS_OF_PART, Part, PartsPlan, PartsSink, Split, WorkerParts};
-pub use table::{SpillFile, Spilled};
+pub use table::{SpillCompression, SpillFile, Spilled};
 pub(crate) use table::{SpilledColumns, SpilledGroup};
 pub(crate) use writer::SpillWriter;

@@ -19,6 +19,25 @@ pub trait SpillFile: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`Error::Source`] where reading fails.
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<()>;
+
+    /// What is compressed on its way there.
+    fn compression(&self) -> SpillCompression {
+        SpillCompression::default()
+    }
+}
+
+/// Which columns of rows that do not fit the memory are compressed: temporary results may be so or plain, whichever costs less
+/// (Westmann et al., section 4.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SpillCompression {
+    /// Numbers, as the chooser says, and texts that repeat. What is written once and read once must not take longer to press
+    /// than to write and to read.
+    #[default]
+    Auto,
+    /// None.
+    None,
+    /// Each as the chooser says.
+    All,
 }
 
 /// Rows that did not fit the memory: row groups of encoded blocks in a file, for as long as a query needs them.

@@ -1,6 +1,6 @@
 //! Rows on their way into a file.
 
-use super::table::{Segment, SpillFile, SpilledColumns, SpilledGroup};
+use super::table::{Segment, SpillCompression, SpillFile, SpilledColumns, SpilledGroup};
 use crate::store::{FlatColumn, RowStore};
 use crate::{Error, Memory, Result, Unlimited, Vector};
 use sinter_codec::{Choice, Chooser, Physical, VECTOR_LEN, Values};
@@ -100,7 +100,8 @@ impl SpillWriter {
         let mut segments = Vec::with_capacity(choosers.len());
         for (column, chooser) in choosers.iter_mut().enumerate() {
             let begin = encoded.len();
-            let chooser = chooser.get_or_insert_with(|| Chooser::new(choice(store.values(column))));
+            let choice = || choice(store.values(column), file.compression());
+            let chooser = chooser.get_or_insert_with(|| Chooser::new(choice()));
             let stats = chooser.encode(
                 store.values(column),
                 store.validity(column).filter(|validity| !validity.all()),
@@ -123,8 +124,12 @@ const TEXTS_DIFFERENT_MAX: usize = 128;
 
 /// How values are encoded that are written once and read once. Numbers pack at the speed of memory; to compress texts takes
 /// longer than to write and read them, unless they repeat.
-fn choice(values: Values<'_>) -> Choice {
-    let Values::Bytes(texts) = values else { return Choice::Auto };
+fn choice(values: Values<'_>, compression: SpillCompression) -> Choice {
+    let texts = match (values, compression) {
+        (_, SpillCompression::None) => return Choice::Raw,
+        (Values::Bytes(texts), SpillCompression::Auto) => texts,
+        _ => return Choice::Auto,
+    };
     let different: HashSet<&[u8]> = texts.iter().take(TEXTS_LOOKED_AT).collect();
     if different.len() <= TEXTS_DIFFERENT_MAX { Choice::Forced("dict".into()) } else { Choice::Raw }
 }

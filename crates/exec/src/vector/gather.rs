@@ -64,10 +64,21 @@ pub(crate) fn gather_vector(vector: &Vector, positions: &[u32], out: &mut Vector
     }
     match (&vector.values, &mut out.values) {
         (Encoded::Constant(one), values) => *values = Encoded::Constant(one.clone()),
-        (Encoded::BaseDelta { base, deltas }, values) => {
-            *values = Encoded::BaseDelta { base: *base, deltas: gather_narrow(deltas, positions) };
+        (Encoded::BaseDelta { base, deltas }, Encoded::BaseDelta { base: base_out, deltas: out }) => {
+            *base_out = *base;
+            gather_narrow(deltas, positions, out);
         }
-        (Encoded::Codes(codes), values) => *values = Encoded::Codes(gather_narrow(codes, positions)),
+        (Encoded::BaseDelta { base, deltas }, values) => {
+            let mut gathered = Narrow::U8(Vec::new());
+            gather_narrow(deltas, positions, &mut gathered);
+            *values = Encoded::BaseDelta { base: *base, deltas: gathered };
+        }
+        (Encoded::Codes(codes), Encoded::Codes(out)) => gather_narrow(codes, positions, out),
+        (Encoded::Codes(codes), values) => {
+            let mut gathered = Narrow::U8(Vec::new());
+            gather_narrow(codes, positions, &mut gathered);
+            *values = Encoded::Codes(gathered);
+        }
         (Encoded::Flat(flat), Encoded::Flat(values)) => {
             values.reset(flat.physical());
             gather_values(flat.as_values(), positions.iter().map(|&position| position as usize), values);
@@ -81,15 +92,23 @@ pub(crate) fn gather_vector(vector: &Vector, positions: &[u32], out: &mut Vector
     Ok(())
 }
 
-fn gather_narrow(numbers: &Narrow, positions: &[u32]) -> Narrow {
+/// Writes the numbers at `positions` over `out`, in the memory there is if it has their width.
+fn gather_narrow(numbers: &Narrow, positions: &[u32], out: &mut Narrow) {
     macro_rules! gather {
-        ($numbers:expr) => {
-            positions.iter().map(|&position| $numbers[position as usize]).collect()
-        };
+        ($width:ident, $numbers:expr) => {{
+            let picked = positions.iter().map(|&position| $numbers[position as usize]);
+            match out {
+                Narrow::$width(out) => {
+                    out.clear();
+                    out.extend(picked);
+                }
+                out => *out = Narrow::$width(picked.collect()),
+            }
+        }};
     }
     match numbers {
-        Narrow::U8(numbers) => Narrow::U8(gather!(numbers)),
-        Narrow::U16(numbers) => Narrow::U16(gather!(numbers)),
-        Narrow::U32(numbers) => Narrow::U32(gather!(numbers)),
+        Narrow::U8(numbers) => gather!(U8, numbers),
+        Narrow::U16(numbers) => gather!(U16, numbers),
+        Narrow::U32(numbers) => gather!(U32, numbers),
     }
 }

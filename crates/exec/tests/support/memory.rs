@@ -1,7 +1,7 @@
 //! Memory that runs out.
 
 use super::random::Random;
-use sinter_exec::{Error, Memory, Result, SpillFile};
+use sinter_exec::{Error, Memory, Result, SpillCompression, SpillFile};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -103,5 +103,11 @@ impl SpillFile for File {
         let all = self.content.lock().expect("no panic");
         bytes.copy_from_slice(&all[offset as usize..offset as usize + bytes.len()]);
         Ok(())
+    }
+
+    /// Each in turn.
+    fn compression(&self) -> SpillCompression {
+        use SpillCompression::{All, Auto, None};
+        [Auto, None, All][self.bytes.load(Ordering::Relaxed) % 3]
     }
 }

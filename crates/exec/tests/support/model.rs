@@ -107,6 +107,7 @@ pub fn evaluate(expr: &Expr, row: &[Scalar], types: &[LogicalType]) -> Outcome {
     let type_of = |expr: &Expr| super::model::type_of(expr, types);
     Ok(match expr {
         Expr::Column(column) => row[*column].clone(),
+        Expr::IsKey { .. } => unreachable!("only joins bring it"),
         Expr::Literal(scalar, _) => scalar.clone(),
         Expr::Compare(op, left, right) => {
             let (l, r) = (eval(left)?, eval(right)?);

@@ -7,8 +7,9 @@
 //! - in a file that is copied every few statements, together with its log, and goes on from the copy, as after a crash.
 //!
 //! And in memory with vectors of three rows, so that whatever goes from one vector to the next does so all the time; with operators
-//! that spill whatever they can; and in a file with each compression scheme forced on all columns that it can hold: some schemes for each script, or with
-//! `SINTER_EVERY_SCHEME=1` all of them. What a script asks about the choice of schemes has `skipif forced`.
+//! that spill whatever they can; and in a file with each compression scheme forced on all columns that it can hold, with either
+//! engine, one thread or two, and vectors and operators as above: some schemes for each script, each with another one of these,
+//! or with `SINTER_EVERY_SCHEME=1` all of them with all. What a script asks about the choice of schemes has `skipif forced`.
 //!
 //! The answers may not depend on any of it.
 
@@ -25,6 +26,17 @@ const STATEMENTS_PER_CRASH: usize = 7;
 
 /// Every so many-th scheme is forced in the run of a script.
 const SCHEME_TURNS: usize = 7;
+
+/// What a forced scheme is crossed with.
+const BESIDE_SCHEME: [(&str, usize, Operators); 7] = [
+    ("auto", 2, Operators::Usual),
+    ("auto", 1, Operators::TinyVectors),
+    ("datafusion", 2, Operators::Usual),
+    ("auto", 2, Operators::Spilling),
+    ("auto", 1, Operators::Usual),
+    ("auto", 2, Operators::TinyVectors),
+    ("datafusion", 1, Operators::TinyVectors),
+];
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
@@ -77,14 +89,17 @@ impl Setting {
         all.extend(others.map(|operators| Setting { place, engine, threads, scheme: None, operators }));
         let turn: usize = script.bytes().map(usize::from).sum();
         let every = std::env::var_os("SINTER_EVERY_SCHEME").is_some();
-        let schemes =
-            SCHEMES.iter().enumerate().filter(|(number, _)| every || (number + turn).is_multiple_of(SCHEME_TURNS));
-        // A file is pressed whenever it is closed.
-        let forced = |name| {
-            let (place, scheme) = (Place::ClosedFile, Some(name));
-            Setting { place, engine, threads, scheme, operators: Operators::Usual }
-        };
-        all.extend(schemes.map(|(_, entry)| forced(entry.name)));
+        for (number, entry) in SCHEMES.iter().enumerate() {
+            for (beside, &(engine, threads, operators)) in BESIDE_SCHEME.iter().enumerate() {
+                let is_due = (number + turn).is_multiple_of(SCHEME_TURNS)
+                    && (number + turn / SCHEME_TURNS) % BESIDE_SCHEME.len() == beside;
+                if every || is_due {
+                    // A file is pressed whenever it is closed.
+                    let (place, scheme) = (Place::ClosedFile, Some(entry.name));
+                    all.push(Setting { place, engine, threads, scheme, operators });
+                }
+            }
+        }
         all
     }
 }
@@ -221,6 +236,16 @@ macro_rules! scripts {
         })*
 
         #[test]
+        fn every_scheme_is_forced_beside_our_engine_in_some_script() {
+            let scripts = [$(concat!(stringify!($name), ".slt")),*];
+            let settings: Vec<Setting> = scripts.iter().flat_map(|script| Setting::all(script)).collect();
+            for entry in SCHEMES {
+                let is_forced = |setting: &&Setting| setting.scheme == Some(entry.name) && setting.engine == "auto";
+                assert!(settings.iter().any(|setting| is_forced(&setting)), "{}", entry.name);
+            }
+        }
+
+        #[test]
         fn every_script_is_in_the_list() {
             let listed = [$(concat!(stringify!($name), ".slt")),*];
             let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/slt");
@@ -264,6 +289,7 @@ scripts! {
     quantise
     schemas
     set_operations
+    spill_compression
     stale_traps
     subqueries
     subqueries_over_joins

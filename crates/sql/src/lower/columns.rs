@@ -96,6 +96,7 @@ pub(super) fn with_columns(expr: &Expr, column: &dyn Fn(usize) -> Expr) -> Expr 
         Expr::InList { expr, list, has_null, negated } => {
             Expr::InList { expr: boxed(expr), list: list.clone(), has_null: *has_null, negated: *negated }
         }
+        Expr::IsKey { expr, keys } => Expr::IsKey { expr: boxed(expr), keys: Arc::clone(keys) },
         Expr::Like { expr, pattern, negated, case_insensitive } => Expr::Like {
             expr: boxed(expr),
             pattern: pattern.clone(),

@@ -5,6 +5,7 @@ use crate::batches::Outcome;
 use crate::progress::Notes;
 use crate::{Error, OnCorruption, Result, Session};
 use sinter_codec::{Request, VECTOR_LEN};
+use sinter_exec::SpillCompression;
 use sinter_storage::Synchronous;
 use std::sync::PoisonError;
 
@@ -52,7 +53,16 @@ pub(super) fn run(session: &Session, name: &str, value: &str) -> Result<Outcome>
                 "auto" => None,
                 _ => Some(parse_bytes(value).and_then(|bytes| usize::try_from(bytes).ok()).ok_or_else(wanted)?),
             };
-            session.settings.lock().unwrap_or_else(PoisonError::into_inner).operator_memory = bytes;
+            session.settings.lock().unwrap_or_else(PoisonError::into_inner).spilling.beyond_bytes = bytes;
+        }
+        "sinter.spill_compression" => {
+            let compression = match value.to_lowercase().as_str() {
+                "auto" => SpillCompression::Auto,
+                "none" => SpillCompression::None,
+                "all" => SpillCompression::All,
+                _ => return Err(wrong(name, value, "auto, none or all")),
+            };
+            session.settings.lock().unwrap_or_else(PoisonError::into_inner).spilling.compression = compression;
         }
         "sinter.vector_rows" => {
             let rows = value.parse().ok().filter(|rows| (1..=VECTOR_LEN).contains(rows));
@@ -77,7 +87,8 @@ pub(super) fn run(session: &Session, name: &str, value: &str) -> Result<Outcome>
         _ => {
             return Err(Error::Sql(format!(
                 "there is no setting '{name}'; there are: memory_limit, on_corruption, sinter.compression, \
-                 sinter.decompression, sinter.engine, sinter.operator_memory, sinter.vector_rows, synchronous, threads"
+                 sinter.decompression, sinter.engine, sinter.operator_memory, sinter.spill_compression, \
+                 sinter.vector_rows, synchronous, threads"
             )));
         }
     }
