@@ -96,8 +96,14 @@ class Table:
         return made
 
 
-_SETTINGS = ((), (), ("SET sinter.vector_rows = 5",), ("SET sinter.operator_memory = '1B'",))
-"""As usual; vectors of few rows; spilling whatever can be spilled."""
+_SETTINGS = (
+    (),
+    (),
+    ("SET sinter.vector_rows = 5",),
+    ("SET sinter.operator_memory = '1B'",),
+    ("SET sinter.operator_memory = '1B'", "SET sinter.spill_compression = 'none'"),
+)
+"""As usual; vectors of few rows; spilling whatever can be spilled, compressed or not."""
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ pub(crate) struct OperatorMemory {
 pub(crate) struct Spilling {
     /// `SET sinter.operator_memory = '64MB'`: what an operator that can spill holds at most.
     pub(crate) beyond_bytes: Option<usize>,
-    /// `SET sinter.spill_compression = 'none'`
+    /// `SET sinter.spill_compression = 'none'`: what of spilled rows is compressed.
     pub(crate) compression: SpillCompression,
 }
 

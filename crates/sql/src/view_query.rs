@@ -8,6 +8,7 @@
 
 use crate::attached::Seen;
 use crate::catalog::{DEFAULT_SCHEMA, TableName};
+use crate::parse::walk_mut;
 use crate::session::CATALOG_NAME;
 use crate::statement::normal;
 use crate::{Error, Result};
@@ -24,7 +25,7 @@ const QUALIFIER_PARTS_MAX: usize = 3;
 /// [`Error::Sql`] where it names a table of another database.
 pub(crate) fn name_within(seen: &Seen, own: &str, view: &TableName, query: &mut impl ast::VisitMut) -> Result<()> {
     let mut names = Names { seen, own, view, scopes: Vec::new() };
-    query.visit(&mut names).break_value().map_or(Ok(()), Err)
+    walk_mut(query, &mut names)
 }
 
 /// The rewriting, at one place of the query.

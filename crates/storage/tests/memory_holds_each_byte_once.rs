@@ -1,5 +1,7 @@
 //! Databases in memory: pages are shared and not copied, and what is freed is given back at once.
 
+#[allow(dead_code, reason = "it uses little of it")]
+#[path = "all/support/mod.rs"]
 mod support;
 
 use sinter_storage::{Error, PageKind, RecordTag, Store};

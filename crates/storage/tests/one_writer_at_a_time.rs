@@ -1,6 +1,8 @@
 //! A second writer, in this process or another, is told who holds the file. Readers share; a lock dies with its
 //! process.
 
+#[allow(dead_code, reason = "it uses little of it")]
+#[path = "all/support/mod.rs"]
 mod support;
 
 use std::io::{BufRead, BufReader, Write};

@@ -28,7 +28,7 @@ pub(crate) struct EntriesScratch {
     failed: Option<u64>,
     results: Vector,
     runs: Runs,
-    /// Up to the function's own column, which has a row for each run.
+    /// The last is the function's own column, with a row for each run; the others are empty.
     run_columns: Vec<Vector>,
     /// By run.
     run_results: Vector,

@@ -26,8 +26,8 @@ pub(crate) struct BuildPlan {
     pub(super) nulls_are_equal: bool,
     pub(super) kind: JoinKind,
     pub(super) has_condition: bool,
-    /// Of each key, up to how many different ones a scan wants to know which there are.
-    pub(super) keys_max: Vec<usize>,
+    /// For each key, the most different values of which a filter is made for the scan; 0 where none is wanted.
+    pub(super) filter_keys_max: Vec<usize>,
     /// Between which integers the one key is, where it only matters which keys there are.
     only_keys: Option<(i128, i128)>,
 }
@@ -42,8 +42,8 @@ pub(crate) struct WantedTable {
     pub(crate) key_types: Vec<LogicalType>,
     /// Of the payload.
     pub(crate) is_wanted: Vec<bool>,
-    /// Of each key, up to how many different ones a scan wants to know which there are.
-    pub(crate) keys_max: Vec<usize>,
+    /// For each key, the most different values of which a filter is made for the scan; 0 where none is wanted.
+    pub(crate) filter_keys_max: Vec<usize>,
 }
 
 impl BuildPlan {
@@ -52,7 +52,7 @@ impl BuildPlan {
     /// # Errors
     /// [`Error::Unsupported`] where the build side hands out no rows, or keys that ours cannot equal.
     pub(crate) fn new(build: &Pipeline, wanted: &WantedTable) -> Result<BuildPlan> {
-        let WantedTable { kind, nulls_are_equal, has_condition, key_types, is_wanted, keys_max } = wanted;
+        let WantedTable { kind, nulls_are_equal, has_condition, key_types, is_wanted, filter_keys_max } = wanted;
         let types = build.column_types();
         let exprs = if let Output::Rows(exprs) = &build.output { &exprs[..] } else { &[] };
         let Some((keys, payload)) = exprs.split_at_checked(key_types.len()) else {
@@ -94,7 +94,7 @@ impl BuildPlan {
             nulls_are_equal: *nulls_are_equal,
             kind: *kind,
             has_condition: *has_condition,
-            keys_max: keys_max.clone(),
+            filter_keys_max: filter_keys_max.clone(),
             only_keys,
         })
     }

@@ -1,8 +1,8 @@
 //! Which keys a build side has, for a scan that leaves out rows which would meet nobody.
 //!
 //! Integers close to each other are bits of a bitmap, which is never wrong. Whatever else is hashed into a Bloom filter,
-//! which takes a key that is not there for one that is now and then, and never the other way round (Bloom, 1970; all bits of a
-//! key are in one word, as of Putze, Sanders and Singler, 2007).
+//! which takes a key that is not there for one that is now and then, and never the other way round (Bloom, CACM 1970; all bits of a
+//! key are in one word, where the blocks of Putze, Sanders and Singler, WEA 2007, are lines of a cache).
 
 use super::index::Ranks;
 use crate::memory::Held;
@@ -13,7 +13,7 @@ use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
-/// The keys of a build side; of several, one of them.
+/// The values of one key of a build side, for the scan of the other side to look its rows up before the join does.
 pub struct KeyFilter {
     keys: Keys,
     /// So many different keys at most.
@@ -92,8 +92,8 @@ impl fmt::Debug for KeyFilter {
 impl fmt::Display for KeyFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.keys {
-            Keys::Bitmap(_) => write!(f, "{} keys in a bitmap", self.count),
-            Keys::Bloom(_) => write!(f, "{} rows' keys in a Bloom filter", self.count),
+            Keys::Bitmap(_) => write!(f, "{} keys of a join, in a bitmap", self.count),
+            Keys::Bloom(_) => write!(f, "keys of {} rows of a join, in a Bloom filter", self.count),
         }
     }
 }
@@ -115,8 +115,10 @@ impl KeyBitmap {
     }
 }
 
-/// Bits that a Bloom filter has for each row, and sets for each key: of 100 other keys it then takes about one for its own.
+/// Bits that a Bloom filter has for each row: of 200 other keys it then takes about one for its own.
 const BITS_PER_ROW: usize = 16;
+
+/// Bits that it sets for each key.
 const BITS_PER_KEY: u32 = 4;
 
 /// A Bloom filter whose bits for a key are all in one word, so that a look costs one line of memory.
@@ -225,6 +227,6 @@ mod tests {
         let found: Vec<i64> = (-300..300).filter(|&value| bits.has(value)).collect();
         assert_eq!(found, [-100, 0, 63]);
         assert!(!bits.has(i64::MIN) && !bits.has(i64::MAX));
-        assert_eq!(filter.to_string(), "3 keys in a bitmap");
+        assert_eq!(filter.to_string(), "3 keys of a join, in a bitmap");
     }
 }

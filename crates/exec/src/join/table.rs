@@ -24,7 +24,7 @@ pub(crate) struct JoinTable {
     met: Option<Met>,
     /// Between which integers each key is.
     key_bounds: Vec<Option<(i128, i128)>>,
-    /// A key that a scan asks about, and which there are of it.
+    /// At most one key has a filter: its number, and the filter.
     filter: Option<(usize, Arc<KeyFilter>)>,
     /// Of each key, how many different ones at most.
     key_counts: Vec<usize>,
@@ -59,16 +59,7 @@ impl JoinTable {
         held.need(index.bytes() + met.as_ref().map_or(0, |met| 8 * met.bits.len()))?;
         let key_counts: Vec<usize> =
             keys.clone().map(|key| index.ranks(key).map_or(store.rows(), Ranks::count)).collect();
-        let asked = keys.clone().filter(|&key| key_counts[key].max(1) <= plan.keys_max[key]);
-        // That of several which tells most. Without memory for one, nobody is asked.
-        let part = |key: usize| key_counts[key] as f64 / plan.keys_max[key] as f64;
-        let filter = asked.min_by(|one, other| part(*one).total_cmp(&part(*other))).and_then(|key| {
-            let filter = match index.ranks(key) {
-                Some(ranks) => KeyFilter::of_ranks(ranks, memory).ok(),
-                None => KeyFilter::of_values(store.values(key), store.validity(key), memory).ok().flatten(),
-            };
-            Some((key, Arc::new(filter?)))
-        });
+        let filter = filter_of(&store, &index, &key_counts, plan, memory);
         let is_payload = |column: usize| plan.payload.contains(&Some(column));
         (0..plan.key_types.len()).filter(|&key| !is_payload(key)).for_each(|key| store.forget(key));
         let has_rows = store.rows() > 0;
@@ -99,10 +90,8 @@ impl JoinTable {
         let store = RowStore::new(&[], memory);
         let has_rows = has_null || keys.count() > 0;
         let (key_bounds, key_counts) = (vec![keys.bounds()], vec![keys.count()]);
-        let is_asked = plan.keys_max.first().is_some_and(|max| keys.count().max(1) <= *max);
-        let filter = if is_asked { KeyFilter::of_ranks(&keys, memory).ok() } else { None };
-        let filter = filter.map(|filter| (0, Arc::new(filter)));
         let index = JoinIndex::of_keys(keys);
+        let filter = filter_of(&store, &index, &key_counts, plan, memory);
         let payload = plan.payload.clone();
         Ok(JoinTable {
             store,
@@ -123,7 +112,7 @@ impl JoinTable {
         self.key_bounds.get(key).copied().flatten()
     }
 
-    /// Which there are of a key, where it is the one that a scan asks about.
+    /// The filter of this key, if it is the one that has one.
     pub(crate) fn key_filter(&self, key: usize) -> Option<&Arc<KeyFilter>> {
         self.filter.as_ref().filter(|(asked, _)| *asked == key).map(|(_, filter)| filter)
     }
@@ -242,6 +231,26 @@ impl JoinTable {
             self.store.gather(column, rows, out);
         }
     }
+}
+
+/// The filter of the key whose values are fewest beside those of the scan, where they are few enough for any. Without memory for
+/// one, no row is left out early.
+fn filter_of(
+    store: &RowStore,
+    index: &JoinIndex,
+    key_counts: &[usize],
+    plan: &BuildPlan,
+    memory: &Arc<dyn Memory>,
+) -> Option<(usize, Arc<KeyFilter>)> {
+    let keys = key_counts.iter().zip(&plan.filter_keys_max).enumerate();
+    let few = keys.filter(|(_, (count, max))| (**count).max(1) <= **max);
+    let share = |(_, (count, max)): &(usize, (&usize, &usize))| **count as f64 / **max as f64;
+    let (key, _) = few.min_by(|one, other| share(one).total_cmp(&share(other)))?;
+    let filter = match index.ranks(key) {
+        Some(ranks) => KeyFilter::of_ranks(ranks, memory).ok(),
+        None => KeyFilter::of_values(store.values(key), store.validity(key), memory).ok().flatten(),
+    };
+    Some((key, Arc::new(filter?)))
 }
 
 impl Met {

@@ -46,7 +46,7 @@ pub struct Run {
     pub(crate) own_counters: Counters,
     pub(crate) measured: Option<Arc<Measured>>,
     scan: ScanPlan,
-    /// What it did instead, for EXPLAIN.
+    /// The scan as joins narrowed it; of measured runs alone.
     explained_scan: OnceLock<Arc<ScanPlan>>,
     steps: StepsPlan,
     /// Of which join each column beyond those of the scan is, and which of its payload.
@@ -134,8 +134,8 @@ impl Run {
             let is_wanted: Vec<bool> = mine.map(|column| is_wanted(pipeline.columns.len() + column)).collect();
             let key_types: Vec<LogicalType> = join.keys.iter().map(|key| key.type_over(&types)).collect();
             let (kind, nulls_are_equal, has_condition) = (join.kind, join.nulls_are_equal, join.condition.is_some());
-            let keys_max = pipeline.keys_asked_early(number, scan.has_conditions_on_values());
-            let wanted = WantedTable { kind, nulls_are_equal, has_condition, key_types, is_wanted, keys_max };
+            let filter_keys_max = pipeline.filter_keys_max(number, join, scan.has_conditions_on_values());
+            let wanted = WantedTable { kind, nulls_are_equal, has_condition, key_types, is_wanted, filter_keys_max };
             builds.push(Run::new((*join.build).clone(), Role::Build(wanted), shares.clone())?);
         }
         let needs_nothing = builds.is_empty() && !matches!(pipeline.source, Source::Gathered(_));

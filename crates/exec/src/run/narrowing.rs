@@ -1,4 +1,5 @@
-//! What the tables of joins tell the scan before them: rows that will meet nobody come to nothing, and are left out at once.
+//! What the tables of joins tell the scan before them (join filters at run time, or sideways information passing): rows that will
+//! meet nobody come to nothing, and are left out at once.
 //!
 //! A join behind the scan asks about each row that comes to it. To ask earlier pays where the scan knows without looking at
 //! rows, by the least and the greatest key, or where other work on the row is saved: that of joins before this one, which drop
@@ -18,16 +19,15 @@ const NARROWER: f64 = 0.75;
 const PASSING: f64 = 0.5;
 
 impl Pipeline {
-    /// Of each key of a join, by its number, up to how many different ones the scan may ask about before the join does; 0 where
-    /// it never does. A scan `has_conditions` on values where it does something with rows before its first join.
-    pub(super) fn keys_asked_early(&self, number: usize, has_conditions: bool) -> Vec<usize> {
-        let Some(join) = self.joins().nth(number) else { return Vec::new() };
+    /// For each key of its `number`-th join, the most different values of which a filter for the scan is worth it; 0 where it is
+    /// in no case. `has_conditions`: whether the scan has conditions on decoded values, which a filter could spare rows.
+    pub(super) fn filter_keys_max(&self, number: usize, join: &Join, has_conditions: bool) -> Vec<usize> {
         let has_work_before = number > 0 || has_conditions;
-        let asks = has_work_before
+        let is_worth_it = has_work_before
             && drops_rows(join)
             && self.source.table().is_some()
             && !self.joins().take(number).any(|before| before.kind.has_rest());
-        let keys_max = |key: &Expr| match asks && self.is_scanned(key) {
+        let keys_max = |key: &Expr| match is_worth_it && self.is_scanned(key) {
             true => (PASSING * self.values_estimate(key) as f64) as usize,
             false => 0,
         };
@@ -74,8 +74,10 @@ impl Pipeline {
 
     /// About how many different values a key has, at most.
     fn values_estimate(&self, key: &Expr) -> usize {
-        let of_column = |column: &usize| self.distinct_estimate(*column);
-        let estimate = if let Expr::Column(column) = key { of_column(column) } else { None };
+        let estimate = match key {
+            Expr::Column(column) => self.distinct_estimate(*column),
+            _ => None,
+        };
         estimate.unwrap_or_else(|| self.source_rows_estimate())
     }
 

@@ -252,6 +252,10 @@ mod tests {
             bytes.copy_from_slice(&all[offset as usize..offset as usize + bytes.len()]);
             Ok(())
         }
+
+        fn compression(&self) -> crate::SpillCompression {
+            crate::SpillCompression::Auto
+        }
     }
 
     /// Runs of these numbers, which are their own heads, in row groups of these lengths in turn.

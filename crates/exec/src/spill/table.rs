@@ -21,22 +21,20 @@ pub trait SpillFile: Send + Sync + fmt::Debug {
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<()>;
 
     /// What is compressed on its way there.
-    fn compression(&self) -> SpillCompression {
-        SpillCompression::default()
-    }
+    fn compression(&self) -> SpillCompression;
 }
 
 /// Which columns of rows that do not fit the memory are compressed: temporary results may be so or plain, whichever costs less
 /// (Westmann et al., section 4.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpillCompression {
-    /// Numbers, as the chooser says, and texts that repeat. What is written once and read once must not take longer to press
+    /// Numbers, as the chooser says, and texts that repeat: what is written once and read once must not take longer to press
     /// than to write and to read.
     #[default]
     Auto,
-    /// None.
+    /// No column: all are written plain.
     None,
-    /// Each as the chooser says.
+    /// Every column as the chooser says, texts too.
     All,
 }
 

@@ -100,8 +100,7 @@ impl SpillWriter {
         let mut segments = Vec::with_capacity(choosers.len());
         for (column, chooser) in choosers.iter_mut().enumerate() {
             let begin = encoded.len();
-            let choice = || choice(store.values(column), file.compression());
-            let chooser = chooser.get_or_insert_with(|| Chooser::new(choice()));
+            let chooser = chooser.get_or_insert_with(|| Chooser::new(choice(store.values(column), file.compression())));
             let stats = chooser.encode(
                 store.values(column),
                 store.validity(column).filter(|validity| !validity.all()),
@@ -122,8 +121,8 @@ impl SpillWriter {
 const TEXTS_LOOKED_AT: usize = 512;
 const TEXTS_DIFFERENT_MAX: usize = 128;
 
-/// How values are encoded that are written once and read once. Numbers pack at the speed of memory; to compress texts takes
-/// longer than to write and read them, unless they repeat.
+/// How values are encoded that are written once and read once. Unless it is said, numbers are packed, which goes at the speed of
+/// memory; to compress texts takes longer than to write and read them, unless they repeat.
 fn choice(values: Values<'_>, compression: SpillCompression) -> Choice {
     let texts = match (values, compression) {
         (_, SpillCompression::None) => return Choice::Raw,

@@ -116,6 +116,24 @@ fn what_might_not_fit_spills_only_if_it_does_not() {
 }
 
 #[test]
+fn what_is_spilled_is_compressed_as_is_wanted() {
+    let database = Database::memory_with(Config::builder().threads(1)).unwrap();
+    let conn = database.connect();
+    let texts =
+        "SELECT value % 1000 AS a, 'a text that none is like, number ' || value AS b FROM generate_series(1, 200000)";
+    conn.execute(&format!("CREATE TABLE t AS {texts}"), &[]).unwrap();
+    conn.execute("SET sinter.operator_memory = '1B'", &[]).unwrap();
+    let spilled = |compression: &str| -> u64 {
+        conn.execute(&format!("SET sinter.spill_compression = '{compression}'"), &[]).unwrap();
+        let plan = lines(&conn, "EXPLAIN ANALYZE SELECT a, b FROM t ORDER BY b OFFSET 199999").join("\n");
+        let (before, _) = plan.split_once(" bytes spilled").unwrap_or_else(|| panic!("{plan}"));
+        before.rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    let [none, auto, all] = ["none", "auto", "all"].map(spilled);
+    assert!(none > auto && auto > all, "{none} bytes plain, {auto} as it would, {all} of which all is compressed");
+}
+
+#[test]
 fn attached_databases_share_the_limit() {
     const LIMIT: u64 = 16 << 20;
     let directory = tempfile::tempdir().unwrap();

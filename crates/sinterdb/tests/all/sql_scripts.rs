@@ -74,8 +74,8 @@ impl Operators {
 }
 
 impl Setting {
-    /// Those for a script.
-    fn all(script: &str) -> Vec<Setting> {
+    /// Those for a script, by its place in the list.
+    fn all(script: usize) -> Vec<Setting> {
         let mut all = Vec::new();
         for place in [Place::Memory, Place::ClosedFile, Place::CrashedFile] {
             for engine in ["auto", "datafusion"] {
@@ -87,12 +87,11 @@ impl Setting {
         let (place, engine, threads) = (Place::Memory, "auto", 2);
         let others = [Operators::TinyVectors, Operators::Spilling];
         all.extend(others.map(|operators| Setting { place, engine, threads, scheme: None, operators }));
-        let turn: usize = script.bytes().map(usize::from).sum();
         let every = std::env::var_os("SINTER_EVERY_SCHEME").is_some();
         for (number, entry) in SCHEMES.iter().enumerate() {
             for (beside, &(engine, threads, operators)) in BESIDE_SCHEME.iter().enumerate() {
-                let is_due = (number + turn).is_multiple_of(SCHEME_TURNS)
-                    && (number + turn / SCHEME_TURNS) % BESIDE_SCHEME.len() == beside;
+                let is_due = (number + script).is_multiple_of(SCHEME_TURNS)
+                    && (number / SCHEME_TURNS + script / SCHEME_TURNS) % BESIDE_SCHEME.len() == beside;
                 if every || is_due {
                     // A file is pressed whenever it is closed.
                     let (place, scheme) = (Place::ClosedFile, Some(entry.name));
@@ -216,8 +215,9 @@ impl Scripted {
 
 /// Runs one script in all settings.
 fn run(name: &str) {
+    let number = SCRIPTS.iter().position(|script| *script == name).expect("it is in the list");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/slt").join(name);
-    for setting in Setting::all(name) {
+    for setting in Setting::all(number) {
         let mut runner = Runner::new(|| async move { Scripted::new(setting) });
         if setting.scheme.is_some() {
             runner.add_label("forced");
@@ -230,31 +230,38 @@ fn run(name: &str) {
 
 macro_rules! scripts {
     ($($name:ident)*) => {
+        const SCRIPTS: &[&str] = &[$(concat!(stringify!($name), ".slt")),*];
+
         $(#[test]
         fn $name() {
             run(concat!(stringify!($name), ".slt"));
         })*
 
-        #[test]
-        fn every_scheme_is_forced_beside_our_engine_in_some_script() {
-            let scripts = [$(concat!(stringify!($name), ".slt")),*];
-            let settings: Vec<Setting> = scripts.iter().flat_map(|script| Setting::all(script)).collect();
-            for entry in SCHEMES {
-                let is_forced = |setting: &&Setting| setting.scheme == Some(entry.name) && setting.engine == "auto";
-                assert!(settings.iter().any(|setting| is_forced(&setting)), "{}", entry.name);
-            }
-        }
-
-        #[test]
-        fn every_script_is_in_the_list() {
-            let listed = [$(concat!(stringify!($name), ".slt")),*];
-            let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/slt");
-            for entry in std::fs::read_dir(directory).unwrap() {
-                let name = entry.unwrap().file_name().into_string().unwrap();
-                assert!(!name.ends_with(".slt") || listed.contains(&name.as_str()), "{name} is not listed");
-            }
-        }
     };
+}
+
+#[test]
+fn every_scheme_is_forced_beside_either_engine_tiny_vectors_and_spilling() {
+    let settings: Vec<Setting> = (0..SCRIPTS.len()).flat_map(Setting::all).collect();
+    for entry in SCHEMES {
+        let forced: Vec<&Setting> = settings.iter().filter(|setting| setting.scheme == Some(entry.name)).collect();
+        for engine in ["auto", "datafusion"] {
+            assert!(forced.iter().any(|setting| setting.engine == engine), "{} beside {engine}", entry.name);
+        }
+        for operators in [Operators::Usual, Operators::TinyVectors, Operators::Spilling] {
+            let is_beside = |setting: &&&Setting| setting.engine == "auto" && setting.operators == operators;
+            assert!(forced.iter().any(|setting| is_beside(&setting)), "{} beside {operators:?}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn every_script_is_in_the_list() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/slt");
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(!name.ends_with(".slt") || SCRIPTS.contains(&name.as_str()), "{name} is not listed");
+    }
 }
 
 scripts! {

@@ -4,25 +4,27 @@
 //! A cast within the second one, and those after it, gets a `coalesce` around it, which is in the name and otherwise
 //! nothing.
 
+use super::walk::{each_expr_mut, has_expr, walk_mut};
+use crate::Error;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, GroupByExpr, Ident,
-    ObjectName, Query, SetExpr, Visit, VisitMut, VisitorMut, visit_expressions, visit_expressions_mut,
+    ObjectName, Query, SetExpr, Visit, VisitMut, VisitorMut,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// All such calls and keys of a statement.
 pub(super) fn name_apart<T: VisitMut>(sql: &mut T) {
-    let flow = sql.visit(&mut NameApart);
-    debug_assert!(flow.is_continue());
+    let walked = walk_mut(sql, &mut NameApart);
+    debug_assert!(walked.is_ok());
 }
 
 struct NameApart;
 
 impl VisitorMut for NameApart {
-    type Break = ();
+    type Break = Error;
 
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         if let SetExpr::Select(select) = query.body.as_ref() {
             let mut calls = calls_by_name(select.as_ref());
             for key in keys(&select.group_by) {
@@ -65,61 +67,56 @@ fn note(known: &mut Vec<Expr>, call: Expr) {
 
 fn calls_by_name<T: Visit>(sql: &T) -> Calls {
     let mut calls = Calls::new();
-    let flow = visit_expressions(sql, |expr| {
+    has_expr(sql, &mut |expr| {
         if let Expr::Function(_) = expr {
             let name = if has_cast(expr) { without_casts(expr).to_string() } else { expr.to_string() };
             note(calls.entry(name).or_default(), expr.clone());
         }
-        ControlFlow::<()>::Continue(())
+        false
     });
-    debug_assert!(flow.is_continue());
     calls
 }
 
 fn has_cast(expr: &Expr) -> bool {
-    let found = visit_expressions(expr, |expr| match expr {
-        Expr::Cast { .. } => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
+    has_expr(expr, &mut |expr| matches!(expr, Expr::Cast { .. }))
 }
 
 fn without_casts(expr: &Expr) -> Expr {
     let mut expr = expr.clone();
-    let flow = visit_expressions_mut(&mut expr, |expr| {
+    let walked = each_expr_mut(&mut expr, &mut |expr| {
         while let Expr::Cast { expr: inner, .. } | Expr::Nested(inner) = expr {
             *expr = inner.as_ref().clone();
         }
-        ControlFlow::<()>::Continue(())
+        Ok(())
     });
-    debug_assert!(flow.is_continue());
+    debug_assert!(walked.is_ok());
     expr
 }
 
 fn replace<T: VisitMut>(sql: &mut T, calls: &Calls) {
-    let flow = visit_expressions_mut(sql, |expr| {
+    let walked = each_expr_mut(sql, &mut |expr| {
         if matches!(expr, Expr::Function(_) | Expr::Cast { .. })
             && has_cast(expr)
             && let Some(place) = calls.values().find_map(|calls| calls.iter().position(|call| call == expr))
         {
             name_casts(expr, place);
         }
-        ControlFlow::<()>::Continue(())
+        Ok(())
     });
-    debug_assert!(flow.is_continue());
+    debug_assert!(walked.is_ok());
 }
 
 /// Puts as many calls around each cast of a column.
 fn name_casts(expr: &mut Expr, count: usize) {
-    let flow = visit_expressions_mut(expr, |expr| {
+    let walked = each_expr_mut(expr, &mut |expr| {
         let is_one = matches!(expr, Expr::Cast { expr: inner, .. } if !matches!(inner.as_ref(), Expr::Value(_)));
         for _ in 0..if is_one { count } else { 0 } {
             let inner = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
             *expr = coalesce(inner);
         }
-        ControlFlow::<()>::Continue(())
+        Ok(())
     });
-    debug_assert!(flow.is_continue());
+    debug_assert!(walked.is_ok());
 }
 
 fn coalesce(expr: Expr) -> Expr {

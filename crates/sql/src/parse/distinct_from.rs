@@ -4,6 +4,8 @@
 //! be asked before IS. Such an expression is read anew from left to right: IS binds tighter than NOT, NOT tighter than
 //! AND, and AND tighter than OR. What stands in parentheses, or has been read before the first IS, is one operand.
 
+use super::walk::walk_mut;
+use crate::Error;
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, VisitMut, VisitorMut};
 use std::iter::Peekable;
 use std::ops::ControlFlow;
@@ -11,16 +13,16 @@ use std::vec::IntoIter;
 
 /// All such expressions of a statement.
 pub(super) fn read_anew<T: VisitMut>(sql: &mut T) {
-    let flow = sql.visit(&mut Misread);
-    debug_assert!(flow.is_continue());
+    let walked = walk_mut(sql, &mut Misread);
+    debug_assert!(walked.is_ok());
 }
 
 struct Misread;
 
 impl VisitorMut for Misread {
-    type Break = ();
+    type Break = Error;
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         if is_misread(expr) {
             let mut words = Vec::new();
             write_down(expr.clone(), &mut words);

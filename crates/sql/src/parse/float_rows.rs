@@ -5,21 +5,23 @@
 //! also beside a REAL. Expressions of decimals do not. Runs when parameters are in their places.
 
 use super::rewrite::double;
+use super::walk::walk_mut;
+use crate::Error;
 use datafusion::sql::sqlparser::ast::{self, VisitMut, VisitorMut};
 use std::ops::ControlFlow;
 
 /// Does so in all VALUES of a statement.
 pub(crate) fn with_rows_of_floats<T: VisitMut>(sql: &mut T) {
-    let flow = sql.visit(&mut Rows);
-    debug_assert!(flow.is_continue());
+    let walked = walk_mut(sql, &mut Rows);
+    debug_assert!(walked.is_ok());
 }
 
 struct Rows;
 
 impl VisitorMut for Rows {
-    type Break = ();
+    type Break = Error;
 
-    fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
+    fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<Error> {
         within(&mut query.body);
         ControlFlow::Continue(())
     }

@@ -4,9 +4,9 @@
 //! would not be NULL in any set. One list of sets it leaves as it is. Lists in parentheses, `ROLLUP ((a, b), c)`, it does not
 //! know otherwise. Where a key has a parameter without a number, `?`, all stays as it is: there would be more of them.
 
-use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, Select, SelectItem, Value, VisitMut, VisitorMut, visit_expressions,
-};
+use super::walk::{has_expr, walk_mut};
+use crate::Error;
+use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Select, SelectItem, Value, VisitMut, VisitorMut};
 use std::ops::ControlFlow;
 
 /// Sets, at most; with more, DataFusion has the word.
@@ -14,16 +14,16 @@ const SETS_MAX: usize = 1 << 12;
 
 /// Every GROUP BY of a statement that has more than one thing, of which one is of sets.
 pub(super) fn into_one_list<T: VisitMut>(sql: &mut T) {
-    let flow = sql.visit(&mut IntoOneList);
-    debug_assert!(flow.is_continue());
+    let walked = walk_mut(sql, &mut IntoOneList);
+    debug_assert!(walked.is_ok());
 }
 
 struct IntoOneList;
 
 impl VisitorMut for IntoOneList {
-    type Break = ();
+    type Break = Error;
 
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         if let Some(sets) = one_list(select)
             && let GroupByExpr::Expressions(exprs, _) = &mut select.group_by
         {
@@ -60,11 +60,7 @@ fn one_list(select: &Select) -> Option<Vec<Vec<Expr>>> {
 
 fn has_unnumbered_parameter(expr: &Expr) -> bool {
     let is_one = |expr: &Expr| matches!(expr, Expr::Value(value) if value.value == Value::Placeholder("?".to_owned()));
-    let found = visit_expressions(expr, |expr| match is_one(expr) {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
-    });
-    found.is_break()
+    has_expr(expr, &mut |expr| is_one(expr))
 }
 
 /// The keys of two sets, each once.

@@ -8,11 +8,13 @@ mod file_functions;
 mod float_rows;
 mod grouping_sets;
 mod rewrite;
+mod walk;
 
 pub(crate) use copy::{Copy, CopyTarget, FileOption};
 pub(crate) use file_functions::path_of;
 pub(crate) use float_rows::{is_cast_to_float, with_rows_of_floats};
 pub(crate) use rewrite::column_names;
+pub(crate) use walk::{each_expr_mut, walk_mut};
 
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast;

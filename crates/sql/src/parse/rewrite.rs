@@ -1,6 +1,8 @@
 //! What users write and the SQL parser does not read as they mean it.
 
+use super::walk::{each_expr_mut, walk_mut};
 use super::{casts, distinct_from, file_functions, grouping_sets};
+use crate::Error;
 use datafusion::sql::sqlparser::ast::{self, VisitMut, VisitorMut};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -79,8 +81,8 @@ fn stands_before_a_type(token: &Token) -> bool {
 pub(super) fn expressions<T: VisitMut>(sql: &mut T) {
     distinct_from::read_anew(sql);
     grouping_sets::into_one_list(sql);
-    let flow = sql.visit(&mut Names);
-    debug_assert!(flow.is_continue());
+    let walked = walk_mut(sql, &mut Names);
+    debug_assert!(walked.is_ok());
     casts::name_apart(sql);
     constants(sql);
 }
@@ -90,14 +92,14 @@ pub(super) fn expressions<T: VisitMut>(sql: &mut T) {
 struct Names;
 
 impl VisitorMut for Names {
-    type Break = ();
+    type Break = Error;
 
-    fn pre_visit_table_factor(&mut self, factor: &mut ast::TableFactor) -> ControlFlow<()> {
+    fn pre_visit_table_factor(&mut self, factor: &mut ast::TableFactor) -> ControlFlow<Error> {
         file_functions::name_call(factor);
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_select(&mut self, select: &mut ast::Select) -> ControlFlow<()> {
+    fn pre_visit_select(&mut self, select: &mut ast::Select) -> ControlFlow<Error> {
         // Behind DISTINCT, ORDER BY knows expressions only by themselves; beside `*`, columns may have any name already.
         let is_plain = select.distinct.is_none()
             && select
@@ -172,7 +174,7 @@ pub(super) fn double(digits: String) -> ast::Expr {
 /// `1e3` as DOUBLE, where `1000.0` is exact: no decimal could hold `5e-324`. `TIMESTAMP '...'` with more than six digits
 /// behind the point as one of nanoseconds.
 fn constants<T: VisitMut>(sql: &mut T) {
-    let flow = ast::visit_expressions_mut(sql, |expr| {
+    let walked = each_expr_mut(sql, &mut |expr| {
         match expr {
             ast::Expr::Value(value) => {
                 if let ast::Value::Number(digits, _) = &value.value
@@ -196,7 +198,7 @@ fn constants<T: VisitMut>(sql: &mut T) {
             }
             _ => {}
         }
-        ControlFlow::<()>::Continue(())
+        Ok(())
     });
-    debug_assert!(flow.is_continue());
+    debug_assert!(walked.is_ok());
 }

@@ -8,7 +8,7 @@ use super::values::default_text;
 use super::{done, table_name};
 use crate::batches::Outcome;
 use crate::catalog::TableName;
-use crate::parse::{parse_expr, parse_one};
+use crate::parse::{each_expr_mut, parse_expr, parse_one};
 use crate::progress::Notes;
 use crate::transaction::Transaction;
 use crate::{Error, Result, Session};
@@ -16,7 +16,6 @@ use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use datafusion::sql::sqlparser::ast::{self, AlterTableOperation as Operation};
 use sinter_column::{Alteration, Check, ColumnTable};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 pub(super) fn run(session: &Session, alter: &ast::AlterTable) -> Result<Outcome> {
@@ -185,14 +184,15 @@ fn with_renamed(sql: &str, from: &str, to: &str) -> Result<String> {
 }
 
 fn each_column(expr: &mut ast::Expr, visit: &mut dyn FnMut(&mut ast::Ident)) {
-    let _ = ast::visit_expressions_mut(expr, |expr| {
+    let walked = each_expr_mut(expr, &mut |expr| {
         match expr {
             ast::Expr::Identifier(ident) => visit(ident),
             ast::Expr::CompoundIdentifier(parts) => parts.iter_mut().for_each(&mut *visit),
             _ => {}
         }
-        ControlFlow::<()>::Continue(())
+        Ok(())
     });
+    debug_assert!(walked.is_ok());
 }
 
 /// Whether every row that is there keeps a rule.

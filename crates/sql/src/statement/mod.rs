@@ -23,12 +23,11 @@ pub(crate) use names::{find, normal, parse_table_name, table_name};
 pub(crate) use types::TypesOfTables;
 
 use crate::batches::Outcome;
-use crate::parse::{Copy, CopyTarget, Kind, Statement};
+use crate::parse::{Copy, CopyTarget, Kind, Statement, each_expr_mut};
 use crate::progress::Notes;
 use crate::{Error, Result, Session, Value};
 use datafusion::sql::sqlparser::ast;
 use definitions::Defined;
-use std::ops::ControlFlow;
 
 /// Expressions up to this depth are planned on the caller's stack.
 const SHALLOW_DEPTH: usize = 100;
@@ -151,35 +150,31 @@ fn bind_copy(mut copy: Copy, params: &[Value]) -> Result<Copy> {
 fn bind<T: ast::VisitMut>(mut sql: T, params: &[Value]) -> Result<T> {
     let mut next = 0;
     let mut used = vec![false; params.len()];
-    let flow = ast::visit_expressions_mut(&mut sql, |expr| {
-        let ast::Expr::Value(value) = expr else { return ControlFlow::Continue(()) };
-        let ast::Value::Placeholder(name) = &value.value else { return ControlFlow::Continue(()) };
+    each_expr_mut(&mut sql, &mut |expr| {
+        let ast::Expr::Value(value) = expr else { return Ok(()) };
+        let ast::Value::Placeholder(name) = &value.value else { return Ok(()) };
         let index = match name.strip_prefix('$').map(str::parse::<usize>) {
             Some(Ok(number)) if number > 0 => number - 1,
             None if name == "?" => {
                 next += 1;
                 next - 1
             }
-            _ => return ControlFlow::Break(format!("parameter '{name}' is none of ?, $1, $2, ...")),
+            _ => return Err(Error::Sql(format!("parameter '{name}' is none of ?, $1, $2, ..."))),
         };
-        match params.get(index) {
-            Some(value) => {
-                used[index] = true;
-                *expr = value.to_sql();
-                ControlFlow::Continue(())
-            }
-            None => ControlFlow::Break(format!("parameter {} is missing; {} were given", index + 1, params.len())),
-        }
-    });
-    match flow {
-        ControlFlow::Break(message) => Err(Error::Sql(message)),
-        ControlFlow::Continue(()) => match used.iter().position(|used| !used) {
-            Some(index) => Err(Error::Sql(format!(
-                "{} parameters were given, but nothing in the statement takes number {}",
-                params.len(),
-                index + 1
-            ))),
-            None => Ok(sql),
-        },
+        let Some(value) = params.get(index) else {
+            let what = format!("parameter {} is missing; {} were given", index + 1, params.len());
+            return Err(Error::Sql(what));
+        };
+        used[index] = true;
+        *expr = value.to_sql();
+        Ok(())
+    })?;
+    match used.iter().position(|used| !used) {
+        Some(index) => Err(Error::Sql(format!(
+            "{} parameters were given, but nothing in the statement takes number {}",
+            params.len(),
+            index + 1
+        ))),
+        None => Ok(sql),
     }
 }

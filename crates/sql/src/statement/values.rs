@@ -1,10 +1,10 @@
 //! The rows of VALUES on their way into a table, and columns' defaults.
 
-use crate::parse::{is_cast_to_float, parse_expr};
+use crate::parse::{is_cast_to_float, parse_expr, walk_mut};
 use crate::{Error, Result};
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, NullArray, RecordBatch, StringArray};
 use arrow::datatypes::{Field, Schema};
-use datafusion::sql::sqlparser::ast::{self, VisitMut};
+use datafusion::sql::sqlparser::ast;
 use sinter_column::{ColumnSchema, TableSchema};
 use sinter_exec::LogicalType;
 use std::ops::ControlFlow;
@@ -43,8 +43,8 @@ pub(super) fn write_defaults(values: &mut ast::Values, schema: &TableSchema, giv
 pub(super) fn default_text(column: &str, default: &ast::Expr) -> Result<String> {
     let mut default = default.clone();
     // The SQL parser prints quotes behind backslashes as they are; escaped literals it prints right.
-    let flow = default.visit(&mut EscapeTexts);
-    debug_assert!(flow.is_continue());
+    let walked = walk_mut(&mut default, &mut EscapeTexts);
+    debug_assert!(walked.is_ok());
     let text = default.to_string();
     match parse_expr(&text) {
         Ok(read) if read == default => Ok(text),
@@ -57,9 +57,9 @@ pub(super) fn default_text(column: &str, default: &ast::Expr) -> Result<String> 
 struct EscapeTexts;
 
 impl ast::VisitorMut for EscapeTexts {
-    type Break = ();
+    type Break = Error;
 
-    fn pre_visit_value(&mut self, value: &mut ast::ValueWithSpan) -> ControlFlow<()> {
+    fn pre_visit_value(&mut self, value: &mut ast::ValueWithSpan) -> ControlFlow<Error> {
         if let ast::Value::SingleQuotedString(text) = &value.value
             && text.contains(['\'', '\\'])
         {

@@ -1,0 +1,37 @@
+//! What the file promises, a module for each promise. One binary, because each is linked by itself; a test that looks at its
+//! process, or at others, is one of its own.
+
+mod a_backup_is_a_whole_database;
+mod a_crash_at_any_call_loses_nothing_promised;
+mod a_failed_close_loses_nothing_committed_after_it;
+mod a_failed_write_or_sync_is_never_forgotten;
+mod a_header_that_was_passed_over_never_returns;
+mod a_log_that_could_not_be_created_ends_no_other;
+mod a_log_without_a_whole_header_is_none;
+mod a_reader_replays_the_log_and_writes_nothing;
+mod a_recording_has_every_crash;
+mod a_rotten_header_falls_back_to_a_whole_database;
+mod a_torn_commit_may_carry_a_log;
+mod a_vacuum_leaves_damaged_pages_where_they_are;
+mod an_open_that_fails_changes_nothing;
+mod commits_go_on_during_a_checkpoint;
+mod damage_hides_only_what_is_below_it;
+mod every_changed_byte_is_named_or_unused;
+mod faults_error_at_any_call;
+mod faults_failed_sync_ends_promises;
+mod faults_from_a_seed;
+mod faults_full_disk_undoes_one_thing;
+mod faults_wrong_reads_are_named;
+mod format_pages_and_code_agree;
+mod free_space_at_the_end_is_given_back;
+mod freeing_in_a_poisoned_store_gives_nothing_away;
+mod log_bytes_is_the_size_of_the_logs;
+mod many_threads_commit_at_once;
+mod many_threads_lose_nothing_at_a_crash;
+mod one_sync_serves_all_who_wait;
+mod pages_are_read_once_and_ahead;
+mod strange_files_are_recognised;
+mod support;
+mod vacuum_makes_the_file_small;
+mod what_an_open_found_is_durable_below_what_follows;
+mod what_happens_during_a_checkpoint_is_kept;
