@@ -7,10 +7,11 @@
 //! that it computes, which can have no other names.
 
 use crate::optimize::Contents;
+use crate::walk::{WalkPlan, WalkTree};
 use arrow::compute::kernels::numeric::{add, mul, neg, sub};
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::interval_arithmetic::Interval;
@@ -165,14 +166,14 @@ fn rewritten(plan: LogicalPlan, wanted: impl Fn(&Expr, &DataType) -> bool) -> Re
     if !Contents::of(&plan)?.arithmetic {
         return Ok(plan);
     }
-    let plan = plan.transform_up_with_subqueries(|plan| {
+    let plan = plan.rewrite_up_with_subqueries(&mut |plan| {
         // Filters of scans are ours, and limits have to be constants.
         if matches!(plan, LogicalPlan::TableScan(_) | LogicalPlan::Limit(_)) {
             return Ok(Transformed::no(plan));
         }
         let schema = merge_schema(&plan.inputs());
         let names = NamePreserver::new(&plan);
-        plan.map_expressions(|expr| {
+        plan.rewrite_exprs(&mut |expr| {
             let name = names.save(&expr);
             let expr = rewritten_expr(expr, &schema, &wanted)?;
             Ok(if expr.transformed { expr.update_data(|expr| name.restore(expr)) } else { expr })
@@ -191,7 +192,7 @@ fn rewritten_expr(
         return Ok(Transformed::no(expr));
     }
     // From above: the type of an operator is soon found, that of a function takes as long as all names within it.
-    expr.transform_down(|expr| {
+    expr.rewrite_down(&mut |expr| {
         Ok(match Operation::within(&expr, schema) {
             Some((operation, ty)) if wanted(&expr, &ty) => Transformed::yes(operation.function().call(operands(expr))),
             _ => Transformed::no(expr),

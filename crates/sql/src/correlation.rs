@@ -5,7 +5,8 @@
 //! [`crate::dependent_join`] does without moving them; what is left then is refused.
 
 use crate::scalar_subquery::has_a_row;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use crate::walk::{WalkPlan, WalkTree};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Column, DFSchema, JoinType, Result, not_impl_err};
 use datafusion::logical_expr::utils::{merge_schema, split_conjunction};
 use datafusion::logical_expr::{
@@ -27,8 +28,8 @@ pub(crate) enum Kind {
 /// [`datafusion::error::DataFusionError::NotImplemented`] where there is no join for a subquery among the expressions of
 /// `plan`.
 pub(crate) fn check(plan: &LogicalPlan) -> Result<()> {
-    plan.apply_expressions(|expr| {
-        expr.apply(|expr| {
+    plan.visit_exprs(&mut |expr| {
+        expr.visit_nodes(&mut |expr| {
             if let Some((subquery, kind)) = subquery_of(expr) {
                 check_subquery(&subquery.subquery, kind)?;
             }
@@ -62,7 +63,7 @@ pub(crate) fn subquery_of(expr: &Expr) -> Option<(&Subquery, Kind)> {
 
 /// Whether there is a subquery in an expression.
 pub(crate) fn has_subquery(expr: &Expr) -> bool {
-    expr.exists(|expr| Ok(subquery_of(expr).is_some())).unwrap_or(true)
+    expr.any(&mut |expr| Ok(subquery_of(expr).is_some())).unwrap_or(true)
 }
 
 /// The columns that a node's expressions are about.
@@ -97,8 +98,8 @@ pub(crate) fn outer_columns(plan: &LogicalPlan) -> Vec<Column> {
 /// Those that the expressions of the node alone refer to.
 pub(crate) fn own_outer_columns(plan: &LogicalPlan) -> Vec<Column> {
     let mut columns = Vec::new();
-    let visited = plan.apply_expressions(|expr| {
-        expr.apply(|expr| {
+    let visited = plan.visit_exprs(&mut |expr| {
+        expr.visit_nodes(&mut |expr| {
             if let Expr::OuterReferenceColumn(_, column) = expr {
                 columns.push(column.clone());
             } else if let Some((subquery, _)) = subquery_of(expr) {
@@ -202,11 +203,11 @@ fn of_join(plan: &LogicalPlan, join: &Join, kind: Kind) -> Option<&'static str> 
     // They would be taken for ones above the condition.
     let has_calls =
         |plan: &LogicalPlan| matches!(plan, LogicalPlan::Aggregate(aggregate) if !aggregate.aggr_expr.is_empty());
-    if left && join.right.exists(|plan| Ok(has_calls(plan))).unwrap_or(true) {
+    if left && join.right.any(&mut |plan| Ok(has_calls(plan))).unwrap_or(true) {
         return Some("beside an aggregate");
     }
     // It would be dropped.
-    let has_limit = || join.right.exists(|plan| Ok(matches!(plan, LogicalPlan::Limit(_)))).unwrap_or(true);
+    let has_limit = || join.right.any(&mut |plan| Ok(matches!(plan, LogicalPlan::Limit(_)))).unwrap_or(true);
     if kind == Kind::Exists && left && has_limit() {
         return Some("beside LIMIT");
     }
@@ -249,8 +250,8 @@ pub(crate) fn has_no_keys(aggregate: &Aggregate) -> bool {
 /// What subqueries in a node's expressions are in the way.
 fn of_subqueries(plan: &LogicalPlan) -> Option<&'static str> {
     let mut found = None;
-    let visited = plan.apply_expressions(|expr| {
-        expr.apply(|expr| {
+    let visited = plan.visit_exprs(&mut |expr| {
+        expr.visit_nodes(&mut |expr| {
             if let Some((subquery, kind)) = subquery_of(expr) {
                 let is_beyond = || !beyond(plan, subquery).is_empty();
                 if obstacle(&subquery.subquery, kind).is_some() || is_beyond() {

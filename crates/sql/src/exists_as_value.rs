@@ -4,7 +4,8 @@
 //! not NULL; of that it makes joins that mark the rows, and the list takes the marks. IN has become EXISTS before
 //! ([`crate::not_in`]).
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use crate::walk::{WalkPlan, WalkTree};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Result, internal_datafusion_err, internal_err};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
@@ -44,8 +45,8 @@ impl OptimizerRule for ExistsAsValue {
 /// The different EXISTS in the expressions of a node.
 fn asked(plan: &LogicalPlan) -> Result<Vec<Expr>> {
     let mut asked = Vec::new();
-    plan.apply_expressions(|expr| {
-        expr.apply(|expr| {
+    plan.visit_exprs(&mut |expr| {
+        expr.visit_nodes(&mut |expr| {
             if !matches!(expr, Expr::Exists(_)) {
                 return Ok(TreeNodeRecursion::Continue);
             }
@@ -93,9 +94,9 @@ impl ExistsAsValue {
         }
         let columns = plan.schema().columns();
         let names = NamePreserver::new(&plan);
-        let plan = plan.map_expressions(|expr| {
+        let plan = plan.rewrite_exprs(&mut |expr| {
             let name = names.save(&expr);
-            let taken = expr.transform_down(|expr| match asked.iter().position(|asked| *asked == expr) {
+            let taken = expr.rewrite_down(&mut |expr| match asked.iter().position(|asked| *asked == expr) {
                 Some(index) => Ok(Transformed::new(marks[index].clone(), true, TreeNodeRecursion::Jump)),
                 None => Ok(Transformed::no(expr)),
             })?;

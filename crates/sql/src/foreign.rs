@@ -3,10 +3,11 @@
 use crate::checked::checked_expr;
 use crate::lower::argument_type;
 use crate::one_zero::expr_with_one_zero;
+use crate::walk::WalkTree;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema};
 use datafusion::execution::context::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
@@ -43,7 +44,7 @@ impl ScalarFunction {
         let arguments = Schema::new(fields);
         let renamed = expr
             .clone()
-            .transform_up(|expr| {
+            .rewrite_up(&mut |expr| {
                 let DfExpr::Column(column) = &expr else { return Ok(Transformed::no(expr)) };
                 let index = names.iter().position(|name| name == column);
                 Ok(index.map_or_else(|| Transformed::no(expr), |index| Transformed::yes(values[index].clone())))

@@ -1,6 +1,7 @@
 //! Keeps rules of DataFusion's from plans that they get wrong.
 
 use crate::exists_as_value::{DECORRELATE, ExistsAsValue};
+use crate::walk::WalkPlan;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{JoinType, NullEquality, Result, tree_node::Transformed};
 use datafusion::logical_expr::{Expr, LogicalPlan};
@@ -57,7 +58,7 @@ impl OptimizerRule for Guarded {
 /// without it.
 fn takes_null_for_nothing(plan: &LogicalPlan) -> Result<bool> {
     let mut finds_null = false;
-    plan.apply_with_subqueries(|plan| {
+    plan.visit_nodes_with_subqueries(&mut |plan| {
         finds_null |= finds_nulls(plan);
         Ok(if finds_null { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;

@@ -45,6 +45,7 @@ mod transaction;
 mod uuid;
 mod value;
 mod view_query;
+mod walk;
 
 pub use batches::{Batches, Outcome, Query};
 pub use check::{Finding, Report, check};

@@ -20,6 +20,7 @@
 use crate::correlation::{self, Kind, has, obstacle, outer_columns, subquery_of};
 use crate::optimize::Contents;
 use crate::scalar_subquery::has_a_row;
+use crate::walk::{WalkPlan, WalkTree};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ExprSchema, JoinType, Result, ScalarValue, not_impl_err};
@@ -46,7 +47,7 @@ impl AnalyzerRule for NotIn {
         if !Contents::of(&plan)?.subqueries {
             return Ok(plan);
         }
-        let plan = plan.transform_up_with_subqueries(|plan| {
+        let plan = plan.rewrite_up_with_subqueries(&mut |plan| {
             let plan = match plan {
                 LogicalPlan::Filter(filter) if has_subquery(&filter.predicate) => {
                     Transformed::yes(filtered(filter.predicate, filter.input)?)
@@ -83,7 +84,7 @@ fn filtered(condition: Expr, input: Arc<LogicalPlan>) -> Result<LogicalPlan> {
 fn with_values(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let schema = Arc::clone(plan.inputs()[0].schema());
     let names = NamePreserver::new(&plan);
-    let plan = plan.map_expressions(|expr| {
+    let plan = plan.rewrite_exprs(&mut |expr| {
         if !has_subquery(&expr) {
             return Ok(Transformed::no(expr));
         }
@@ -114,7 +115,7 @@ fn with_columns_around(sort: &Sort) -> Result<Arc<LogicalPlan>> {
     let LogicalPlan::Projection(projection) = sort.input.as_ref() else { return Ok(Arc::clone(&sort.input)) };
     let mut selected = projection.expr.clone();
     for order in &sort.expr {
-        order.expr.apply(|expr| {
+        order.expr.visit_nodes(&mut |expr| {
             let outer = subquery_of(expr).map(|(subquery, _)| outer_columns(&subquery.subquery)).unwrap_or_default();
             for column in outer {
                 let is_hidden = !has(&projection.schema, &column) && has(projection.input.schema(), &column);
@@ -148,7 +149,7 @@ enum Place {
 }
 
 fn has_subquery(expr: &Expr) -> bool {
-    expr.exists(|expr| Ok(matches!(expr, Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_))))
+    expr.any(&mut |expr| Ok(matches!(expr, Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_))))
         .unwrap_or(true)
 }
 
@@ -271,7 +272,7 @@ fn with_condition(
     schema: &DFSchema,
 ) -> Result<Subquery> {
     let mut columns_of_x = Vec::new();
-    let x = x.clone().transform(|expr| match expr {
+    let x = x.clone().rewrite_up(&mut |expr| match expr {
         Expr::Column(column) => {
             let field = Arc::clone(schema.field_from_column(&column)?);
             let outer = Expr::OuterReferenceColumn(field, column);

@@ -5,8 +5,9 @@
 //! around it, as in `a NOT IN (SELECT a FROM t)`, and then both columns become the subquery's. Where names meet, the columns
 //! that these conditions name get names of their own below the conditions, and their old ones back above.
 
+use crate::walk::{WalkPlan, WalkTree};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
@@ -25,11 +26,11 @@ impl AnalyzerRule for OwnNames {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let plan = plan.transform_up_with_subqueries(|plan| {
+        let plan = plan.rewrite_up_with_subqueries(&mut |plan| {
             let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
+            plan.rewrite_exprs(&mut |expr| {
                 let name = names.save(&expr);
-                let expr = expr.transform_up(|mut expr| {
+                let expr = expr.rewrite_up(&mut |mut expr| {
                     let subquery = match &mut expr {
                         Expr::Exists(exists) => &mut exists.subquery,
                         Expr::InSubquery(found) => &mut found.subquery,
@@ -51,17 +52,17 @@ fn moves_out(condition: &Expr) -> bool {
     let is_subquery = |expr: &Expr| {
         Ok(matches!(expr, Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_) | Expr::SetComparison(_)))
     };
-    condition.contains_outer() && !condition.exists(is_subquery).unwrap_or(true)
+    condition.contains_outer() && !condition.any(&mut |expr| is_subquery(expr)).unwrap_or(true)
 }
 
 /// Gives the columns names of their own where some of them meet; true if something changed.
 fn name_apart(subquery: &mut Subquery) -> Result<bool> {
     let (mut asked, mut around): (Vec<Column>, Vec<Column>) = (Vec::new(), Vec::new());
-    subquery.subquery.apply(|plan| {
+    subquery.subquery.visit_nodes(&mut |plan| {
         if let LogicalPlan::Filter(filter) = plan {
             for condition in split_conjunction(&filter.predicate).into_iter().filter(|condition| moves_out(condition)) {
                 asked.extend(condition.column_refs().into_iter().cloned());
-                condition.apply(|expr| {
+                condition.visit_nodes(&mut |expr| {
                     if let Expr::OuterReferenceColumn(_, column) = expr {
                         around.push(column.clone());
                     }
@@ -80,7 +81,7 @@ fn name_apart(subquery: &mut Subquery) -> Result<bool> {
         return Ok(false);
     }
     let mut count = 0;
-    let plan = subquery.subquery.as_ref().clone().transform_up(|plan| match plan {
+    let plan = subquery.subquery.as_ref().clone().rewrite_up(&mut |plan| match plan {
         LogicalPlan::Filter(filter) if split_conjunction(&filter.predicate).into_iter().any(moves_out) => {
             Ok(Transformed::yes(with_own_names(filter, &mut count)?))
         }
@@ -114,7 +115,7 @@ fn with_own_names(filter: Filter, count: &mut usize) -> Result<LogicalPlan> {
         }
     }
     let renamed = |condition: Expr| {
-        let condition = condition.transform(|expr| match &expr {
+        let condition = condition.rewrite_up(&mut |expr| match &expr {
             Expr::Column(column) => match own.get(column) {
                 Some(name) => Ok(Transformed::yes(Expr::Column(name.clone()))),
                 None => Ok(Transformed::no(expr)),

@@ -8,6 +8,7 @@ use crate::one_zero::with_one_zero;
 use crate::optimize::optimized;
 use crate::physical::HopefulExec;
 use crate::provider::PipelineTable;
+use crate::walk::WalkPlan;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::Session as DataFusionSession;
@@ -51,7 +52,7 @@ fn may_list_functions(plan: &LogicalPlan) -> Result<bool> {
         _ => false,
     };
     let mut found = false;
-    plan.apply_with_subqueries(|node| {
+    plan.visit_nodes_with_subqueries(&mut |node| {
         found |= is_listing(node);
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;

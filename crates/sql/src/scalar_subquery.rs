@@ -5,9 +5,10 @@
 //! what it gets, but of which nobody knows that it is not NULL.
 
 use crate::optimize::Contents;
+use crate::walk::{WalkPlan, WalkTree};
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
@@ -46,11 +47,11 @@ pub(crate) fn each_scalar_subquery(
     if !Contents::of(&plan)?.subqueries {
         return Ok(plan);
     }
-    let plan = plan.transform_up_with_subqueries(|plan| {
+    let plan = plan.rewrite_up_with_subqueries(&mut |plan| {
         let names = NamePreserver::new(&plan);
-        plan.map_expressions(|expr| {
+        plan.rewrite_exprs(&mut |expr| {
             let name = names.save(&expr);
-            let expr = expr.transform_up(|expr| match expr {
+            let expr = expr.rewrite_up(&mut |expr| match expr {
                 Expr::ScalarSubquery(subquery) => replacement(subquery).map(Transformed::yes),
                 expr => Ok(Transformed::no(expr)),
             })?;

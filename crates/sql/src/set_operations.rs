@@ -5,6 +5,7 @@
 //! copies and `n` others, the joins then leave the lesser of the two, and `m - n`.
 
 use crate::optimize::Contents;
+use crate::walk::WalkPlan;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, JoinType, NullEquality, Result};
@@ -30,7 +31,7 @@ impl AnalyzerRule for CopiesCount {
         if !Contents::of(&plan)?.joins {
             return Ok(plan);
         }
-        let plan = plan.transform_up_with_subqueries(|plan| match plan {
+        let plan = plan.rewrite_up_with_subqueries(&mut |plan| match plan {
             LogicalPlan::Join(join) if is_of_all(&join) => Ok(Transformed::yes(counted(join)?)),
             plan => Ok(Transformed::no(plan)),
         });

@@ -1,7 +1,8 @@
 //! Keys of GROUPING SETS in which something changes.
 
 use super::{is_such, rewritten};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use crate::walk::WalkTree;
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, replace_col};
 use datafusion::logical_expr::{Aggregate, Expr, GroupingSet, LogicalPlan, Projection};
@@ -20,7 +21,7 @@ pub(super) fn with_keys_below(aggregate: Aggregate, schema: &DFSchema) -> Result
     });
     let mut keys: Vec<Expr> = Vec::new();
     for key in sets.flat_map(GroupingSet::distinct_expr) {
-        if key.exists(|expr| Ok(is_such(expr, schema)))? && !keys.contains(key) {
+        if key.any(&mut |expr| Ok(is_such(expr, schema)))? && !keys.contains(key) {
             keys.push(key.clone());
         }
     }
@@ -33,7 +34,7 @@ pub(super) fn with_keys_below(aggregate: Aggregate, schema: &DFSchema) -> Result
             let name = is_key.then(|| Expr::Column(Column::new_unqualified(expr.schema_name().to_string())));
             Ok(name.map_or(Transformed::no(expr), Transformed::yes))
         };
-        exprs.into_iter().map(|expr| Ok(expr.transform_down(column)?.data)).collect()
+        exprs.into_iter().map(|expr| Ok(expr.rewrite_down(&mut |expr| column(expr))?.data)).collect()
     };
     let mut other_keys: HashSet<Column> = HashSet::new();
     for key in &aggregate.group_expr {
@@ -81,5 +82,5 @@ fn asks_within(expr: &Expr, column: &Column) -> bool {
         let mut outer = subquery.outer_ref_columns.iter();
         Ok(outer.any(|outer| matches!(outer, Expr::OuterReferenceColumn(_, asked) if asked == column)))
     };
-    expr.exists(asks).unwrap_or(true)
+    expr.any(&mut |expr| asks(expr)).unwrap_or(true)
 }

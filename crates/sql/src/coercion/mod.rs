@@ -22,9 +22,10 @@ mod rows;
 use crate::correlation::schema_below;
 use crate::scalar_subquery::PERHAPS;
 use crate::uuid::{TEXT_OF_UUID, UUID, UUID_OF_TEXT};
+use crate::walk::{WalkPlan, WalkTree};
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ExprSchema, Result};
 use datafusion::logical_expr::expr::Case;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -58,7 +59,7 @@ impl AnalyzerRule for Coercion {
 /// A plan with all its expressions rewritten, and whether some node of it has columns of other types than it had, or those
 /// around it have (`is_changed`). What is below a node comes before its subqueries, which refer to it.
 fn analyzed_plan(plan: LogicalPlan, mut is_changed: bool) -> Result<(LogicalPlan, bool)> {
-    let plan = plan.transform_up(|plan| {
+    let plan = plan.rewrite_up(&mut |plan| {
         let around = schema_below(&plan);
         let plan = plan.map_subqueries(|subquery| {
             let LogicalPlan::Subquery(mut subquery) = subquery else { return Ok(Transformed::no(subquery)) };
@@ -94,9 +95,9 @@ fn analyzed_plan(plan: LogicalPlan, mut is_changed: bool) -> Result<(LogicalPlan
 
 /// The plan of a subquery, which says of columns of the rows around it the types that these have now.
 fn with_types_around(plan: LogicalPlan, around: &DFSchema) -> Result<LogicalPlan> {
-    let plan = plan.transform_up_with_subqueries(|plan| {
-        let plan = plan.map_expressions(|expr| {
-            expr.transform(|expr| {
+    let plan = plan.rewrite_up_with_subqueries(&mut |plan| {
+        let plan = plan.rewrite_exprs(&mut |expr| {
+            expr.rewrite_up(&mut |expr| {
                 let Expr::OuterReferenceColumn(_, column) = &expr else { return Ok(Transformed::no(expr)) };
                 let Ok(field) = around.field_from_column(column) else { return Ok(Transformed::no(expr)) };
                 Ok(Transformed::yes(Expr::OuterReferenceColumn(Arc::clone(field), column.clone())))
@@ -120,7 +121,7 @@ fn analyzed(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         plan => plan,
     };
     let names = NamePreserver::new(&plan);
-    let changed = plan.map_expressions(|expr| {
+    let changed = plan.rewrite_exprs(&mut |expr| {
         let name = names.save(&expr);
         Ok(rewritten(expr, &schema)?.update_data(|expr| name.restore(expr)))
     })?;
@@ -128,7 +129,7 @@ fn analyzed(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 }
 
 fn rewritten(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    expr.transform_up(|expr| match &expr {
+    expr.rewrite_up(&mut |expr| match &expr {
         Expr::Cast(cast) if rounds(cast, schema) => Ok(Transformed::yes(PERHAPS.call(vec![expr]))),
         _ => coerced(expr, schema),
     })
@@ -141,8 +142,8 @@ fn is_float(ty: &DataType) -> bool {
 /// Whether something in a node's expressions is to change. To look is cheaper than to make all of them anew.
 fn has_such(plan: &LogicalPlan, schema: &DFSchema) -> Result<bool> {
     let mut found = false;
-    plan.apply_expressions(|expr| {
-        found = found || expr.exists(|expr| Ok(is_such(expr, schema)))?;
+    plan.visit_exprs(&mut |expr| {
+        found = found || expr.any(&mut |expr| Ok(is_such(expr, schema)))?;
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
     Ok(found)

@@ -2,7 +2,8 @@
 
 use super::source;
 use crate::correlation::{has, has_subquery, is_grouping_set, lateral, outer_columns, schema_below, subquery_of};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use crate::walk::{WalkPlan, WalkTree};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, JoinType, NullEquality, Result};
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::functions_window::row_number::row_number;
@@ -119,7 +120,7 @@ impl Domain {
 
     /// An expression over rows of this schema, with the columns of the values in the place of those around.
     fn over(&self, expr: Expr, below: &DFSchema) -> Result<Expr> {
-        let expr = expr.transform(|expr| match &expr {
+        let expr = expr.rewrite_up(&mut |expr| match &expr {
             Expr::OuterReferenceColumn(_, outer) => match self.name_of(outer) {
                 Some(name) => Ok(Transformed::yes(column(name))),
                 None => Ok(Transformed::no(expr)),
@@ -145,11 +146,11 @@ impl Domain {
             },
             _ => Ok(Transformed::no(expr)),
         };
-        let plan = subquery.subquery.as_ref().clone().transform_up(|plan| {
+        let plan = subquery.subquery.as_ref().clone().rewrite_up(&mut |plan| {
             let (below, names) = (schema_below(&plan), NamePreserver::new(&plan));
-            plan.map_expressions(|expr| {
+            plan.rewrite_exprs(&mut |expr| {
                 let name = names.save(&expr);
-                let expr = expr.transform(|expr| match subquery_of(&expr) {
+                let expr = expr.rewrite_up(&mut |expr| match subquery_of(&expr) {
                     Some(_) => self.over_subquery(expr, &|column| has(&below, column) || is_nearer(column)),
                     None => outer(expr),
                 })?;
@@ -240,7 +241,7 @@ impl Domain {
         let Some(input) = self.pushed_into(&window.input)? else { return Ok(None) };
         let own_count = window.input.schema().fields().len();
         let calls = window.window_expr.iter().map(|call| {
-            let within = call.clone().transform(|expr| match expr {
+            let within = call.clone().rewrite_up(&mut |expr| match expr {
                 Expr::WindowFunction(mut call) => {
                     let WindowFunction { params, .. } = call.as_mut();
                     params.partition_by.extend(self.columns());

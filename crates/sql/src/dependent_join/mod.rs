@@ -18,8 +18,9 @@ mod steady;
 use crate::correlation::{self, Kind, has_subquery, lateral, obstacle, subquery_of};
 use crate::optimize::Contents;
 use crate::scalar_subquery::has_a_row;
+use crate::walk::{WalkPlan, WalkTree};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{JoinType, Result};
 use datafusion::logical_expr::expr::Exists;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -50,7 +51,7 @@ impl AnalyzerRule for DependentJoins {
         }
         let mut number = 0;
         // From the top: a subquery within a subquery may refer to rows around both.
-        let plan = plan.transform_down_with_subqueries(|plan| {
+        let plan = plan.rewrite_down_with_subqueries(&mut |plan| {
             let plan = match plan {
                 LogicalPlan::Join(join) if lateral(&join).is_some() => joined_laterally(join, &mut number)?,
                 plan => joined(plan, &mut number)?,
@@ -98,9 +99,9 @@ fn joined(plan: LogicalPlan, number: &mut usize) -> Result<Transformed<LogicalPl
         return Ok(Transformed::no(plan));
     }
     let names = NamePreserver::new(&plan);
-    let plan = plan.map_expressions(|expr| {
+    let plan = plan.rewrite_exprs(&mut |expr| {
         let name = names.save(&expr);
-        let expr = expr.transform_down(|expr| match values.iter().find(|(asked, _)| *asked == expr) {
+        let expr = expr.rewrite_down(&mut |expr| match values.iter().find(|(asked, _)| *asked == expr) {
             Some((_, value)) => Ok(Transformed::new(value.clone(), true, TreeNodeRecursion::Jump)),
             None => Ok(Transformed::no(expr)),
         })?;
@@ -128,8 +129,8 @@ fn with_others_below(filter: Filter) -> Result<LogicalPlan> {
 /// The different subqueries in the expressions of a node that want such a join.
 fn asked(plan: &LogicalPlan) -> Result<Vec<Expr>> {
     let mut asked = Vec::new();
-    plan.apply_expressions(|expr| {
-        expr.apply(|expr| {
+    plan.visit_exprs(&mut |expr| {
+        expr.visit_nodes(&mut |expr| {
             let is_wanted = |(subquery, kind): (&Subquery, Kind)| obstacle(&subquery.subquery, kind).is_some();
             if subquery_of(expr).is_some_and(is_wanted) && !asked.contains(expr) {
                 asked.push(expr.clone());
@@ -185,7 +186,7 @@ impl Found {
 
 /// The join of rows with a subquery of FROM that sees them, when those rows are joined among themselves.
 fn joined_laterally(mut join: Join, number: &mut usize) -> Result<Transformed<LogicalPlan>> {
-    let before = Arc::unwrap_or_clone(join.left).transform_up(|plan| match plan {
+    let before = Arc::unwrap_or_clone(join.left).rewrite_up(&mut |plan| match plan {
         LogicalPlan::Join(join) if lateral(&join).is_some() => lateral_join(join, number),
         plan => Ok(Transformed::no(plan)),
     })?;

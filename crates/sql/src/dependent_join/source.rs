@@ -5,7 +5,8 @@
 
 use super::steady;
 use crate::correlation::{has, has_no_keys, has_subquery, lateral, outer_columns};
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use crate::walk::WalkTree;
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{DFSchema, JoinType, NullEquality, Result};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 
@@ -69,7 +70,7 @@ fn substituted(values: &[Expr], schema: &DFSchema, columns: &[Expr]) -> Result<O
     let mut is_known = true;
     let mut all = Vec::with_capacity(values.len());
     for value in values {
-        let value = value.clone().transform(|expr| {
+        let value = value.clone().rewrite_up(&mut |expr| {
             let Expr::Column(column) = &expr else { return Ok(Transformed::no(expr)) };
             Ok(match schema.maybe_index_of_column(column).and_then(|place| columns.get(place)) {
                 Some(own) if can_move(own) => Transformed::new(own.clone().unalias(), true, TreeNodeRecursion::Jump),

@@ -4,7 +4,8 @@
 //! order.
 
 use crate::correlation::{lateral, outer_columns, subquery_of};
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use crate::walk::{WalkPlan, WalkTree};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DFSchema, JoinType, Result};
 use datafusion::datasource::TableType;
 use datafusion::logical_expr::expr::WindowFunction;
@@ -22,7 +23,7 @@ pub(super) fn columns<'a>(exprs: impl IntoIterator<Item = &'a Expr>, schema: &DF
     for expr in exprs {
         columns.extend(expr.column_refs().into_iter().filter_map(|column| schema.maybe_index_of_column(column)));
         steady &= !expr.is_volatile();
-        expr.apply(|expr| {
+        expr.visit_nodes(&mut |expr| {
             if let Some((subquery, _)) = subquery_of(expr) {
                 let outer = outer_columns(&subquery.subquery);
                 columns.extend(outer.iter().filter_map(|column| schema.maybe_index_of_column(column)));
@@ -89,7 +90,7 @@ pub(super) fn is_steady(plan: &LogicalPlan, wanted: &Columns) -> Result<bool> {
         LogicalPlan::TableScan(scan) => Ok(scan.source.table_type() != TableType::Temporary),
         plan => {
             let mut steady = true;
-            plan.apply_expressions(|expr| {
+            plan.visit_exprs(&mut |expr| {
                 steady &= !expr.is_volatile();
                 Ok(TreeNodeRecursion::Continue)
             })?;

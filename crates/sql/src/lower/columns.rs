@@ -1,7 +1,8 @@
 //! Columns in expressions.
 
 use super::expr::Scope;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use crate::walk::WalkTree;
+use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::Expr as DfExpr;
 use sinter_exec::{Expr, ScanColumn};
 use std::sync::Arc;
@@ -65,7 +66,7 @@ pub(crate) fn lower_filters(
 }
 
 fn unqualified(expr: &DfExpr) -> DfExpr {
-    let stripped = expr.clone().transform(|expr| {
+    let stripped = expr.clone().rewrite_up(&mut |expr| {
         Ok(match expr {
             DfExpr::Column(column) if column.relation.is_some() => {
                 Transformed::yes(DfExpr::Column(datafusion::common::Column::from_name(column.name)))

@@ -5,8 +5,9 @@ use super::subquery::is_same;
 use crate::checked::Operation;
 use crate::foreign::ScalarFunction;
 use crate::scalar_subquery::PERHAPS;
+use crate::walk::WalkTree;
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{InList, ScalarFunction as ScalarFunctionCall};
 use datafusion::logical_expr::{BinaryExpr, Case, Expr as DfExpr, ExprSchemable, Like, Operator, Subquery, Volatility};
@@ -400,7 +401,7 @@ fn is_never_null(expr: &DfExpr) -> bool {
 /// True where the expression depends on nothing but its row: no subquery, no outer row, no placeholder, no chance.
 pub(crate) fn can_run_anywhere(expr: &DfExpr) -> bool {
     let mut free = true;
-    let visited = expr.apply(|expr| {
+    let visited = expr.visit_nodes(&mut |expr| {
         free &= !matches!(
             expr,
             DfExpr::Exists(_)

@@ -3,8 +3,9 @@
 use super::expr::Scope;
 use super::part::{How, Part};
 use super::{Ours, Walk, Walked};
+use crate::walk::WalkTree;
 use datafusion::common::DFSchema;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::{Expr as DfExpr, Subquery};
 use sinter_exec::{Expr, JoinKind};
 use std::sync::Arc;
@@ -28,7 +29,7 @@ impl Walk<'_> {
     ) -> Option<Ours> {
         let mut found: Vec<&Subquery> = Vec::new();
         for expr in exprs {
-            let visited = expr.apply(|expr| {
+            let visited = expr.visit_nodes(&mut |expr| {
                 if let DfExpr::ScalarSubquery(subquery) = expr
                     && !found.iter().any(|known| is_same(known, subquery))
                 {

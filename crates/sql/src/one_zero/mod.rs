@@ -12,7 +12,8 @@ mod one_float;
 
 pub(crate) use one_float::one_floats;
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use crate::walk::{WalkPlan, WalkTree};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
@@ -24,7 +25,7 @@ use one_float::make_one_float;
 /// # Errors
 /// None of its own; DataFusion's tree walk wants to be able to fail.
 pub(crate) fn with_one_zero(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let plan = plan.transform_up_with_subqueries(|plan| {
+    let plan = plan.rewrite_up_with_subqueries(&mut |plan| {
         let are_keys = matches!(plan, LogicalPlan::Sort(_));
         // Filters of scans are ours.
         if matches!(plan, LogicalPlan::TableScan(_)) || !(are_keys || has_such(&plan)?) {
@@ -32,7 +33,7 @@ pub(crate) fn with_one_zero(plan: LogicalPlan) -> Result<LogicalPlan> {
         }
         let schema = merge_schema(&plan.inputs());
         let names = NamePreserver::new(&plan);
-        plan.map_expressions(|expr| {
+        plan.rewrite_exprs(&mut |expr| {
             let name = names.save(&expr);
             let mut expr = expr_with_one_zero(expr, &schema)?;
             expr.transformed |= are_keys && make_one_float(&mut expr.data, &schema);
@@ -51,7 +52,7 @@ pub(crate) fn expr_with_one_zero(expr: Expr, schema: &DFSchema) -> Result<Transf
         // The keys in it have no names of their own that could stay.
         return Ok(Transformed::no(expr));
     }
-    expr.transform_up(|mut expr| {
+    expr.rewrite_up(&mut |mut expr| {
         let mut changed = extreme::set_apart(&mut expr, schema);
         for compared in compared(&mut expr) {
             changed |= make_one_float(compared, schema);
@@ -100,9 +101,9 @@ pub(crate) fn compares_arguments(function: &str, is_distinct: bool) -> bool {
 
 fn has_such(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
-    plan.apply_expressions(|expr| {
+    plan.visit_exprs(&mut |expr| {
         found = found
-            || expr.exists(|expr| {
+            || expr.any(&mut |expr| {
                 Ok(match expr {
                     Expr::InList(_) | Expr::AggregateFunction(_) | Expr::WindowFunction(_) => true,
                     Expr::Case(case) => case.expr.is_some(),

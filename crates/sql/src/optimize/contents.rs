@@ -1,7 +1,8 @@
 //! What kinds of nodes and expressions a plan has, so that rules about others are left out.
 
+use crate::walk::{WalkPlan, WalkTree};
 use datafusion::common::cse::NormalizeEq;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{JoinType, Result};
 use datafusion::logical_expr::expr::{Alias, Exists, InSubquery, SetComparison, WindowFunction};
 use datafusion::logical_expr::{Expr, ExpressionPlacement, LogicalPlan, Operator, Window};
@@ -43,10 +44,10 @@ impl Contents {
     }
 
     fn add(&mut self, plan: &LogicalPlan) -> Result<()> {
-        plan.apply(|node| {
+        plan.visit_nodes(&mut |node| {
             self.add_node(node);
-            node.apply_expressions(|expr| {
-                expr.apply(|expr| {
+            node.visit_exprs(&mut |expr| {
+                expr.visit_nodes(&mut |expr| {
                     self.add_expr(expr)?;
                     Ok(TreeNodeRecursion::Continue)
                 })

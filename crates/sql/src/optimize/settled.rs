@@ -1,5 +1,6 @@
 //! Nodes at which a rule about expressions has nothing to do: it was there before, or there are only columns.
 
+use crate::walk::WalkPlan;
 use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::{Expr, LogicalPlan};
@@ -27,7 +28,7 @@ impl Settled {
 
 fn is_plain(node: &LogicalPlan) -> Result<bool> {
     let mut is_plain = true;
-    node.apply_expressions(|expr| {
+    node.visit_exprs(&mut |expr| {
         let inner = if let Expr::Alias(alias) = expr { &alias.expr } else { expr };
         is_plain &= matches!(inner, Expr::Column(_) | Expr::Literal(..));
         Ok(if is_plain { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
@@ -38,7 +39,7 @@ fn is_plain(node: &LogicalPlan) -> Result<bool> {
 fn hash_of(node: &LogicalPlan) -> Result<u64> {
     let mut hasher = DefaultHasher::new();
     std::mem::discriminant(node).hash(&mut hasher);
-    node.apply_expressions(|expr| {
+    node.visit_exprs(&mut |expr| {
         expr.hash(&mut hasher);
         Ok(TreeNodeRecursion::Continue)
     })?;
