@@ -1,7 +1,7 @@
 //! Walks over DataFusion's plans and expressions.
 //!
 //! DataFusion's own are compiled anew, with all that they call, for each closure that they are given. These take any closure and
-//! are compiled once, which makes a build minutes shorter; what they do and return is what DataFusion's do.
+//! are compiled once, so that a build has less to do; what they do and return is what DataFusion's do.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};

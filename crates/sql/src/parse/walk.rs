@@ -1,7 +1,7 @@
 //! The walk over what the SQL parser made of a statement.
 //!
 //! The parser's crate has its own, which is compiled anew, with all of SQL, for each type of visitor. Here it is compiled once
-//! for all of them, or a build would take five minutes longer.
+//! for all of them, as it is a large part of what a build of this crate has to do.
 
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
