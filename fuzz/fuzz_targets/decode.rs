@@ -4,13 +4,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use sinter_codec::Block;
-use sinter_fuzz::{interrogate, scheme_name};
+use sinter_fuzz::{interrogate, scheme_name, scheme_of};
 
 fuzz_target!(|data: &[u8]| {
     let Ok(block) = Block::open(data) else { return };
-    let description = block.describe();
-    let scheme = description.split(['(', '[', ' ']).next();
-    if scheme_name().is_none_or(|name| scheme == Some(name)) {
+    if scheme_name().is_none_or(|name| scheme_of(&block) == name) {
         interrogate(&block);
     }
 });

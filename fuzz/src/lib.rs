@@ -14,6 +14,13 @@ pub fn scheme_name() -> Option<&'static str> {
     NAME.get_or_init(|| std::env::var("SINTER_SCHEME").ok()).as_deref()
 }
 
+/// The scheme that the values of a block are in, by its name in the list: fsst is described with the width of its codes.
+pub fn scheme_of(block: &Block<'_>) -> String {
+    let description = block.describe();
+    let outermost = description.split(['(', '[', ' ']).next().unwrap_or_default();
+    outermost.trim_end_matches(char::is_numeric).to_owned()
+}
+
 /// Values of a type, of any bits that `bytes` have. Strings take a length byte each.
 pub fn values_from(physical: Physical, bytes: &[u8]) -> ValuesBuf {
     macro_rules! fixed {

@@ -4,9 +4,9 @@
 use arrow::array::{Array, ArrayRef, Int32Array, Int64Array, ListArray, StringArray, StructArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::Field;
-use sinter_codec::{Choice, KEY_CODECS, KEYS_MAX, Physical, SCHEMES, encode};
+use sinter_codec::{Block, Choice, KEY_CODECS, KEYS_MAX, Physical, SCHEMES, encode};
 use sinter_exec::edge;
-use sinter_fuzz::{nested_types, values_from};
+use sinter_fuzz::{nested_types, scheme_of, values_from};
 use std::fs::{create_dir_all, write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -120,6 +120,7 @@ fn main() {
     for entry in SCHEMES {
         let of_scheme = folder.join(format!("decode-{}", entry.name));
         create_dir_all(&of_scheme).expect("the folder can be written");
+        let mut seeds_in_scheme = 0;
         for physical in Physical::ALL.into_iter().filter(|physical| entry.holds(*physical)) {
             for shape in 0..6 {
                 for count in [1, 130, 1100] {
@@ -131,11 +132,14 @@ fn main() {
                     let choice = Choice::Forced(entry.name.to_owned());
                     encode(values_from(physical, &bytes).as_values(), None, &choice, &mut block)
                         .expect("the type is one that the scheme holds");
+                    let written = Block::open(&block).expect("it was just written");
+                    seeds_in_scheme += usize::from(scheme_of(&written) == entry.name);
                     let name = format!("{}-{shape}-{count}", physical.name());
                     write(of_scheme.join(name), block).expect("the folder can be written");
                 }
             }
         }
+        assert!(seeds_in_scheme > 0, "the decoder of {} would be given nothing of its own", entry.name);
         println!("decode {0}\nround_trip {0}", entry.name);
     }
     write_segments(&folder.join("segments-nested"));

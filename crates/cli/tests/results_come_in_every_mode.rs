@@ -66,3 +66,21 @@ fn explain_is_text_and_not_a_table() {
     let plan = output_of(&["-c", "EXPLAIN SELECT 1"]);
     assert!(!plan.is_empty() && !plan.contains('│'), "{plan}");
 }
+
+#[test]
+fn schemes_and_kernels_are_listed_with_what_they_do() {
+    let schemes = output_of(&["codecs", "--csv"]);
+    assert!(schemes.starts_with("scheme,") && schemes.contains("\nhalves,"), "{schemes}");
+    let kernels = output_of(&["codecs", "--kernels", "--csv"]);
+    assert!(kernels.starts_with("scheme,layout,type,kernel,way,values_per_second,speed_up\n"), "{kernels}");
+    for (scheme, kernel, way) in [
+        ("for", "range", "native"),
+        ("delta", "compare", "decode"),
+        ("dict", "like", "native"),
+        ("fsst", "equal", "native"),
+    ] {
+        let is_row =
+            |line: &&str| line.starts_with(&format!("{scheme},")) && line.contains(&format!(",{kernel},{way},"));
+        assert!(kernels.lines().any(|line| is_row(&line)), "{kernel} on {scheme} is not {way}:\n{kernels}");
+    }
+}

@@ -71,3 +71,23 @@ impl<'a> Sample<'a> {
         (sample_bytes as f64 * self.whole_count() as f64 / self.values().len().max(1) as f64) as usize
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_has_16_vectors_at_most_from_the_first_to_the_last() {
+        let vectors = |count: usize| sampled_vectors(count * VECTOR_LEN).collect::<Vec<_>>();
+        for count in (0..200).chain([1024, 2048, 4096]) {
+            let sampled = vectors(count);
+            assert_eq!(sampled.len(), count.min(SAMPLE_VECTORS), "of {count} vectors");
+            assert!(sampled.iter().all(|vector| vector.len() == VECTOR_LEN && vector.end <= count * VECTOR_LEN));
+            assert!(sampled.windows(2).all(|pair| pair[0].end <= pair[1].start), "of {count} vectors, one twice");
+            assert_eq!(sampled.last().map_or(0, |last| last.end), count * VECTOR_LEN, "the last of {count} is in it");
+        }
+        let values: Vec<u32> = (0..2_000_000).collect();
+        let sample = Sample::new(Values::U32(&values), Counts::of(Values::U32(&values)));
+        assert!(sample.values().len() * 100 <= values.len(), "{} of {}", sample.values().len(), values.len());
+    }
+}

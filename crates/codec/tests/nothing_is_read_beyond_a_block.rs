@@ -1,5 +1,6 @@
-//! No decoder and no kernel reads a byte before or behind the bytes of a block, or writes one behind what it fills: on
-//! every instruction set, all of it happens in memory that stands at a page which nobody may touch.
+//! No encoder reads a byte before or behind the values that it is given, no decoder and no kernel one before or behind the
+//! bytes of a block, and none writes one behind what it fills: on every instruction set, all of it happens in memory that
+//! stands at a page which nobody may touch.
 //!
 //! One false access ends a process. So each run is a process of its own, which says what it is about to do.
 #![cfg(unix)]
@@ -7,8 +8,7 @@
 mod columns;
 mod fence;
 mod fenced;
-#[path = "golden/generator.rs"]
-mod generator;
+mod golden;
 
 use fence::Side;
 use sinter_codec::*;
@@ -62,6 +62,11 @@ fn blocks_of_every_scheme() {
 #[test]
 fn numbers_of_every_width() {
     between_fences("numbers_of_every_width", fenced::numbers_of_every_width);
+}
+
+#[test]
+fn blocks_by_choice_and_with_losses() {
+    between_fences("blocks_by_choice_and_with_losses", fenced::blocks_by_choice_and_with_losses);
 }
 
 #[test]

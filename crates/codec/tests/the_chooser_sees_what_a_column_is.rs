@@ -116,6 +116,71 @@ fn a_choice_is_made_anew_where_a_better_one_is_likely() {
 }
 
 #[test]
+fn a_choice_is_made_anew_when_its_ratio_decays() {
+    let mut random = random();
+    let mut chooser = Chooser::new(Choice::Auto);
+    let mut encoded = |values: &[i64]| {
+        let mut bytes = Vec::new();
+        chooser.encode(Values::I64(values), None, &mut bytes).unwrap();
+        (Block::open(&bytes).unwrap().describe(), bytes.len())
+    };
+    let near: Vec<i64> = (0..20_000).map(|_| random.random_range(0..1000)).collect();
+    assert_eq!(encoded(&near).0, "bitpack[10]");
+    // As many different values, runs and breaks of order, but each takes 50 bits.
+    let far: Vec<i64> = near.iter().map(|value| value * 0x00_fd_b9_75_31).collect();
+    let (scheme, bytes) = encoded(&far);
+    assert!(!scheme.starts_with("bitpack") && bytes < 40_000, "{bytes} bytes as {scheme}");
+}
+
+#[test]
+fn a_choice_that_still_serves_is_looked_at_again_after_64_blocks() {
+    let mut random = random();
+    let mut chooser = Chooser::new(Choice::Auto);
+    let mut describe = |values: &[i64]| {
+        let mut bytes = Vec::new();
+        chooser.encode(Values::I64(values), None, &mut bytes).unwrap();
+        Block::open(&bytes).unwrap().describe()
+    };
+    let uniform: Vec<i64> = (0..20_000).map(|_| random.random_range(0..1000)).collect();
+    assert_eq!(describe(&uniform), "bitpack[10]");
+    // Ten bits still do, and nothing else that is known without a choice differs by much.
+    let outliers: Vec<i64> =
+        uniform.iter().enumerate().map(|(row, value)| if row % 20 == 0 { *value } else { value % 16 }).collect();
+    for block in 1..64 {
+        assert_eq!(describe(&outliers), "bitpack[10]", "block {block}");
+    }
+    let (scheme, best) = (describe(&outliers), chosen(Values::I64(&outliers)).0);
+    assert!(scheme == best && !scheme.starts_with("bitpack"), "{scheme}; by itself {best}");
+}
+
+#[test]
+fn schemes_are_nested_three_deep_and_no_deeper() {
+    let mut random = random();
+    let words = ["furiously", "regular", "deposits", "packages", "requests", "carefully", "ironic", "express"];
+    let mut text = || (0..6).map(|_| words[random.random_range(0..8)]).collect::<Vec<_>>().join(" ");
+    let texts: Vec<String> = (0..600).map(|_| text()).collect();
+    let runs: Vec<usize> = (0..4000).map(|run| run * 7919 % texts.len()).collect();
+    let values: BytesBuf =
+        runs.iter().enumerate().flat_map(|(run, text)| vec![texts[*text].as_bytes(); 10 + run % 7]).collect();
+    let mut deepest = 0;
+    for scheme in ["auto", "rle", "dict", "pdict"] {
+        let choice = if scheme == "auto" { Choice::Auto } else { Choice::Forced(scheme.into()) };
+        let (mut bytes, mut decoded) = (Vec::new(), ValuesBuf::new(Physical::Bytes));
+        encode(Values::Bytes(values.view()), None, &choice, &mut bytes).unwrap();
+        let block = Block::open(&bytes).unwrap();
+        block.decode(0..values.view().len(), &mut decoded).unwrap();
+        assert!(decoded == ValuesBuf::Bytes(values.clone()), "{scheme}");
+        let (mut open, mut parts) = (0, 0);
+        for letter in block.describe().chars() {
+            open += i32::from(letter == '(') - i32::from(letter == ')');
+            parts = parts.max(open);
+        }
+        deepest = deepest.max(parts);
+    }
+    assert_eq!(deepest, 3);
+}
+
+#[test]
 fn the_parts_of_a_forced_scheme_are_chosen_anew_when_they_decay() {
     let mut random = random();
     let mut chooser = Chooser::new(Choice::Forced("dict".into()));
@@ -124,13 +189,15 @@ fn the_parts_of_a_forced_scheme_are_chosen_anew_when_they_decay() {
         chooser.encode(Values::U32(values), None, &mut bytes).unwrap();
         Block::open(&bytes).unwrap().describe()
     };
-    // Their counts and their order are the same, their runs twice as short.
-    let runs = |len: usize, random: &mut SmallRng| -> Vec<u32> {
-        (0..20_000 / len).flat_map(|_| vec![random.random_range(0..50) * 77_777; len]).collect()
+    // Their counts and their order are the same, and the second has less than twice as many runs.
+    let runs = |lengths: [usize; 10], random: &mut SmallRng| -> Vec<u32> {
+        let cycle = lengths.into_iter().cycle();
+        let values = cycle.flat_map(|len| vec![random.random_range(0..50) * 77_777; len]);
+        values.take(20_000).collect()
     };
-    let first = encoded(&runs(5, &mut random));
+    let first = encoded(&runs([1, 2, 3, 1, 2, 3, 1, 2, 3, 2], &mut random));
     assert!(first.starts_with("dict(rle("), "{first}");
-    let next = encoded(&runs(1, &mut random));
+    let next = encoded(&runs([1, 1, 1, 1, 1, 1, 1, 1, 1, 2], &mut random));
     assert!(next.starts_with("dict(bitpack[6], "), "{next}");
 }
 

@@ -6,7 +6,8 @@
 //! code says that a value is an exception, and each code is compared with it.
 //!
 //! We differ from the paper in the entry point: it has 8 bits for the start of the list, so that 128 says that there is
-//! none, and 24 for the number of exceptions before. Codes are packed by crate bitpacking, 128 at once.
+//! none, and 24 for the number of exceptions before. Codes are packed by crate bitpacking, 128 at once. PDICT is encoded by
+//! one cursor in both forms that have a list: the paper gives the second one for PFOR.
 
 use bitpacking::{BitPacker, BitPacker4x};
 use std::collections::HashMap;

@@ -149,7 +149,7 @@ mod tests {
             assert!(is_native(&table, scheme, Physical::I64, "sum"), "sum on {scheme}");
         }
         for scheme in ["dict", "pdict", "front", "fsst"] {
-            for kernel in ["equal", "prefix"] {
+            for kernel in ["equal", "prefix", "contains", "like"] {
                 assert!(is_native(&table, scheme, Physical::Bytes, kernel), "{kernel} on {scheme}");
             }
         }

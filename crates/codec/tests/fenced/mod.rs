@@ -2,7 +2,8 @@
 
 use crate::columns::{self, Column, SHAPES, predicates};
 use crate::fence::{self, Side};
-use crate::generator::{self, Shape};
+use crate::golden::LOSSES;
+use crate::golden::generator::{self, Shape};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use sinter_codec::*;
@@ -14,12 +15,19 @@ fn say(what: &str) {
     eprintln!("{what}");
 }
 
-/// A block of the column in this scheme; its bytes stand at no fence yet.
-fn encoded(column: &Column, request: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let choice = Choice::Forced(request.to_owned());
-    encode(column.values.as_values(), column.validity.as_ref(), &choice, &mut bytes).unwrap();
+/// A block of the column by this choice. Values and all that encoding allocates stand at a fence, if there is to be one;
+/// the bytes returned may have room behind them.
+fn encoded(column: &Column, choice: &Choice, side: Side) -> Vec<u8> {
+    fence::put(side);
+    let (values, mut bytes) = (column.values.clone(), Vec::new());
+    encode(values.as_values(), column.validity.as_ref(), choice, &mut bytes).unwrap();
+    fence::put(Side::None);
     bytes
+}
+
+/// The scheme of this name, with what it is to lose in parentheses.
+fn forced(request: &str) -> Choice {
+    Choice::Forced(request.to_owned())
 }
 
 /// The same at a fence, and whatever is allocated from now on: a copy that is not a byte longer.
@@ -108,7 +116,7 @@ fn every_scheme(seed: u64, mut work: impl FnMut(&SchemeEntry, &Column, &mut Smal
 
 pub(crate) fn blocks_of_every_scheme(side: Side) {
     every_scheme(1, |entry, column, random| {
-        let bytes = encoded(column, entry.name);
+        let bytes = encoded(column, &forced(entry.name), side);
         let (predicates, constant) = (predicates(column, random), constant(column, random));
         let bytes = at_fence(&bytes, side);
         read(&bytes, random);
@@ -117,9 +125,27 @@ pub(crate) fn blocks_of_every_scheme(side: Side) {
     });
 }
 
+/// What trial encoding does to find a scheme, and what is done to values before they are rounded.
+pub(crate) fn blocks_by_choice_and_with_losses(side: Side) {
+    let mut random = SmallRng::seed_from_u64(5);
+    let requests = LOSSES.iter().map(|loss| (*loss, forced(loss)));
+    for (name, choice) in requests.chain([("the automatic choice", Choice::Auto)]) {
+        let holds = |physical: &Physical| choice == Choice::Auto || Request::parse(name).unwrap().holds(*physical);
+        for physical in Physical::ALL.into_iter().filter(holds) {
+            for shape in SHAPES {
+                let len = [17, 1025, 2048 + 300][random.random_range(0..3)];
+                say(&format!("{name} of {len} {} values, {shape:?}", physical.name()));
+                let bytes = encoded(&columns::column(physical, shape, len, 0, random.random()), &choice, side);
+                let bytes = at_fence(&bytes, side);
+                read(&bytes, &mut random);
+            }
+        }
+    }
+}
+
 pub(crate) fn damaged_blocks(side: Side) {
     every_scheme(2, |entry, column, random| {
-        let bytes = encoded(column, entry.name);
+        let bytes = encoded(column, &forced(entry.name), Side::None);
         for _ in 0..4 {
             let mut bytes = at_fence(&bytes, side);
             for _ in 0..random.random_range(1..4) {
@@ -134,13 +160,15 @@ pub(crate) fn damaged_blocks(side: Side) {
 pub(crate) fn numbers_of_every_width(side: Side) {
     let mut random = SmallRng::seed_from_u64(3);
     for scheme in ["bitpack", "for", "pfor", "delta", "pfor_delta"] {
-        for physical in [Physical::U8, Physical::U16, Physical::U32, Physical::U64, Physical::I64] {
-            let widest = 8 * physical.value_bytes().unwrap() as u32;
+        let integers = |physical: &Physical| !matches!(physical, Physical::F32 | Physical::F64 | Physical::Bytes);
+        for physical in Physical::ALL.into_iter().filter(integers) {
+            // Numbers of 128 bits, too, are packed to 64.
+            let widest = (8 * physical.value_bytes().unwrap() as u32).min(64);
             for width in 0..=widest {
                 for shape in [Shape::Vector(width), Shape::Short(width)] {
                     say(&format!("{scheme} of {} values, {}", physical.name(), shape.name()));
                     let column = generator::column(scheme, physical, shape);
-                    let bytes = encoded(&column, scheme);
+                    let bytes = encoded(&column, &forced(scheme), side);
                     let constant = constant(&column, &mut random);
                     let bytes = at_fence(&bytes, side);
                     read(&bytes, &mut random);

@@ -10,6 +10,7 @@
 //! The name says how the block was made: `quantise(0.01) f64 nulls` is a column of [`generator::column`], encoded by
 //! `Choice::Forced("quantise(0.01)")`; `key vbyte u32 dense` are [`generator::keys`] in a key codec. What stands in the
 //! file is never written again: `SINTER_WRITE_GOLDEN=1` appends the blocks that are missing.
+#![allow(dead_code, reason = "each test file uses its part")]
 
 pub(crate) mod generator;
 

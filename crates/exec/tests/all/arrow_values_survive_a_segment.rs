@@ -212,18 +212,40 @@ fn lists_of(lengths: Vec<usize>) -> ArrayRef {
     Arc::new(ListArray::new(item(DataType::Int8), OffsetBuffer::from_lengths(lengths), Arc::new(numbers), None))
 }
 
-/// The value counts of a segment's blocks.
-fn value_counts(array: &ArrayRef) -> Vec<usize> {
+/// What `tell` says of each block of a segment.
+fn of_each_block<T>(array: &ArrayRef, tell: impl Fn(&Block<'_>) -> T) -> Vec<T> {
     let ty = edge::logical_type(array.data_type()).expect("a type of ours");
     let mut bytes = Vec::new();
     edge::encode_segment(array, &ty, &Choice::Auto, &mut bytes).expect("encodes");
-    let (mut rest, mut counts) = (&bytes[..], Vec::new());
+    let (mut rest, mut told) = (&bytes[..], Vec::new());
     while !rest.is_empty() {
         let block = Block::open(rest).expect("a block");
-        counts.push(block.value_count());
+        told.push(tell(&block));
         rest = &rest[block.byte_len()..];
     }
-    counts
+    told
+}
+
+fn value_counts(array: &ArrayRef) -> Vec<usize> {
+    of_each_block(array, |block| block.value_count())
+}
+
+#[test]
+fn parts_of_trees_have_schemes_of_their_own() {
+    let mut random = Random(8);
+    let lengths: Vec<usize> = (0..20_000).map(|_| random.below(3)).collect();
+    let elements = lengths.iter().sum::<usize>();
+    let days: Int32Array = (0..elements).map(|_| Some(8000 + random.below(2500) as i32)).collect();
+    let modes: StringArray = (0..elements).map(|_| Some(*random.pick(&["AIR", "MAIL", "SHIP"]))).collect();
+    let fields =
+        Fields::from(vec![Field::new("day", DataType::Int32, false), Field::new("mode", DataType::Utf8, false)]);
+    let pairs = StructArray::new(fields, vec![Arc::new(days), Arc::new(modes)], None);
+    let item = item(pairs.data_type().clone());
+    let array: ArrayRef = Arc::new(ListArray::new(item, OffsetBuffer::from_lengths(lengths), Arc::new(pairs), None));
+    let schemes = of_each_block(&array, |block| block.describe());
+    for (part, begins) in [("lengths", "bitpack[2]"), ("day", "for[12]"), ("mode", "dict(bitpack[2], ")] {
+        assert!(schemes.iter().any(|scheme| scheme.starts_with(begins)), "{part} in {begins}: {schemes:?}");
+    }
 }
 
 #[test]
