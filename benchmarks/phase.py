@@ -16,17 +16,18 @@ from benchmarks.worker import peak_bytes, plain
 
 
 def connect(asked: dict[str, Any]) -> Any:
-    """Open the database."""
+    """Open the database; with `none` as its limit, as it is by itself."""
+    limit = {} if asked["memory_limit"] == "none" else {"memory_limit": asked["memory_limit"]}
     if asked["engine"] == "sinter":
         import sinterdb
 
-        database = sinterdb.connect(asked["path"], memory_limit=asked["memory_limit"], threads=asked["threads"])
+        database = sinterdb.connect(asked["path"], threads=asked["threads"], **limit)
         for setting in asked.get("settings", ()):
             database.execute(setting)
         return database
     import duckdb
 
-    return duckdb.connect(asked["path"], config={"memory_limit": asked["memory_limit"], "threads": asked["threads"]})
+    return duckdb.connect(asked["path"], config={"threads": asked["threads"], **limit})
 
 
 def load(database: Any, asked: dict[str, Any]) -> dict[str, Any]:

@@ -103,10 +103,13 @@ def table(record: dict[str, Any]) -> str:
     return "\n".join([*columns(of_pairs(record) if "pairs" in record else of_engines(record)), "", *notes(record)])
 
 
+RESIDENT = "resident, MB"
+"""The name of the mark of what ours takes after loading, whatever others take."""
+
 FIGURES = {
     "load, s": "load_s",
     "open, s": "open_s",
-    "resident, MB": "resident_bytes",
+    RESIDENT: "resident_bytes",
     "by its own count, MB": "held_bytes",
     "resident at most, loading, MB": "peak_bytes",
     "resident at most, in a query, MB": "query_peak_bytes",
@@ -131,6 +134,10 @@ def of_engines(record: dict[str, Any]) -> list[list[str]]:
     means = [number(engine.get("geometric_mean_ms")) for engine in engines.values()]
     lines.append(["geometric mean, ms", *means, *([number(faster["geometric_mean"])] if faster else [])])
     lines.append([f"ratio to {BASE}", *(number(engine.get("ratio")) for engine in engines.values())])
+    lines += [[], ["resident at most in each query, MB"]]
+    for query in record["queries"]:
+        results = (engine["queries"].get(query, {}) for engine in engines.values())
+        lines.append([query, *(_figure("peak_bytes", result.get("peak_bytes")) for result in results)])
     return lines
 
 
@@ -162,6 +169,8 @@ def marks(record: dict[str, Any]) -> list[str]:
         return []
     worst = record["ours_to"][against]["worst"]
     found = {"geometric mean": record["ours_to"][against]["geometric_mean"], "worst": queries[worst], **queries}
+    if resident := record.get("engines", {}).get(OURS, {}).get("resident_bytes"):
+        found[RESIDENT] = resident / 1e6
     out = []
     for what, most in (record["marks"] or {"geometric mean": None, "worst": None}).items():
         if what in found:

@@ -2,7 +2,7 @@
 
 What is not written, since both engines may rightly answer differently: sums of numbers that are rounded on the way,
 where the order of additions decides (`values.bound`); averages of decimals, a double there and a decimal here; medians
-and quantiles, which interpolate there alone. Sums are cast to a type that they fit into, since they are wider there.
+and quantiles, which interpolate there alone; variances of numbers whose squares are rounded. Sums are cast to a type that they fit into, since they are wider there.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from random_queries.tree import Node, phrase
 _SUM_MAX = 4e18
 _EXACT_MAX = 2.0**51
 """Sums of quarters up to here are exact in a double."""
+
+_SPREAD_MAX = 1000.0
+"""Of no greater numbers are variances compared."""
 
 Finish = Callable[[Node], Node]
 """What becomes of a call: it gets a FILTER, or a window."""
@@ -37,6 +40,7 @@ def aggregate(writer: Writer, columns: Sequence[Value], rows: int) -> Value:
         (1.5, lambda: _count_distinct(writer, columns, rows, filtered)),
         (0.5, lambda: _sum(writer, columns, rows, filtered, "DISTINCT ")),
         (0.5, lambda: _of_booleans(writer, columns, filtered)),
+        (1, lambda: _spread(writer, columns, filtered)),
         (0.15, lambda: _list_of_texts(writer, columns)),
     )
     assert found is not None
@@ -100,6 +104,14 @@ def _average(writer: Writer, columns: Sequence[Value], finish: Finish) -> Value 
     if argument is None:
         return None
     return Value(finish(phrase("avg(", argument.node, ")")), DOUBLE, exact=False)
+
+
+def _spread(writer: Writer, columns: Sequence[Value], finish: Finish) -> Value | None:
+    argument = _argument(writer, columns, Family.INTEGER, Family.DOUBLE)
+    if argument is None or argument.bound is None or argument.bound > _SPREAD_MAX:
+        return None
+    name = writer.pick(("stddev(", "stddev_pop(", "var_samp(", "var_pop("))
+    return Value(finish(phrase(name, argument.node, ")")), DOUBLE, exact=False)
 
 
 def _extreme(writer: Writer, columns: Sequence[Value], finish: Finish) -> Value:

@@ -2,9 +2,9 @@
 
 use crate::flow::Layout;
 use crate::scan::{Claims, ScanPlan, Scanner, Shared};
-use crate::{AggregateFunction, Error, Expr, Output, Pipeline, Result, ScanColumn, Source};
+use crate::{Aggregate, AggregateFunction, Error, Expr, LogicalType, Output, Pipeline, Result, ScanColumn, Source};
 use sinter_codec::{Physical, Scalar};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a group beside its keys and states: two slots and a number.
 pub(crate) const GROUP_BYTES: usize = 24;
@@ -53,13 +53,21 @@ impl Pipeline {
             Output::Rows(_) => self.limit.map_or(rows, |limit| rows.min(limit)),
             Output::Sorted { order, .. } => order.fetch.map_or(rows, |fetch| rows.min(fetch)),
             Output::Aggregate(_) => 1,
-            Output::Groups { keys, .. } if keys.is_empty() => 1,
-            Output::Groups { keys, .. } => {
-                let columns: BTreeSet<usize> = keys.iter().flat_map(Expr::columns).collect();
-                let values = columns.into_iter().map(|column| self.distinct_estimate(column).unwrap_or(rows));
-                values.fold(1, usize::saturating_mul).min(rows)
+            Output::Groups { keys, .. } => self.different(keys).groups(keys),
+            Output::GroupingSets { keys, sets, .. } => {
+                let different = self.different(keys);
+                let groups = sets.iter().map(|set| different.groups(set.keys.iter().map(|&key| &keys[key])));
+                groups.fold(0, usize::saturating_add)
             }
         }
+    }
+
+    /// About how many different values there are of what these expressions read.
+    pub(crate) fn different<'a>(&self, exprs: impl IntoIterator<Item = &'a Expr>) -> Different {
+        let rows = self.source_rows_estimate();
+        let columns: BTreeSet<usize> = exprs.into_iter().flat_map(Expr::columns).collect();
+        let values = |column| (column, self.distinct_estimate(column).unwrap_or(rows));
+        Different { rows, columns: columns.into_iter().map(values).collect() }
     }
 
     /// About how many rows the source has; of a table it is exact.
@@ -73,24 +81,16 @@ impl Pipeline {
 
     /// About how many bytes a worker's groups, or all sorted rows, take at most; 0 where there are none.
     pub fn gathered_bytes_estimate(&self) -> usize {
-        let value_bytes = |expr: &Expr| match self.type_of(expr).physical() {
-            Some(Physical::Bytes) | None => TEXT_BYTES,
-            Some(_) => size_of::<i128>(),
-        };
+        let types = self.column_types();
+        let value_bytes = |expr: &Expr| value_bytes(expr, &types);
         match &self.output {
             Output::Rows(_) | Output::Aggregate(_) => 0,
             Output::Groups { keys, aggregates } => {
-                let bytes: usize = keys.iter().map(value_bytes).sum();
-                let (groups, rows) = (self.rows_estimate(), self.source_rows_estimate());
-                let own = groups.saturating_mul(bytes + aggregates.len() * 2 * size_of::<u64>() + GROUP_BYTES);
-                let others = aggregates.iter().map(|aggregate| match (&aggregate.function, &aggregate.argument) {
-                    (AggregateFunction::Foreign(call), _) => call.function.bytes_estimate(groups, rows),
-                    (AggregateFunction::Distinct(_), Some(argument)) => {
-                        self.pairs_estimate(argument).saturating_mul(value_bytes(argument) + GROUP_BYTES)
-                    }
-                    _ => 0,
-                });
-                others.fold(own, usize::saturating_add)
+                let all: Vec<usize> = (0..keys.len()).collect();
+                self.groups_bytes_estimate(keys, [&all[..]], aggregates)
+            }
+            Output::GroupingSets { keys, sets, aggregates, .. } => {
+                self.groups_bytes_estimate(keys, sets.iter().map(|set| &set.keys[..]), aggregates)
             }
             Output::Sorted { rows, order } => {
                 let kept = rows.iter().chain(order.keys.iter().map(|key| &key.expr));
@@ -109,14 +109,37 @@ impl Pipeline {
         }
     }
 
-    /// About how many pairs of a group and a value of an expression there are at most.
-    pub(crate) fn pairs_estimate(&self, expr: &Expr) -> usize {
-        let rows = self.source_rows_estimate();
-        let values = match expr {
-            Expr::Column(column) => self.distinct_estimate(*column).unwrap_or(rows),
-            _ => rows,
+    /// Bytes of groups by each of these sets of keys.
+    fn groups_bytes_estimate<'a>(
+        &self,
+        keys: &[Expr],
+        sets: impl IntoIterator<Item = &'a [usize]>,
+        aggregates: &[Aggregate],
+    ) -> usize {
+        let types = self.column_types();
+        let key_bytes: Vec<usize> = keys.iter().map(|key| value_bytes(key, &types)).collect();
+        let distinct = |aggregate: &Aggregate| match aggregate.function {
+            AggregateFunction::Distinct(_) => aggregate.argument.clone(),
+            _ => None,
         };
-        self.rows_estimate().saturating_mul(values).min(rows)
+        let distinct: Vec<Option<Expr>> = aggregates.iter().map(distinct).collect();
+        let different = self.different(keys.iter().chain(distinct.iter().flatten()));
+        let bytes = sets.into_iter().map(|set| {
+            let groups = different.groups(set.iter().map(|&key| &keys[key]));
+            let bytes: usize = set.iter().map(|&key| key_bytes[key]).sum();
+            let own = groups.saturating_mul(bytes + aggregates.len() * 2 * size_of::<u64>() + GROUP_BYTES);
+            let others =
+                aggregates.iter().zip(&distinct).map(|(aggregate, argument)| match (&aggregate.function, argument) {
+                    (AggregateFunction::Foreign(call), _) => call.function.bytes_estimate(groups, different.rows),
+                    (_, Some(argument)) => {
+                        let pair_bytes = value_bytes(argument, &types) + GROUP_BYTES;
+                        different.pairs(groups, argument).saturating_mul(pair_bytes)
+                    }
+                    _ => 0,
+                });
+            others.fold(own, usize::saturating_add)
+        });
+        bytes.fold(0, usize::saturating_add)
     }
 
     /// Which share of the scan's rows passes the filter, by a sample of vectors; deleted rows do not pass. Steps and
@@ -157,6 +180,48 @@ impl Pipeline {
         };
         let all: Option<usize> = (0..source.group_count()).map(distinct).sum();
         all.map(|all| spanned.map_or(all, |spanned| all.min(spanned)))
+    }
+}
+
+/// About how many different values columns have.
+#[derive(Debug)]
+pub(crate) struct Different {
+    /// Of the source.
+    rows: usize,
+    /// By the number of the column.
+    columns: BTreeMap<usize, usize>,
+}
+
+impl Different {
+    fn values(&self, column: usize) -> usize {
+        self.columns.get(&column).copied().unwrap_or(self.rows)
+    }
+
+    /// About how many groups rows make by these keys at most.
+    pub(crate) fn groups<'a>(&self, keys: impl IntoIterator<Item = &'a Expr>) -> usize {
+        let mut keys = keys.into_iter().peekable();
+        if keys.peek().is_none() {
+            return 1;
+        }
+        let columns: BTreeSet<usize> = keys.flat_map(Expr::columns).collect();
+        columns.into_iter().map(|column| self.values(column)).fold(1, usize::saturating_mul).min(self.rows)
+    }
+
+    /// About how many pairs of one of so many groups and a value of an expression there are at most.
+    pub(crate) fn pairs(&self, groups: usize, expr: &Expr) -> usize {
+        let values = match expr {
+            Expr::Column(column) => self.values(*column),
+            _ => self.rows,
+        };
+        groups.saturating_mul(values).min(self.rows)
+    }
+}
+
+/// Bytes of a value that is kept, of an expression over columns of these types.
+fn value_bytes(expr: &Expr, types: &[LogicalType]) -> usize {
+    match expr.type_over(types).physical() {
+        Some(Physical::Bytes) | None => TEXT_BYTES,
+        Some(_) => size_of::<i128>(),
     }
 }
 

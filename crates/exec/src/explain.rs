@@ -3,8 +3,8 @@
 use crate::measure::{Measured, OperatorCounters};
 use crate::scan::ScanPlan;
 use crate::{
-    Aggregate, AggregateFunction, Counters, Expr, LogicalType, Output, Pipeline, Run, ScanColumn, SortKey, Source,
-    Step, TextFunction, WindowFunction, WindowKind,
+    Aggregate, AggregateFunction, Counters, Expr, GroupingSet, LogicalType, Output, Pipeline, Run, ScanColumn, SortKey,
+    Source, Step, TextFunction, WindowFunction, WindowKind,
 };
 use sinter_codec::{CompareOp, Scalar};
 use std::borrow::Cow;
@@ -110,6 +110,13 @@ impl fmt::Display for PlanText<'_> {
             Output::Aggregate(_) => {}
             Output::Groups { keys, .. } if keys.is_empty() => {}
             Output::Groups { keys, .. } => write!(f, "\n  group by: {}{note}", list(keys))?,
+            Output::GroupingSets { keys, sets, .. } => {
+                let set = |set: &GroupingSet| {
+                    format!("({})", set.keys.iter().map(|&key| text(&keys[key])).collect::<Vec<_>>().join(", "))
+                };
+                let sets: Vec<String> = sets.iter().map(set).collect();
+                write!(f, "\n  group by sets: {}{note}", sets.join(", "))?;
+            }
             Output::Windows { rows, window } => {
                 write!(f, "\n  output: {}", list(rows))?;
                 if !window.partition.is_empty() {
@@ -139,6 +146,7 @@ impl fmt::Display for PlanText<'_> {
         if !aggregates.is_empty() {
             let is_alone = match &pipeline.output {
                 Output::Groups { keys, .. } => keys.is_empty(),
+                Output::GroupingSets { .. } => false,
                 _ => true,
             };
             let note = if is_alone { &note } else { "" };
@@ -218,13 +226,14 @@ fn scanned(counters: &Counters) -> String {
     let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     format!(
         "scanned: {} of {} row groups pruned, {} answered by statistics; {} of {} vectors rejected, {} tests on the encoded \
-         form, {} on values; {} bytes compressed, {} decoded",
+         form, which left {} rows, {} on values; {} bytes compressed, {} decoded",
         of(&counters.groups_pruned),
         of(&counters.groups_total),
         of(&counters.groups_answered),
         of(&counters.vectors_rejected),
         of(&counters.vectors_total),
         of(&counters.filters_encoded),
+        of(&counters.rows_selected_encoded),
         of(&counters.filters_decoded),
         of(&counters.bytes_compressed),
         of(&counters.bytes_decoded)
@@ -287,6 +296,13 @@ impl Pipeline {
                 Some(key) => text(key),
                 None => {
                     aggregates.get(column - keys.len()).map_or_else(String::new, |part| aggregate_text(part, &text))
+                }
+            },
+            Output::GroupingSets { keys, aggregates, .. } => match keys.get(column) {
+                Some(key) => text(key),
+                None if column == keys.len() => "grouping set".to_owned(),
+                None => {
+                    aggregates.get(column - keys.len() - 1).map_or_else(String::new, |part| aggregate_text(part, &text))
                 }
             },
             Output::Rows(rows) | Output::Sorted { rows, .. } => rows.get(column).map_or_else(String::new, text),

@@ -33,8 +33,8 @@ pub enum Source {
     /// A table.
     Table(Arc<dyn TableSource>),
     /// What another pipeline makes of all its rows, kept in memory or spilled. Of one that has [`Output::Groups`]: keys, then
-    /// aggregates, by position. Of [`Output::Aggregate`] the one row, of [`Output::Sorted`] and [`Output::Windows`] their
-    /// rows.
+    /// aggregates, by position; of [`Output::GroupingSets`] the number of the set between them. Of [`Output::Aggregate`] the
+    /// one row, of [`Output::Sorted`] and [`Output::Windows`] their rows.
     Gathered(Box<Pipeline>),
     /// The rows of several pipelines, one after the other. All have [`Output::Rows`], with columns of the same types.
     Union(Vec<Pipeline>),
@@ -54,7 +54,7 @@ impl Source {
                     Expr::Column(column) => inner.origin(*column),
                     _ => None,
                 },
-                Output::Rows(_) | Output::Aggregate(_) => None,
+                Output::Rows(_) | Output::Aggregate(_) | Output::GroupingSets { .. } => None,
             },
             Source::Union(_) => None,
         }
@@ -113,6 +113,18 @@ pub enum Output {
         /// Over the rows of each group.
         aggregates: Vec<Aggregate>,
     },
+    /// The groups of the same rows by each of several sets of keys, one set after the other: the keys, NULL where they are not
+    /// of the set, the number of the set, then the aggregates.
+    GroupingSets {
+        /// Of all sets.
+        keys: Vec<Expr>,
+        /// By which of them rows are grouped.
+        sets: Vec<GroupingSet>,
+        /// Of the numbers of sets: an integer.
+        number_type: LogicalType,
+        /// As for [`Output::Groups`].
+        aggregates: Vec<Aggregate>,
+    },
     /// Rows in an order, or the first of them.
     Sorted {
         /// One batch column per expression; not nested.
@@ -134,9 +146,20 @@ impl Output {
     pub fn aggregates(&self) -> &[Aggregate] {
         match self {
             Output::Rows(_) | Output::Sorted { .. } | Output::Windows { .. } => &[],
-            Output::Aggregate(aggregates) | Output::Groups { aggregates, .. } => aggregates,
+            Output::Aggregate(aggregates)
+            | Output::Groups { aggregates, .. }
+            | Output::GroupingSets { aggregates, .. } => aggregates,
         }
     }
+}
+
+/// One of the sets of keys by which rows are grouped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupingSet {
+    /// Which keys it has, by position, none twice. With none, all rows are one group, which is there without any row, too.
+    pub keys: Vec<usize>,
+    /// What tells its groups from those of other sets; of [`Output::GroupingSets`]' type of numbers.
+    pub number: i128,
 }
 
 /// An aggregate function.
@@ -179,7 +202,7 @@ impl AggregateFunction {
         }
     }
 
-    /// Whether only [`Output::Groups`] can have it.
+    /// Whether only [`Output::Groups`] and [`Output::GroupingSets`] can have it.
     pub fn is_of_groups(&self) -> bool {
         matches!(self, AggregateFunction::Distinct(_) | AggregateFunction::Foreign(_))
     }
@@ -201,9 +224,14 @@ pub struct Aggregate {
 impl Pipeline {
     /// All rows of a table, of which all columns are there by their position in it.
     pub(crate) fn of_table(table: Arc<dyn TableSource>, output: Output) -> Pipeline {
+        Pipeline::of_source(Source::Table(table), output)
+    }
+
+    /// The same of any source.
+    pub(crate) fn of_source(source: Source, output: Output) -> Pipeline {
         Pipeline {
-            columns: (0..table.column_types().len()).map(ScanColumn::Table).collect(),
-            source: Source::Table(table),
+            columns: (0..source.column_types().len()).map(ScanColumn::Table).collect(),
+            source,
             filter: Vec::new(),
             steps: Vec::new(),
             output,
@@ -229,6 +257,9 @@ impl Pipeline {
             }
             Output::Aggregate(_) => aggregates.collect(),
             Output::Groups { keys, .. } => keys.iter().map(type_of).chain(aggregates).collect(),
+            Output::GroupingSets { keys, number_type, .. } => {
+                keys.iter().map(type_of).chain([number_type.clone()]).chain(aggregates).collect()
+            }
         }
     }
 
@@ -274,21 +305,30 @@ impl Pipeline {
     /// Whether it has the same rows each time that it runs over the same tables: not where it leaves off at some row, nor
     /// where something depends on which of equal rows comes first. Sums of floats may still differ in their last digits.
     pub fn is_repeatable(&self) -> bool {
-        let of_output = match &self.output {
-            Output::Rows(_) | Output::Aggregate(_) => true,
-            Output::Groups { aggregates, .. } => {
-                aggregates.iter().all(|aggregate| !matches!(aggregate.function, AggregateFunction::Foreign(_)))
-            }
-            Output::Sorted { order, .. } => order.skip == 0 && order.fetch.is_none(),
-            Output::Windows { .. } => false,
-        };
+        self.has_repeatable_rows() && self.has_repeatable_output()
+    }
+
+    /// The same of the rows that come to its output.
+    pub fn has_repeatable_rows(&self) -> bool {
         let of_source = match &self.source {
             Source::Table(_) => true,
             Source::Gathered(inner) => inner.is_repeatable(),
             Source::Union(all) => all.iter().all(Pipeline::is_repeatable),
         };
         let of_builds = self.joins().all(|join| join.build.is_repeatable());
-        of_output && self.limit.is_none() && of_source && of_builds
+        self.limit.is_none() && of_source && of_builds
+    }
+
+    /// Whether the same rows have the same output each time.
+    fn has_repeatable_output(&self) -> bool {
+        match &self.output {
+            Output::Rows(_) | Output::Aggregate(_) => true,
+            Output::Groups { aggregates, .. } | Output::GroupingSets { aggregates, .. } => {
+                aggregates.iter().all(|aggregate| !matches!(aggregate.function, AggregateFunction::Foreign(_)))
+            }
+            Output::Sorted { order, .. } => order.skip == 0 && order.fetch.is_none(),
+            Output::Windows { .. } => false,
+        }
     }
 
     /// Its joins, in order.

@@ -29,6 +29,13 @@ pub(crate) struct Part {
     pub(crate) ty: LogicalType,
 }
 
+impl Part {
+    /// The output of the program of which different values count, where it is about those.
+    pub(crate) fn distinct_output(&self) -> Option<usize> {
+        self.output.filter(|_| matches!(self.function, AggregateFunction::Distinct(_)))
+    }
+}
+
 impl AggregatePlan {
     /// # Errors
     /// [`Error::Unsupported`] for what has no order or no sum, and for what only groups have.

@@ -3,17 +3,17 @@
 use super::index::GroupIndex;
 use super::merge::{GROUPS_MIN, Merging};
 use super::partners::Partners;
-use super::plan::GroupPlan;
-use super::rows::RowGroups;
+use super::plan::{GroupPlan, SetPlan};
+use super::rows::{Grouped, RowGroups};
 use super::states::{Counts, State};
 use crate::aggregate::Argument;
 use crate::error::check_cancelled;
-use crate::expr::Machine;
+use crate::expr::{Frame, Machine};
 use crate::flow::{Flow, Sink};
 use crate::join::JoinTable;
 use crate::memory::Held;
 use crate::{Batch, Error, Memory, Result, Vector};
-use sinter_codec::{Bitmap, VECTOR_LEN};
+use sinter_codec::{Bitmap, Scalar, VECTOR_LEN};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -22,10 +22,17 @@ use std::sync::atomic::AtomicBool;
 #[derive(Debug)]
 pub struct Groups {
     plan: Arc<GroupPlan>,
+    /// As many as the plan has.
+    sets: Vec<GroupSet>,
+    memory: Held,
+}
+
+/// The groups by one set of keys.
+#[derive(Debug)]
+struct GroupSet {
     index: Index,
     rows: Counts,
     states: Vec<State>,
-    memory: Held,
 }
 
 /// What a row's group is found by.
@@ -37,10 +44,10 @@ enum Index {
 }
 
 impl Index {
-    fn new(plan: &GroupPlan, tables: &[Arc<JoinTable>]) -> Index {
+    fn new(plan: &GroupPlan, set: &SetPlan, tables: &[Arc<JoinTable>]) -> Index {
         match &plan.partner_keys {
             Some(keys) => Index::Partners(Partners::new(keys, &tables[keys.join])),
-            None => Index::Keys(GroupIndex::new(&plan.index)),
+            None => Index::Keys(GroupIndex::new(&set.index)),
         }
     }
 
@@ -115,20 +122,13 @@ impl Groups {
     /// # Errors
     /// Those of foreign aggregates.
     pub(crate) fn new(plan: &Arc<GroupPlan>, tables: &[Arc<JoinTable>], memory: &Arc<dyn Memory>) -> Result<Groups> {
-        let has_keys = plan.key_count > 0;
-        let state = |&part: &usize| State::new(&plan.parts[part], plan.pairs[part].as_ref(), has_keys);
-        Ok(Groups {
-            states: plan.states.iter().map(state).collect::<Result<_>>()?,
-            plan: Arc::clone(plan),
-            index: Index::new(plan, tables),
-            rows: Counts::default(),
-            memory: Held::new(memory),
-        })
+        let sets = plan.sets.iter().map(|set| GroupSet::new(plan, set, tables)).collect::<Result<_>>()?;
+        Ok(Groups { plan: Arc::clone(plan), sets, memory: Held::new(memory) })
     }
 
     /// How many groups there are.
     pub fn len(&self) -> usize {
-        self.index.len()
+        self.sets.iter().map(|set| set.index.len()).sum()
     }
 
     /// True when there are none.
@@ -143,24 +143,10 @@ impl Groups {
     pub(super) fn merge(&mut self, other: Groups, merging: Merging<'_>) -> Result<()> {
         // What tells which are whose takes four bytes for each of the other's groups, keys and pairs, which take 16 and more.
         self.memory.need(self.bytes() + other.bytes() / 4)?;
-        let Groups { mut index, rows, states, memory: _memory, .. } = other;
-        let map = self.index.merge(&mut index, self.plan.key_count, merging)?;
-        let group_count = self.index.len();
-        drop(index);
-        let Groups { rows: counts, states: own_states, .. } = self;
-        std::thread::scope(|scope| -> Result<()> {
-            let mut count = || counts.merge(&rows, &map, group_count);
-            let counting = match merging.threads > 1 && map.len() >= GROUPS_MIN {
-                true => Some(scope.spawn(count)),
-                false => {
-                    count();
-                    None
-                }
-            };
-            let mut both = own_states.iter_mut().zip(states);
-            both.try_for_each(|(state, other)| state.merge(other, &map, group_count, merging))?;
-            counting.map_or(Ok(()), |counting| counting.join().map_err(|panic| std::panic::resume_unwind(panic)))
-        })?;
+        let Groups { sets, memory: _memory, .. } = other;
+        for ((set, other), plan) in self.sets.iter_mut().zip(sets).zip(&self.plan.sets) {
+            set.merge(other, plan.keys.len(), merging)?;
+        }
         self.memory.need(self.bytes())
     }
 
@@ -187,33 +173,111 @@ impl Groups {
     /// # Errors
     /// As [`Groups::merge`].
     fn finish(&mut self, cancelled: &AtomicBool) -> Result<()> {
-        if let (0, Index::Keys(index)) = (self.plan.key_count, &mut self.index) {
-            // All rows are one group, even where there are none.
-            index.number(&[], 1, &mut Vec::new())?;
+        for (set, plan) in self.sets.iter_mut().zip(&self.plan.sets) {
+            set.finish(&self.plan, plan, cancelled)?;
         }
-        let group_count = self.index.len();
-        for (state, &part) in self.states.iter_mut().zip(&self.plan.states) {
-            state.finish(&self.plan.parts[part], group_count, cancelled)?;
-        }
-        self.index.settle();
         self.memory.need(self.bytes())
     }
 
-    /// Writes the groups from `first` on over `batch`, a vector's worth at most: keys, then aggregates. False when none is
+    /// Writes groups over `batch`, a vector's worth at most: keys, of GROUPING SETS the number of the set, then
+    /// aggregates. `first` is a multiple of [`VECTOR_LEN`]; the groups of each set begin at the next one. False when none is
     /// left.
     ///
     /// # Errors
     /// [`crate::Error::Overflow`] where a result does not fit its type.
     pub fn read(&self, first: usize, batch: &mut Batch) -> Result<bool> {
-        let groups = first.min(self.len())..self.len().min(first + VECTOR_LEN);
-        batch.rows = groups.len();
-        batch.columns.resize_with(self.plan.key_count + self.plan.parts.len(), Vector::default);
-        let (keys, results) = batch.columns.split_at_mut(self.plan.key_count);
-        self.index.keys(groups.clone(), keys);
-        for ((part, &state), out) in self.plan.parts.iter().zip(&self.plan.state_of).zip(results) {
+        let mut first = first;
+        for (set, plan) in self.sets.iter().zip(&self.plan.sets) {
+            let len = set.index.len();
+            if first < len {
+                let groups = first..len.min(first + VECTOR_LEN);
+                batch.rows = groups.len();
+                set.read(&self.plan, plan, groups, batch)?;
+                return Ok(true);
+            }
+            match first.checked_sub(len.next_multiple_of(VECTOR_LEN)) {
+                Some(beyond) => first = beyond,
+                None => break,
+            }
+        }
+        batch.rows = 0;
+        Ok(false)
+    }
+
+    fn bytes(&self) -> usize {
+        self.sets.iter().map(GroupSet::bytes).sum()
+    }
+}
+
+impl GroupSet {
+    fn new(plan: &GroupPlan, set: &SetPlan, tables: &[Arc<JoinTable>]) -> Result<GroupSet> {
+        let has_keys = !set.keys.is_empty();
+        let state = |&part: &usize| State::new(&plan.parts[part], set.pairs[part].as_ref(), has_keys);
+        let states = plan.states.iter().map(state).collect::<Result<_>>()?;
+        Ok(GroupSet { index: Index::new(plan, set, tables), rows: Counts::default(), states })
+    }
+
+    /// As [`Groups::merge`].
+    fn merge(&mut self, other: GroupSet, key_count: usize, merging: Merging<'_>) -> Result<()> {
+        let GroupSet { mut index, rows, states } = other;
+        let map = self.index.merge(&mut index, key_count, merging)?;
+        let group_count = self.index.len();
+        drop(index);
+        let GroupSet { rows: counts, states: own_states, .. } = self;
+        std::thread::scope(|scope| -> Result<()> {
+            let mut count = || counts.merge(&rows, &map, group_count);
+            let counting = match merging.threads > 1 && map.len() >= GROUPS_MIN {
+                true => Some(scope.spawn(count)),
+                false => {
+                    count();
+                    None
+                }
+            };
+            let mut both = own_states.iter_mut().zip(states);
+            both.try_for_each(|(state, other)| state.merge(other, &map, group_count, merging))?;
+            counting.map_or(Ok(()), |counting| counting.join().map_err(|panic| std::panic::resume_unwind(panic)))
+        })
+    }
+
+    /// As [`Groups::finish`].
+    fn finish(&mut self, plan: &GroupPlan, set: &SetPlan, cancelled: &AtomicBool) -> Result<()> {
+        if let (true, Index::Keys(index)) = (set.keys.is_empty(), &mut self.index) {
+            // All rows are one group, even where there are none.
+            index.number(&[], 1, &mut Vec::new())?;
+        }
+        let group_count = self.index.len();
+        for (state, &part) in self.states.iter_mut().zip(&plan.states) {
+            state.finish(&plan.parts[part], group_count, cancelled)?;
+        }
+        self.index.settle();
+        Ok(())
+    }
+
+    /// Writes some groups, as [`Groups::read`] says.
+    fn read(&self, plan: &GroupPlan, set: &SetPlan, groups: Range<usize>, batch: &mut Batch) -> Result<()> {
+        let key_count = plan.key_types.len();
+        let number_count = usize::from(plan.number_type.is_some());
+        batch.columns.resize_with(key_count + number_count + plan.parts.len(), Vector::default);
+        let (keys, others) = batch.columns.split_at_mut(key_count);
+        let (number, results) = others.split_at_mut(number_count);
+        match (&plan.number_type, number) {
+            (Some(number_type), [number]) => {
+                let mut present = vec![Vector::default(); set.keys.len()];
+                self.index.keys(groups.clone(), &mut present);
+                for (key, (out, ty)) in keys.iter_mut().zip(&plan.key_types).enumerate() {
+                    *out = match set.keys.iter().position(|&own| own == key) {
+                        Some(place) => std::mem::take(&mut present[place]),
+                        None => Vector::of_nulls(ty, groups.len())?,
+                    };
+                }
+                *number = Vector::of_equal(&Scalar::Int(set.number), number_type)?;
+            }
+            _ => self.index.keys(groups.clone(), keys),
+        }
+        for ((part, &state), out) in plan.parts.iter().zip(&plan.state_of).zip(results) {
             self.states[state].results(part, &self.rows, groups.clone(), out)?;
         }
-        Ok(batch.rows > 0)
+        Ok(())
     }
 
     fn bytes(&self) -> usize {
@@ -235,7 +299,11 @@ impl GroupSink {
     /// As [`Groups::new`].
     pub(crate) fn new(plan: &Arc<GroupPlan>, tables: &[Arc<JoinTable>], memory: &Arc<dyn Memory>) -> Result<GroupSink> {
         let groups = Groups::new(plan, tables, memory)?;
-        let takes_spread = groups.states.iter().all(State::takes_dead_rows);
+        // Of several sets, one may be able to leave dead rows out where another is not.
+        let takes_spread = match &groups.sets[..] {
+            [set] => set.states.iter().all(State::takes_dead_rows),
+            _ => false,
+        };
         Ok(GroupSink { groups, machine: Machine::default(), rows: RowGroups::default(), takes_spread })
     }
 
@@ -251,7 +319,7 @@ impl Sink for GroupSink {
 
     fn take(&mut self, flow: &mut Flow<'_>) -> Result<ControlFlow<()>> {
         let columns = self.groups.plan.columns();
-        if self.takes_spread && self.groups.index.are_few() && flow.load_spread(columns)? {
+        if self.takes_spread && self.groups.sets[0].index.are_few() && flow.load_spread(columns)? {
             if let Some((columns, alive)) = flow.spread()
                 && self.take_rows(columns, alive.len(), Some(alive))?
             {
@@ -273,25 +341,26 @@ impl Sink for GroupSink {
 impl GroupSink {
     /// Takes rows whose groups the rows tell that they met.
     fn take_partners(&mut self, flow: &mut Flow<'_>) -> Result<()> {
-        let Groups { plan, index, rows: counts, states, .. } = &mut self.groups;
-        let (Some(keys), Index::Partners(partners)) = (&plan.partner_keys, index) else { return Err(mixed()) };
+        let Groups { plan, sets, .. } = &mut self.groups;
+        let (Some(keys), [GroupSet { index: Index::Partners(partners), rows: counts, states }]) =
+            (&plan.partner_keys, &mut sets[..])
+        else {
+            return Err(mixed());
+        };
         let grouped = self.rows.find_by_partners(partners, flow.met(keys.join))?;
         flow.load(&keys.arguments)?;
         let (columns, rows) = (flow.columns(), flow.rows());
         self.machine.run(&plan.program, columns, rows)?;
         let frame = self.machine.frame(&plan.program, columns, rows);
-        counts.add(grouped);
-        for (state, &part) in states.iter_mut().zip(&plan.states) {
-            state.take(plan, &plan.parts[part], frame, grouped)?;
-        }
+        take_grouped(plan, states, counts, frame, grouped)?;
         self.groups.memory.need(self.groups.bytes())
     }
 
     /// Takes rows of which all, or those that are `alive`, count. False, and nothing happens, where dead ones cannot be left
-    /// out.
+    /// out, which is asked of one set only.
     fn take_rows(&mut self, columns: &[Vector], rows: usize, alive: Option<&Bitmap>) -> Result<bool> {
-        let Groups { plan, index, rows: counts, states, .. } = &mut self.groups;
-        let Index::Keys(index) = index else { return Err(mixed()) };
+        let Groups { plan, sets, .. } = &mut self.groups;
+        debug_assert!(alive.is_none() || sets.len() == 1, "others would have taken the rows already");
         match self.machine.run(&plan.program, columns, rows) {
             Err(_) if alive.is_some() => {
                 // Perhaps only for a row that is dead; but it may happen again.
@@ -301,15 +370,28 @@ impl GroupSink {
             done => done?,
         }
         let frame = self.machine.frame(&plan.program, columns, rows);
-        let keys: Vec<_> = (0..plan.key_count).map(|key| Argument::new(frame, plan.key_operand(key))).collect();
-        let Some(grouped) = self.rows.find(index, &keys, rows, alive)? else { return Ok(false) };
-        counts.add(grouped);
-        for (state, &part) in states.iter_mut().zip(&plan.states) {
-            state.take(plan, &plan.parts[part], frame, grouped)?;
+        for (GroupSet { index, rows: counts, states }, set) in sets.iter_mut().zip(&plan.sets) {
+            let Index::Keys(index) = index else { return Err(mixed()) };
+            let keys: Vec<_> = set.keys.iter().map(|&key| Argument::new(frame, plan.key_operand(key))).collect();
+            let Some(grouped) = self.rows.find(index, &keys, rows, alive)? else { return Ok(false) };
+            take_grouped(plan, states, counts, frame, grouped)?;
         }
         self.groups.memory.need(self.groups.bytes())?;
         Ok(true)
     }
+}
+
+/// Takes what the plan's program made of rows into their groups.
+fn take_grouped(
+    plan: &GroupPlan,
+    states: &mut [State],
+    counts: &mut Counts,
+    frame: Frame<'_>,
+    grouped: Grouped<'_>,
+) -> Result<()> {
+    counts.add(grouped);
+    let mut states = states.iter_mut().zip(&plan.states);
+    states.try_for_each(|(state, &part)| state.take(plan, &plan.parts[part], frame, grouped))
 }
 
 /// Whoever makes groups makes them all of one plan.

@@ -4,6 +4,7 @@ use super::index::Ranks;
 use super::plan::JoinKind;
 use super::table::JoinTable;
 use crate::aggregate::{Argument, Form};
+use crate::error::check_cancelled;
 use crate::estimate::bounds;
 use crate::expr::{Machine, Operand, Program, compile};
 use crate::flow::{Flow, Sink};
@@ -14,6 +15,7 @@ use crate::{Error, Expr, LogicalType, Memory, Output, Pipeline, Result, Vector};
 use sinter_codec::Physical;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// What is kept of a build side; shared by workers.
 #[derive(Debug)]
@@ -107,18 +109,24 @@ impl BuildPlan {
     /// One table of what all workers kept.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`].
-    pub(crate) fn finish(&self, sinks: Vec<BuildSink>, memory: &Arc<dyn Memory>) -> Result<JoinTable> {
+    /// [`Error::OutOfMemory`], [`Error::Cancelled`].
+    pub(crate) fn finish(
+        &self,
+        sinks: Vec<BuildSink>,
+        memory: &Arc<dyn Memory>,
+        cancelled: &AtomicBool,
+    ) -> Result<JoinTable> {
         let mut kept = sinks.into_iter().map(|sink| sink.kept);
         let first = kept.next();
         match first.map_or_else(|| self.kept(memory), Ok)? {
             Kept::Rows(mut all) => {
                 for other in kept {
+                    check_cancelled(cancelled)?;
                     if let Kept::Rows(rows) = other {
                         all.append(rows)?;
                     }
                 }
-                JoinTable::new(all, self, memory)
+                JoinTable::new(all, self, memory, cancelled)
             }
             Kept::Keys { mut keys, mut has_null, .. } => {
                 for other in kept {

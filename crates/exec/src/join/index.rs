@@ -3,11 +3,13 @@
 use super::refined::{Refined, RefinedScratch};
 use crate::aggregate::{Argument, Form};
 use crate::dispatch::each_type;
+use crate::error::check_cancelled;
 use crate::group::{ABSENT, Finder, GroupIndex, IndexPlan, IntScratch, Ints};
 use crate::store::{NONE, RowStore};
 use crate::{Error, LogicalType, Result};
 use sinter_codec::{Bitmap, Values, map_rows};
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 
 /// An index over the keys of a store's rows. Keys have numbers, and a number has rows.
 #[derive(Debug)]
@@ -61,8 +63,13 @@ impl JoinIndex {
     /// unless `nulls_are_equal`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for nested keys; [`Error::TooManyKeys`].
-    pub(super) fn new(store: &RowStore, types: &[LogicalType], nulls_are_equal: bool) -> Result<JoinIndex> {
+    /// [`Error::Unsupported`] for nested keys; [`Error::TooManyKeys`], [`Error::Cancelled`].
+    pub(super) fn new(
+        store: &RowStore,
+        types: &[LogicalType],
+        nulls_are_equal: bool,
+        cancelled: &AtomicBool,
+    ) -> Result<JoinIndex> {
         let mut numbers = Vec::with_capacity(store.rows());
         let (numbering, count) = match Ranks::new(store, types, nulls_are_equal) {
             Some(ranks) => {
@@ -79,7 +86,7 @@ impl JoinIndex {
                     numbers = of_rows;
                     (Numbering::Refined(refined), count)
                 }
-                None => Numbering::by_groups(store, types, &mut numbers)?,
+                None => Numbering::by_groups(store, types, &mut numbers, cancelled)?,
             },
         };
         // Ranks have no place for NULL, and are taken only where there is none: then it is nobody's.
@@ -226,7 +233,12 @@ pub(super) fn write_at_nulls(key: Argument<'_>, number: u32, numbers: &mut [u32]
 }
 
 impl Numbering {
-    fn by_groups(store: &RowStore, types: &[LogicalType], numbers: &mut Vec<u32>) -> Result<(Numbering, usize)> {
+    fn by_groups(
+        store: &RowStore,
+        types: &[LogicalType],
+        numbers: &mut Vec<u32>,
+        cancelled: &AtomicBool,
+    ) -> Result<(Numbering, usize)> {
         let key_bounds = |key| bounds(store.values(key), store.validity(key));
         let bounds: Vec<_> = (0..types.len()).map(key_bounds).collect();
         let plan = IndexPlan::new(types.to_vec(), &bounds, store.rows().saturating_mul(2));
@@ -234,6 +246,7 @@ impl Numbering {
         let mut index = GroupIndex::new(&plan);
         let (mut stretch, mut bits) = (Vec::new(), vec![Bitmap::default(); types.len()]);
         for start in (0..store.rows()).step_by(STRETCH) {
+            check_cancelled(cancelled)?;
             let range = start..store.rows().min(start + STRETCH);
             for (key, bits) in bits.iter_mut().enumerate() {
                 if let Some(validity) = store.validity(key) {

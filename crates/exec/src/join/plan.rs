@@ -98,7 +98,11 @@ impl Join {
     pub(crate) fn build_exprs(&self) -> &[Expr] {
         match &self.build.output {
             Output::Rows(exprs) => exprs,
-            Output::Aggregate(_) | Output::Groups { .. } | Output::Sorted { .. } | Output::Windows { .. } => &[],
+            Output::Aggregate(_)
+            | Output::Groups { .. }
+            | Output::GroupingSets { .. }
+            | Output::Sorted { .. }
+            | Output::Windows { .. } => &[],
         }
     }
 

@@ -11,7 +11,7 @@ use crate::{Error, Memory, Result, Vector};
 use foldhash::fast::RandomState;
 use sinter_codec::VECTOR_LEN;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The rows of a build side with an index over their keys.
 #[derive(Debug)]
@@ -43,11 +43,16 @@ struct Met {
 }
 
 impl JoinTable {
-    pub(super) fn new(mut store: RowStore, plan: &BuildPlan, memory: &Arc<dyn Memory>) -> Result<JoinTable> {
+    pub(super) fn new(
+        mut store: RowStore,
+        plan: &BuildPlan,
+        memory: &Arc<dyn Memory>,
+        cancelled: &AtomicBool,
+    ) -> Result<JoinTable> {
         let mut held = Held::new(memory);
         // The numbers of all rows while the index is made, and the index.
         held.need(store.rows() * 3 * size_of::<u32>())?;
-        let index = JoinIndex::new(&store, &plan.key_types, plan.nulls_are_equal)?;
+        let index = JoinIndex::new(&store, &plan.key_types, plan.nulls_are_equal, cancelled)?;
         if plan.kind == JoinKind::Single && !index.is_unique() {
             return Err(Error::SeveralRows);
         }

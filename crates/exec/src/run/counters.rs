@@ -25,10 +25,12 @@ pub struct Counters {
     pub filters_decoded: AtomicU64,
     /// Vectors of which values were decoded, per column.
     pub vectors_decoded: AtomicU64,
-    /// Those of them that a filter had decoded before: no field should be decoded twice.
+    /// Those of them that had been decoded before, by a filter or for an earlier operator: no field should be decoded twice.
     pub vectors_decoded_again: AtomicU64,
     pub rows_scanned: AtomicU64,
     pub rows_selected: AtomicU64,
+    /// Rows that were left by tests on the encoded form; what tests values comes later.
+    pub rows_selected_encoded: AtomicU64,
     /// Bytes of the segments that were opened.
     pub bytes_compressed: AtomicU64,
     /// Bytes of the values that were decoded, as they lie in memory then.

@@ -223,7 +223,7 @@ impl Run {
         self.finish(states)
     }
 
-    /// Groups on this many threads, this one included. For [`Output::Groups`].
+    /// Groups on this many threads, this one included. For [`Output::Groups`] and [`Output::GroupingSets`].
     ///
     /// # Errors
     /// As [`Run::aggregate`], and what `memory` says when it has no more.
@@ -250,7 +250,7 @@ impl Run {
         run.finished(|| {
             let runs: Vec<_> = runs.into_iter().flat_map(|runs| runs.in_memory).collect();
             let room = Sorted::room(plan, &runs, memory)?;
-            Sorted::new(plan, runs, room, run.stop.flag())
+            Sorted::new(plan, runs, room, threads, run.stop.flag())
         })
     }
 
@@ -280,7 +280,7 @@ impl Run {
             OutputPlan::Sorted(plan) => self.sorted_or_spilled(plan, threads, memory)?,
             OutputPlan::Windows(plan) => {
                 let (sorted, memory) = (self.sorted(threads, memory)?, &self.noted(memory));
-                Gathered::Windowed(self.finished(|| Windowed::new(plan, sorted, memory, self.stop.flag()))?)
+                Gathered::Windowed(self.finished(|| Windowed::new(plan, sorted, threads, memory, self.stop.flag()))?)
             }
             _ => Gathered::Row(self.aggregate(threads)?, self.pipeline.output_types()),
         })

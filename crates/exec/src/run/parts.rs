@@ -45,14 +45,15 @@ impl Run {
     }
 
     /// Runs pipelines with the same output, each over rows that were parted so often, and spills what they make: so many rows
-    /// at most, if there is a limit. Each runs on one thread; those that are refused memory then, once more when all others are
-    /// done.
+    /// at most, if there is a limit. Where they are small, each runs on one thread beside others; those that are refused memory
+    /// then, once more when all others are done. Large ones run one after the other from the start.
     ///
     /// # Errors
     /// Those of running and writing; [`Error::OutOfMemory`] where a part is refused memory alone, too.
     pub(super) fn each_part(
         &self,
         pipelines: Vec<(Pipeline, u32)>,
+        are_small: bool,
         limit: Option<usize>,
         threads: usize,
         memory: &Arc<dyn Memory>,
@@ -64,7 +65,9 @@ impl Run {
             let shares = Shares { counters, stop: self.stop.part(), is_measured: false, depth };
             Run::new(pipelines[number].0.clone(), Role::Whole, shares)
         };
-        let (next, rows, refused) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let (next, rows) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        // Those that are to run alone, on all threads.
+        let alone = Mutex::new(if are_small { Vec::new() } else { (0..pipelines.len()).collect() });
         let is_enough = || limit.is_some_and(|limit| rows.load(Ordering::Relaxed) >= limit);
         let work = || {
             let mut out = PartsOut::new(&file, &columns, &rows)?;
@@ -76,7 +79,7 @@ impl Run {
                 check_cancelled(self.stop.flag())?;
                 // Parted again it is only when it has failed alone.
                 if !out.take(&part(number, DEPTH_MAX)?, memory)? {
-                    refused.lock().unwrap_or_else(PoisonError::into_inner).push(number);
+                    alone.lock().unwrap_or_else(PoisonError::into_inner).push(number);
                 }
             }
         };
@@ -84,9 +87,12 @@ impl Run {
             self.stop.halt();
             self.stop.cancel_parts();
         };
-        let mut groups = on_threads(threads.min(pipelines.len().max(1)), work, end)?.concat();
-        let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for number in refused.into_iter().take_while(|_| !is_enough()) {
+        let mut groups = match are_small {
+            true => on_threads(threads.min(pipelines.len().max(1)), work, end)?.concat(),
+            false => Vec::new(),
+        };
+        let alone = alone.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for number in alone.into_iter().take_while(|_| !is_enough()) {
             check_cancelled(self.stop.flag())?;
             let part = part(number, pipelines[number].1)?;
             let out = || PartsOut::new(&file, &columns, &rows);

@@ -13,7 +13,7 @@ pub struct Reader(Rows);
 enum Rows {
     Gathered {
         gathered: Gathered,
-        /// The first row that was not read.
+        /// Where the rows begin that were not read: at vectors, as workers read them.
         next: usize,
     },
     Merged {
@@ -64,7 +64,7 @@ impl Reader {
         match &mut self.0 {
             Rows::Gathered { gathered, next } => {
                 let more = gathered.read(*next, batch)?;
-                *next += if more { batch.rows } else { 0 };
+                *next += if more { VECTOR_LEN } else { 0 };
                 Ok(more)
             }
             Rows::Merged { merged, taken } => merged.read(taken, batch),

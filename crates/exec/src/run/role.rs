@@ -63,7 +63,11 @@ impl OutputPlan {
                 OutputPlan::Aggregate(AggregatePlan::new(aggregates, &pipeline.columns, types)?)
             }
             Output::Groups { keys, aggregates } => {
-                OutputPlan::Groups(Arc::new(GroupPlan::new(keys, aggregates, types, pipeline)?))
+                OutputPlan::Groups(Arc::new(GroupPlan::new(keys, None, aggregates, types, pipeline)?))
+            }
+            Output::GroupingSets { keys, sets, number_type, aggregates } => {
+                let sets = Some((&sets[..], number_type));
+                OutputPlan::Groups(Arc::new(GroupPlan::new(keys, sets, aggregates, types, pipeline)?))
             }
             Output::Windows { rows, window } => OutputPlan::Windows(WindowPlan::new(rows, window, types, pipeline)?),
             Output::Sorted { rows, order } => {

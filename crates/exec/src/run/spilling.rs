@@ -8,8 +8,8 @@ use crate::memory::Capped;
 use crate::sort::{SortPlan, SpilledRun};
 use crate::spill::{NullKeys, PARTS, PARTS_OF_PART, Part, Split};
 use crate::{
-    Error, Expr, Gathered, Join, JoinKind, LogicalType, Memory, Merged, Output, Pipeline, Result, Sorted, Source,
-    Spilled, Step,
+    Error, Expr, Gathered, Join, JoinKind, LogicalType, Memory, Merged, OnDamage, Output, Pipeline, Result, Sorted,
+    Source, Spilled, Step,
 };
 use sinter_codec::Scalar;
 use std::sync::Arc;
@@ -29,6 +29,9 @@ impl Run {
         threads: usize,
         memory: &Arc<dyn Memory>,
     ) -> Result<Gathered> {
+        if self.can_halve_sets() {
+            return self.sets_by_halves(refused, threads, memory);
+        }
         let Some(cut) = self.output_cut() else { return Err(refused) };
         let memory = &self.spill_noted(cut.step, memory);
         let Some(split) = self.split(memory)? else { return Err(refused) };
@@ -43,12 +46,42 @@ impl Run {
             (self.pipeline.after(cut.step, &cut.kept, part.rows), depth)
         };
         let pipelines = parts.map(pipeline).collect();
-        Ok(Gathered::Spilled(Arc::new(self.each_part(pipelines, None, threads, memory)?)))
+        Ok(Gathered::Spilled(Arc::new(self.each_part(pipelines, true, None, threads, memory)?)))
+    }
+
+    /// The groups by half of the sets, then by the others; by one alone as by any keys, which rows are parted by.
+    ///
+    /// # Errors
+    /// That they were `refused` it, where there is no file; as [`Run::gathered`].
+    fn sets_by_halves(self: &Arc<Run>, refused: Error, threads: usize, memory: &Arc<dyn Memory>) -> Result<Gathered> {
+        if memory.spill_file()?.is_none() {
+            return Err(refused);
+        }
+        self.stop.resume()?;
+        self.release();
+        let memory = &self.spill_noted(self.pipeline.steps.len(), memory);
+        let halves = self.pipeline.halves_of_sets().into_iter().map(|half| (half, self.shares.depth)).collect();
+        Ok(Gathered::Spilled(Arc::new(self.each_part(halves, false, None, threads, memory)?)))
+    }
+
+    /// Whether it groups by several sets, and fewer at a time would do: the rows are the same each time, and none is left out
+    /// because of keys that only some of the sets have.
+    fn can_halve_sets(&self) -> bool {
+        matches!(self.pipeline.output, Output::GroupingSets { .. })
+            && matches!(self.pipeline.on_damage, OnDamage::Fail)
+            && self.pipeline.has_repeatable_rows()
+            && self.pipeline.output_types().iter().all(is_plain)
+            && self.shares.depth < DEPTH_MAX
     }
 
     /// The memory of what is made of the pipeline's rows: no more than whoever can spill is to hold, if that can.
     pub(super) fn output_memory(&self, memory: &Arc<dyn Memory>) -> Arc<dyn Memory> {
-        Capped::of(memory, || matches!(self.pipeline.output, Output::Sorted { .. }) || self.output_cut().is_some())
+        let can_spill = || match self.pipeline.output {
+            Output::Sorted { .. } => true,
+            Output::GroupingSets { .. } => self.can_halve_sets(),
+            _ => self.output_cut().is_some(),
+        };
+        Capped::of(memory, can_spill)
     }
 
     /// The same of the table of a join.
@@ -61,7 +94,9 @@ impl Run {
         let keys = match &self.pipeline.output {
             Output::Groups { keys, .. } => &keys[..],
             Output::Windows { window, .. } => &window.partition,
-            Output::Rows(_) | Output::Aggregate(_) | Output::Sorted { .. } => return None,
+            Output::Rows(_) | Output::Aggregate(_) | Output::GroupingSets { .. } | Output::Sorted { .. } => {
+                return None;
+            }
         };
         let step = self.pipeline.steps.len();
         let are_plain = self.pipeline.output_types().iter().all(is_plain);
@@ -113,7 +148,7 @@ impl Run {
             let room = if spilled.is_empty() { Some(Sorted::room(plan, &in_memory, memory)) } else { None };
             let file = match room {
                 Some(Ok(room)) => {
-                    return Ok(Gathered::Sorted(Sorted::new(plan, in_memory, room, self.stop.flag())?));
+                    return Ok(Gathered::Sorted(Sorted::new(plan, in_memory, room, threads, self.stop.flag())?));
                 }
                 Some(Err(refused)) => memory.spill_file()?.ok_or(refused)?,
                 None => memory.spill_file()?.ok_or_else(no_file)?,
@@ -191,7 +226,7 @@ impl Run {
         let joined =
             rest.iter().map(|(rest, depth)| (Pipeline { limit, ..rest.before(done, &kept) }, *depth)).collect();
         drop(rest);
-        let table = self.each_part(joined, limit, threads, memory)?;
+        let table = self.each_part(joined, true, limit, threads, memory)?;
         Ok(first.after(done, &kept, Arc::new(table)))
     }
 

@@ -90,7 +90,7 @@ impl Worker {
         Ok(sink.into_state())
     }
 
-    /// Groups until no row group is left. For [`Output::Groups`].
+    /// Groups until no row group is left. For [`Output::Groups`] and [`Output::GroupingSets`].
     pub(super) fn groups(mut self, memory: &Arc<dyn Memory>) -> Result<Groups> {
         let OutputPlan::Groups(plan) = &self.run.output else {
             return Err(Error::Unsupported("rows as groups".into()));

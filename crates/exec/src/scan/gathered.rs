@@ -46,7 +46,8 @@ impl Gathered {
         self.len() == 0
     }
 
-    /// Writes the rows from `first` on over `batch`, a vector's worth at most. False when none is left.
+    /// Writes the rows from `first` on, a multiple of [`VECTOR_LEN`], over `batch`, a vector's worth at most. False when none is
+    /// left.
     ///
     /// # Errors
     /// As [`Groups::read`]; [`Error::Unsupported`] for what was spilled.

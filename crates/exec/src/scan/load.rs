@@ -30,7 +30,8 @@ impl LoadColumn for GroupVector<'_, '_> {
             };
         }
         self.tally.vectors_decoded += 1;
-        self.tally.vectors_decoded_again += u64::from(self.group.decoded[column]);
+        let again = std::mem::replace(&mut self.group.decoded[column], true);
+        self.tally.vectors_decoded_again += u64::from(again);
         let loaded = match segments.open(column, self.tally)? {
             Segment::Nested(reader) => load_nested(reader, range, selection, vector, self.tally),
             Segment::Plain(block) => {

@@ -20,6 +20,7 @@ pub(crate) struct Tally {
     pub(crate) vectors_decoded_again: u64,
     pub(crate) rows_scanned: u64,
     pub(crate) rows_selected: u64,
+    pub(crate) rows_selected_encoded: u64,
     pub(crate) bytes_compressed: u64,
     pub(crate) bytes_decoded: u64,
 }
@@ -46,6 +47,7 @@ impl Tally {
             vectors_decoded_again,
             rows_scanned,
             rows_selected,
+            rows_selected_encoded,
             bytes_compressed,
             bytes_decoded,
         } = *self;
@@ -63,6 +65,7 @@ impl Tally {
             (&counters.vectors_decoded_again, vectors_decoded_again),
             (&counters.rows_scanned, rows_scanned),
             (&counters.rows_selected, rows_selected),
+            (&counters.rows_selected_encoded, rows_selected_encoded),
             (&counters.bytes_compressed, bytes_compressed),
             (&counters.bytes_decoded, bytes_decoded),
         ] {

@@ -266,6 +266,9 @@ impl Scanner {
                 return Ok(false);
             }
         }
+        if self.by_value.len() < group.tests.len() {
+            self.tally.rows_selected_encoded += self.alive.count_ones() as u64;
+        }
         self.survivors.start(&self.alive, layout.columns());
         let mut vector = GroupVector { segments, group, range, tally: &mut self.tally };
         for &number in &self.by_value {

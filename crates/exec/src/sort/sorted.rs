@@ -2,9 +2,10 @@
 
 use super::plan::SortPlan;
 use super::sink::{SortedRun, head, row};
-use super::ties;
+use super::ties::{self, TieKey};
 use crate::error::check_cancelled;
 use crate::memory::Held;
+use crate::parallel;
 use crate::store::{RowStore, gather_from};
 use crate::{Batch, Error, Memory, Result, Vector};
 use sinter_codec::VECTOR_LEN;
@@ -37,7 +38,7 @@ impl Sorted {
         Ok(held)
     }
 
-    /// Merges what the workers sorted.
+    /// Merges what the workers sorted, on so many threads.
     ///
     /// # Errors
     /// [`Error::Cancelled`]; [`Error::OutOfMemory`] for more rows than 32 bits can number.
@@ -45,6 +46,7 @@ impl Sorted {
         plan: &Arc<SortPlan>,
         runs: Vec<SortedRun>,
         room: Held,
+        threads: usize,
         cancelled: &AtomicBool,
     ) -> Result<Sorted> {
         let (mut firsts, mut all) = (Vec::with_capacity(runs.len()), 0);
@@ -52,7 +54,7 @@ impl Sorted {
             firsts.push(u32::try_from(all).map_err(|_| too_many())?);
             all += run.store.rows();
         }
-        let mut rows = merge(plan, &runs, &firsts, wanted(plan, &runs), cancelled)?;
+        let mut rows = merge(plan, &runs, &firsts, threads, cancelled)?;
         rows.drain(..plan.order.skip.min(rows.len()));
         let stores = runs.into_iter().map(|run| run.store).collect();
         Ok(Sorted { plan: Arc::clone(plan), stores, rows, firsts, _memory: room })
@@ -100,34 +102,85 @@ fn merge(
     plan: &SortPlan,
     runs: &[SortedRun],
     firsts: &[u32],
-    wanted: usize,
+    threads: usize,
     cancelled: &AtomicBool,
 ) -> Result<Vec<u32>> {
+    let wanted = wanted(plan, runs);
     if let [run] = runs {
         return Ok(run.entries.iter().take(wanted).map(|&entry| row(entry)).collect());
     }
     let ties = plan.ties(runs.iter().any(|run| run.has_cut));
-    let mut at = vec![0; runs.len()];
-    let mut rows = Vec::with_capacity(wanted);
-    let comes_first = |one: (usize, u128), other: (usize, u128)| {
-        let place = |(run, entry): (usize, u128)| (&runs[run].store, row(entry) as usize);
-        let by_values = || ties::compare(ties, place(one), place(other));
-        head(one.1).cmp(&head(other.1)).then_with(by_values) == Ordering::Less
-    };
-    // As many runs as threads, unless there are billions of rows.
-    while rows.len() < wanted {
-        if rows.len().is_multiple_of(VECTOR_LEN) {
-            check_cancelled(cancelled)?;
-        }
-        let next = |run: usize| runs[run].entries.get(at[run]).map(|&entry| (run, entry));
-        let candidates = (0..runs.len()).filter_map(next);
-        let Some(best) = candidates.reduce(|best, other| if comes_first(other, best) { other } else { best }) else {
-            break;
-        };
-        at[best.0] += 1;
-        rows.push(firsts[best.0] + row(best.1));
+    let merging = Merging { runs, firsts, ties, cancelled };
+    let mut rows = vec![0; wanted];
+    let (mut pieces, mut left) = (Vec::new(), &mut rows[..]);
+    let cuts = merging.cuts(wanted, threads.min(wanted / ROWS_PER_THREAD_MIN).max(1));
+    for (number, cut) in cuts.iter().enumerate() {
+        let end = cuts.get(number + 1).map_or(wanted, |next| next.iter().sum::<usize>().min(wanted));
+        let len = end.saturating_sub(cut.iter().sum::<usize>());
+        let (piece, others) = std::mem::take(&mut left).split_at_mut(len);
+        left = others;
+        pieces.push((cut.clone(), piece));
     }
+    parallel::each(pieces, |(at, rows)| merging.write(at, rows))?;
     Ok(rows)
+}
+
+/// Fewer rows are not worth a thread.
+const ROWS_PER_THREAD_MIN: usize = 1 << 14;
+
+/// Sorted runs on their way to one.
+#[derive(Clone, Copy)]
+struct Merging<'a> {
+    runs: &'a [SortedRun],
+    firsts: &'a [u32],
+    ties: &'a [TieKey],
+    cancelled: &'a AtomicBool,
+}
+
+impl Merging<'_> {
+    /// Which of two entries of runs comes first; of equal ones, that of the first run.
+    fn compare(&self, one: (usize, u128), other: (usize, u128)) -> Ordering {
+        let place = |(run, entry): (usize, u128)| (&self.runs[run].store, row(entry) as usize);
+        let by_values = || ties::compare(self.ties, place(one), place(other));
+        head(one.1).cmp(&head(other.1)).then_with(by_values).then(one.0.cmp(&other.0))
+    }
+
+    /// Where each of so many pieces of the first `wanted` rows begins in each run: all rows of a piece come before those of the
+    /// next. Pieces are as long as each other where runs are alike.
+    fn cuts(&self, wanted: usize, pieces: usize) -> Vec<Vec<usize>> {
+        let mut cuts = vec![vec![0; self.runs.len()]];
+        let all: usize = self.runs.iter().map(|run| run.entries.len()).sum();
+        let Some(longest) = (0..self.runs.len()).max_by_key(|&run| self.runs[run].entries.len()) else { return cuts };
+        for piece in 1..pieces {
+            let entries = &self.runs[longest].entries;
+            let share = (wanted as f64 / all as f64) * (piece as f64 / pieces as f64);
+            let Some(&entry) = entries.get((share * entries.len() as f64) as usize) else { break };
+            let before = |(run, other): (usize, &SortedRun)| {
+                other.entries.partition_point(|&other| self.compare((run, other), (longest, entry)).is_lt())
+            };
+            cuts.push(self.runs.iter().enumerate().map(before).collect());
+        }
+        cuts
+    }
+
+    /// Writes the rows that come next, from these entries of the runs on.
+    fn write(&self, mut at: Vec<usize>, rows: &mut [u32]) -> Result<()> {
+        for vector in rows.chunks_mut(VECTOR_LEN) {
+            check_cancelled(self.cancelled)?;
+            for out in vector {
+                let next = |run: usize| self.runs[run].entries.get(at[run]).map(|&entry| (run, entry));
+                // As many runs as threads, unless there are billions of rows.
+                let candidates = (0..self.runs.len()).filter_map(next);
+                let best =
+                    candidates.reduce(|best, other| if self.compare(other, best).is_lt() { other } else { best });
+                if let Some((run, entry)) = best {
+                    at[run] += 1;
+                    *out = self.firsts[run] + row(entry);
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cold]

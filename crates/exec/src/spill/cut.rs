@@ -1,6 +1,7 @@
 //! A pipeline cut in two: what comes before a step, and the rest of it over a table of what has come so far.
 
-use crate::{AggregateFunction, Expr, Join, Output, Pipeline, SortKey, Step, TableSource};
+use crate::{AggregateFunction, Expr, GroupingSet, Join, Output, Pipeline, SortKey, Source, Step, TableSource};
+use sinter_codec::Scalar;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -49,6 +50,29 @@ impl Pipeline {
         rest
     }
 
+    /// Of [`Output::GroupingSets`], a pipeline for each half of the sets; of one set, one that groups by its keys and hands the
+    /// same rows out. None for other outputs.
+    pub(crate) fn halves_of_sets(&self) -> Vec<Pipeline> {
+        let Output::GroupingSets { keys, sets, number_type, aggregates } = &self.output else { return Vec::new() };
+        let [set] = &sets[..] else {
+            let half = |sets: &[GroupingSet]| {
+                let (keys, number_type, aggregates) = (keys.clone(), number_type.clone(), aggregates.clone());
+                let output = Output::GroupingSets { keys, sets: sets.to_vec(), number_type, aggregates };
+                Pipeline { output, ..self.clone() }
+            };
+            return sets.chunks(sets.len().div_ceil(2).max(1)).map(half).collect();
+        };
+        let (types, key_count) = (self.column_types(), set.keys.len());
+        let own_keys = set.keys.iter().map(|&key| keys[key].clone()).collect();
+        let output = Output::Groups { keys: own_keys, aggregates: aggregates.clone() };
+        let groups = Pipeline { output, ..self.clone() };
+        let mut row: Vec<Expr> = keys.iter().map(|key| Expr::Literal(Scalar::Null, key.type_over(&types))).collect();
+        set.keys.iter().enumerate().for_each(|(column, &key)| row[key] = Expr::Column(column));
+        row.push(Expr::Literal(Scalar::Int(set.number), number_type.clone()));
+        row.extend((key_count..key_count + aggregates.len()).map(Expr::Column));
+        vec![Pipeline::of_source(Source::Gathered(Box::new(groups)), Output::Rows(row))]
+    }
+
     /// Shows every expression of steps and output that is over its columns.
     fn visit_exprs(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         for step in &mut self.steps {
@@ -63,7 +87,7 @@ impl Pipeline {
         match &mut self.output {
             Output::Rows(rows) => rows.iter_mut().for_each(visit),
             Output::Aggregate(aggregates) => aggregates.iter_mut().for_each(|aggregate| aggregate.visit_exprs(visit)),
-            Output::Groups { keys, aggregates } => {
+            Output::Groups { keys, aggregates } | Output::GroupingSets { keys, aggregates, .. } => {
                 keys.iter_mut().for_each(&mut *visit);
                 aggregates.iter_mut().for_each(|aggregate| aggregate.visit_exprs(visit));
             }

@@ -54,6 +54,19 @@ impl Vector {
         Ok(Vector { values: Encoded::Flat(values), validity, ..Vector::default() })
     }
 
+    /// One value that is there, in every row.
+    ///
+    /// # Errors
+    /// As [`Vector::of_scalar`].
+    pub(crate) fn of_equal(value: &Scalar, ty: &LogicalType) -> Result<Vector> {
+        let one = Vector::of_scalar(value, ty)?;
+        let values = match one.values {
+            Encoded::Flat(values) => Encoded::Constant(values),
+            other => other,
+        };
+        Ok(Vector { values, ..one })
+    }
+
     /// So many NULLs.
     ///
     /// # Errors

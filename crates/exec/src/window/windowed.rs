@@ -7,6 +7,7 @@ use super::{WindowFunction, WindowKind, numbers, picks, totals};
 use crate::aggregate::{average, sum};
 use crate::error::check_cancelled;
 use crate::memory::Held;
+use crate::parallel;
 use crate::sort::Sorted;
 use crate::store::RowStore;
 use crate::vector::push_scalar;
@@ -29,17 +30,18 @@ pub struct Windowed {
 }
 
 impl Windowed {
-    /// Asks the functions about sorted rows.
+    /// Asks the functions about sorted rows, on so many threads.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]; [`Error::Overflow`] where a sum does not fit its type; [`Error::Cancelled`].
     pub(crate) fn new(
         plan: &WindowPlan,
         sorted: Sorted,
+        threads: usize,
         memory: &Arc<dyn Memory>,
         cancelled: &AtomicBool,
     ) -> Result<Windowed> {
-        let hidden = hidden(plan, &sorted, memory, cancelled)?;
+        let hidden = hidden(plan, &sorted, threads, memory, cancelled)?;
         let rows = hidden.rows();
         // While functions are asked; the results have their own.
         let mut held = Held::new(memory);
@@ -61,7 +63,8 @@ impl Windowed {
             left = others;
             (rows, mine)
         };
-        let all: Vec<(Range<usize>, &[Range<usize>])> = partitions.ranges().map(with_peers).collect();
+        let all: Vec<OfPartition<'_>> = partitions.ranges().map(with_peers).collect();
+        let pieces = pieces(&all, rows.div_ceil(threads.min(rows / ROWS_PER_THREAD_MIN).max(1)));
         let key = OneKey { store: &hidden, column: plan.partition_count, descending: plan.descending };
         let types: Option<Vec<Physical>> = plan.functions.iter().map(|function| function.ty.physical()).collect();
         let types = types.ok_or_else(|| Error::Unsupported("nested results of window functions".into()))?;
@@ -78,21 +81,29 @@ impl Windowed {
             held.need(of_borders + of_columns + of_reach)?;
             let argument = argument.map(|column| (&hidden, column));
             let ty = argument.map_or(LogicalType::Int64, |(_, column)| plan.types[column].clone());
-            let reach_of = |(_, peers): &(Range<usize>, &[Range<usize>])| match function.frame.has_distance() {
+            let reach_of = |(_, peers): &OfPartition<'_>| match function.frame.has_distance() {
                 true => reach(key, function.frame, peers),
                 false => Vec::new(),
             };
-            let reach: Vec<Vec<Range<usize>>> = all.iter().map(reach_of).collect();
-            check_cancelled(cancelled)?;
-            let partitions = all.iter().zip(&reach).map(|((rows, peers), reach)| {
-                let Range { start: first, end } = *rows;
-                Partition { first, end, peers, reach }
-            });
-            let partitions = partitions.take_while(|_| check_cancelled(cancelled).is_ok());
-            columns.push(column(function, argument, &ty, partitions)?);
-            check_cancelled(cancelled)?;
+            let of_piece = |piece: &[OfPartition<'_>]| -> Result<Vector> {
+                let reach: Vec<Vec<Range<usize>>> = piece.iter().map(reach_of).collect();
+                check_cancelled(cancelled)?;
+                let partitions = piece.iter().zip(&reach).map(|((rows, peers), reach)| {
+                    let Range { start: first, end } = *rows;
+                    Partition { first, end, peers, reach }
+                });
+                let partitions = partitions.take_while(|_| check_cancelled(cancelled).is_ok());
+                let column = column(function, argument, &ty, partitions)?;
+                check_cancelled(cancelled)?;
+                Ok(column)
+            };
+            columns.push(parallel::each(pieces.clone(), of_piece)?.into_iter());
         }
-        results.push(&columns, rows)?;
+        for piece in &pieces {
+            let of_piece: Vec<Vector> = columns.iter_mut().filter_map(Iterator::next).collect();
+            let rows = piece.iter().map(|(rows, _)| rows.len()).sum::<usize>();
+            results.push(&of_piece, rows)?;
+        }
         Ok(Windowed { sorted, row_count: plan.row_count, results })
     }
 
@@ -121,19 +132,52 @@ impl Windowed {
     }
 }
 
+/// The rows of a partition, and those of each group of peers among them.
+type OfPartition<'a> = (Range<usize>, &'a [Range<usize>]);
+
+/// Fewer rows are not worth a thread.
+const ROWS_PER_THREAD_MIN: usize = 1 << 14;
+
+/// Partitions that follow each other, in pieces of so many rows, or a partition more.
+fn pieces<'a, 'p>(partitions: &'a [OfPartition<'p>], rows: usize) -> Vec<&'a [OfPartition<'p>]> {
+    let (mut pieces, mut left) = (Vec::new(), partitions);
+    while let Some((first, _)) = left.first() {
+        let end = first.start + rows.max(1);
+        let (piece, others) = left.split_at(left.partition_point(|(range, _)| range.start < end));
+        pieces.push(piece);
+        left = others;
+    }
+    pieces
+}
+
 /// Keys and arguments in the order of the rows.
-fn hidden(plan: &WindowPlan, sorted: &Sorted, memory: &Arc<dyn Memory>, cancelled: &AtomicBool) -> Result<RowStore> {
+fn hidden(
+    plan: &WindowPlan,
+    sorted: &Sorted,
+    threads: usize,
+    memory: &Arc<dyn Memory>,
+    cancelled: &AtomicBool,
+) -> Result<RowStore> {
     let types: Option<Vec<Physical>> = plan.types.iter().map(LogicalType::physical).collect();
     let types = types.ok_or_else(|| Error::Unsupported("nested values in windows".into()))?;
-    let mut store = RowStore::new(&types, memory);
-    let mut vectors = vec![Vector::default(); types.len()];
-    for first in (0..sorted.len()).step_by(VECTOR_LEN) {
-        check_cancelled(cancelled)?;
-        let range = first..sorted.len().min(first + VECTOR_LEN);
-        sorted.read_columns(range.clone(), plan.row_count, &mut vectors);
-        store.push(&vectors, range.len())?;
-    }
-    Ok(store)
+    let pieces = threads.min(sorted.len() / ROWS_PER_THREAD_MIN).max(1);
+    let len = sorted.len().div_ceil(pieces).next_multiple_of(VECTOR_LEN);
+    let ranges = (0..pieces).map(|piece| piece * len..sorted.len().min((piece + 1) * len)).collect();
+    let stores = parallel::each(ranges, |range: Range<usize>| {
+        let mut store = RowStore::new(&types, memory);
+        let mut vectors = vec![Vector::default(); types.len()];
+        for first in range.clone().step_by(VECTOR_LEN) {
+            check_cancelled(cancelled)?;
+            let range = first..range.end.min(first + VECTOR_LEN);
+            sorted.read_columns(range.clone(), plan.row_count, &mut vectors);
+            store.push(&vectors, range.len())?;
+        }
+        Ok(store)
+    })?;
+    let mut stores = stores.into_iter();
+    let mut all = stores.next().unwrap_or_else(|| RowStore::new(&types, memory));
+    stores.try_for_each(|store| all.append(store))?;
+    Ok(all)
 }
 
 /// What a function says of all rows.

@@ -77,7 +77,7 @@ fn found_again(
 }
 
 /// Something that is equal, as text, where keys are.
-fn identity(keys: &[Scalar]) -> String {
+pub(crate) fn identity(keys: &[Scalar]) -> String {
     let canonical = |key: &Scalar| match key {
         Scalar::Float(value) if value.is_nan() => "NaN".to_owned(),
         Scalar::Float(value) => format!("{:?}", value + 0.0),

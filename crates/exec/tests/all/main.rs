@@ -7,6 +7,7 @@ mod equal_neighbours_are_computed_once;
 mod expressions_agree_with_a_naive_model;
 mod filters_agree_with_a_naive_model;
 mod foreign_aggregates_are_told_their_groups;
+mod grouping_sets_agree_with_the_groups_of_each;
 mod groups_agree_with_a_naive_model;
 mod groups_that_cannot_be_read_are_left_out_whole;
 mod joins_agree_with_a_naive_model;

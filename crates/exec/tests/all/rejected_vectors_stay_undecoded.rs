@@ -72,6 +72,7 @@ fn a_comparison_runs_on_the_encoded_form_and_decodes_only_what_passes() {
     assert_eq!((read(&counters.groups_total), read(&counters.groups_pruned)), (4, 3));
     assert_eq!(vectors(counters), (4, 3, 1));
     assert_eq!((read(&counters.rows_scanned), read(&counters.rows_selected)), (4096, 10));
+    assert_eq!(read(&counters.rows_selected_encoded), 10);
     assert_eq!(table.pins.load(Ordering::Relaxed), 2, "the filter's column and the sum's, of one group");
     assert_eq!(read(&counters.filters_encoded) + read(&counters.filters_decoded), 4, "both bounds are one test");
 }

@@ -6,8 +6,8 @@ use crate::support::{read_back, rows_of, rows_of_run, rows_within};
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 use sinter_codec::{Choice, Scalar};
 use sinter_exec::{
-    Aggregate, AggregateFunction, Error, Expr, Join, JoinKind, LogicalType, Memory, Order, Output, Pipeline, Reader,
-    Result, ScanColumn, SortKey, Source, SpillCompression, SpillFile, Step,
+    Aggregate, AggregateFunction, Error, Expr, GroupingSet, Join, JoinKind, LogicalType, Memory, Order, Output,
+    Pipeline, Reader, Result, ScanColumn, SortKey, Source, SpillCompression, SpillFile, Step,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,6 +43,15 @@ fn grouped(table: &Arc<MemoryTable>) -> Pipeline {
     let count =
         Aggregate { function: AggregateFunction::CountStar, argument: None, filter: None, ty: LogicalType::Int64 };
     scan(table, Output::Groups { keys: columns(&[1]), aggregates: vec![count] })
+}
+
+/// By each text, by each number, and all as one.
+fn grouped_by_sets(table: &Arc<MemoryTable>) -> Pipeline {
+    let Output::Groups { aggregates, .. } = grouped(table).output else { unreachable!() };
+    let set = |keys: &[usize], number| GroupingSet { keys: keys.to_vec(), number };
+    let sets = vec![set(&[0], 1), set(&[1], 2), set(&[], 3)];
+    let number_type = LogicalType::UInt8;
+    scan(table, Output::GroupingSets { keys: columns(&[1, 0]), sets, number_type, aggregates })
 }
 
 fn joined(table: &Arc<MemoryTable>) -> Pipeline {
@@ -129,7 +138,7 @@ fn limits_hold_where_rows_are_spilled() -> Result<()> {
 #[test]
 fn plans_say_how_much_was_spilled() -> Result<()> {
     let table = table();
-    for pipeline in [grouped(&table), joined(&table), sorted(&table)] {
+    for pipeline in [grouped(&table), grouped_by_sets(&table), joined(&table), sorted(&table)] {
         let small = Small::new(1 << 20);
         let memory: Arc<dyn Memory> = Arc::clone(&small) as _;
         let run = pipeline.clone().start_measured()?;
@@ -156,6 +165,14 @@ fn answers_are_those_of_enough_memory() -> Result<()> {
                 unreachable!()
             };
             read_back(Pipeline { output: Output::Groups { keys: columns(&[3]), aggregates }, ..joined(&table) })
+        }),
+        ("grouping sets", read_back(grouped_by_sets(&table))),
+        ("grouping sets of a join", {
+            let Output::GroupingSets { sets, number_type, aggregates, .. } = grouped_by_sets(&table).output else {
+                unreachable!()
+            };
+            let output = Output::GroupingSets { keys: columns(&[3, 2]), sets, number_type, aggregates };
+            read_back(Pipeline { output, ..joined(&table) })
         }),
         ("sort", read_back(sorted(&table))),
         // Sorted rows are read once more for this.
@@ -209,6 +226,16 @@ fn what_no_parting_helps_is_refused() {
     let refused = rows_within(pipeline, &[LogicalType::Utf8], 2, &memory);
     assert!(matches!(refused, Err(Error::OutOfMemory(_))), "all rows have one key");
     assert_eq!(small.limited.left(), 1 << 20);
+}
+
+#[test]
+fn what_has_no_file_is_refused() {
+    let table = self::table();
+    for pipeline in [grouped(&table), grouped_by_sets(&table)] {
+        let memory: Arc<dyn Memory> = Arc::new(Limited::new(1 << 20));
+        let refused = pipeline.start().expect("ours").gathered(2, &memory);
+        assert!(matches!(&refused, Err(Error::OutOfMemory(why)) if why == "enough"), "{refused:?}");
+    }
 }
 
 /// Little memory, and files that fail after so many calls.
@@ -270,7 +297,8 @@ impl Memory for FailingMemory {
 fn a_file_that_fails_ends_the_query() {
     let table = table();
     let mut failed = 0;
-    for pipeline in [read_back(grouped(&table)), joined(&table), read_back(sorted(&table))] {
+    let [groups, sets, sorted] = [grouped(&table), grouped_by_sets(&table), sorted(&table)].map(read_back);
+    for pipeline in [groups, sets, sorted, joined(&table)] {
         let types = pipeline.output_types();
         for calls in [0, 1, 10, 60, 100_000] {
             let failing = Arc::new(Failing { calls_left: AtomicUsize::new(calls), small: Small::new(1 << 20) });
@@ -303,7 +331,7 @@ fn rows_that_are_passed_over_can_be_cancelled() -> Result<()> {
 #[test]
 fn a_query_that_spills_can_be_cancelled() {
     let table = table();
-    for pipeline in [read_back(grouped(&table)), joined(&table)] {
+    for pipeline in [read_back(grouped(&table)), read_back(grouped_by_sets(&table)), joined(&table)] {
         let small = Small::new(1 << 20);
         let memory: Arc<dyn Memory> = Arc::clone(&small) as _;
         let run = pipeline.start().expect("ours");

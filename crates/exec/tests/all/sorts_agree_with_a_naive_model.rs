@@ -247,3 +247,43 @@ fn memory_that_is_not_granted_ends_the_query_and_is_given_back() {
     let empty = by_number(Some(0), Vec::new());
     assert!(sorted(empty, 2).expect("ours").is_empty());
 }
+
+#[test]
+fn runs_of_many_rows_are_merged_by_several_threads() -> Result<()> {
+    const ROWS: i64 = 150_000;
+    let key = |row: i64| row * 7919 % ROWS % 700;
+    let keys: ArrayRef = Arc::new((0..ROWS).map(key).collect::<Int64Array>());
+    let numbers: ArrayRef = Arc::new((0..ROWS).collect::<Int64Array>());
+    let table = table(&[(keys, LogicalType::Int64), (numbers, LogicalType::Int64)]);
+    let mut wanted: Vec<i64> = (0..ROWS).map(key).collect();
+    wanted.sort_unstable();
+    let memory: Arc<dyn Memory> = Arc::new(Unlimited);
+    for threads in 1..5 {
+        for (skip, fetch) in [(0, None), (40_000, Some(70_000)), (0, Some(40_000))] {
+            let order = Order { keys: vec![ascending(Expr::Column(0))], skip, fetch };
+            let pipeline = read_back(pipeline(&table, 2, &[0, 1], order));
+            let types = pipeline.output_types();
+            let run = pipeline.start()?;
+            run.prepare(threads, &memory)?;
+            let rows = support::rows_of_run(&run, &types, 1)?;
+            let rows: Vec<(i64, i64)> = rows
+                .iter()
+                .map(|row| match row[..] {
+                    [Scalar::Int(key), Scalar::Int(number)] => (key as i64, number as i64),
+                    _ => panic!("{row:?}"),
+                })
+                .collect();
+            let end = fetch.map_or(ROWS as usize, |fetch| skip + fetch);
+            assert!(
+                rows.iter().map(|row| row.0).eq(wanted[skip..end].iter().copied()),
+                "{threads} threads, from {skip}"
+            );
+            assert!(rows.iter().all(|&(found, number)| found == key(number)), "{threads} threads, from {skip}");
+            let mut numbers: Vec<i64> = rows.iter().map(|row| row.1).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            assert_eq!(numbers.len(), rows.len(), "a row is there twice: {threads} threads, from {skip}");
+        }
+    }
+    Ok(())
+}

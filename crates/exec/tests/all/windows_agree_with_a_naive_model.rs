@@ -352,3 +352,44 @@ fn memory_that_is_not_granted_ends_the_query_and_is_given_back() {
     }
     assert!(found(all, 2, &unlimited()).is_ok());
 }
+
+#[test]
+fn partitions_of_many_rows_are_looked_at_by_several_threads() {
+    const ROWS: i64 = 150_000;
+    const PARTITIONS: i64 = 9;
+    let partitions: ArrayRef = Arc::new((0..ROWS).map(|row| row % PARTITIONS).collect::<Int64Array>());
+    let numbers: ArrayRef = Arc::new((0..ROWS).collect::<Int64Array>());
+    let columns = [(partitions, LogicalType::Int64), (numbers, LogicalType::Int64)];
+    let table = Arc::new(MemoryTable::new(&columns, 5000, &[Choice::Auto, Choice::Auto]));
+    let function = |kind: WindowKind, argument: Option<Expr>| WindowFunction {
+        kind,
+        argument,
+        frame: Frame { unit: FrameUnit::Rows, start: Bound::Unbounded, end: Bound::Current },
+        ty: LogicalType::Int64,
+    };
+    let order = vec![SortKey { expr: Expr::Column(1), descending: false, nulls_first: false }];
+    for partition in [Vec::new(), vec![Expr::Column(0)]] {
+        let step = if partition.is_empty() { 1 } else { PARTITIONS };
+        let functions = vec![
+            function(WindowKind::RowNumber, None),
+            function(WindowKind::Shift(-1, Scalar::Int(-5)), Some(Expr::Column(1))),
+            function(WindowKind::Shift(1, Scalar::Null), Some(Expr::Column(1))),
+            function(WindowKind::Aggregate(AggregateFunction::Sum), Some(Expr::Column(1))),
+        ];
+        let window = Window { partition, order: order.clone(), functions };
+        for threads in 1..5 {
+            let rows = found(pipeline(&table, 2, Vec::new(), window.clone()), threads, &unlimited()).expect("no error");
+            assert_eq!(rows.len(), ROWS as usize);
+            for row in rows {
+                let Scalar::Int(number) = row[1] else { panic!("{row:?}") };
+                let (rank, step) = (number / i128::from(step), i128::from(step));
+                let before = if rank == 0 { -5 } else { number - step };
+                let after = if number + step < ROWS.into() { Scalar::Int(number + step) } else { Scalar::Null };
+                // Of all in the partition up to here.
+                let sum = (rank + 1) * (number % step) + step * rank * (rank + 1) / 2;
+                let wanted = [Scalar::Int(rank + 1), Scalar::Int(before), after, Scalar::Int(sum)];
+                assert_eq!(row[2..], wanted, "{threads} threads, steps of {step}: {row:?}");
+            }
+        }
+    }
+}

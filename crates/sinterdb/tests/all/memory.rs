@@ -75,7 +75,7 @@ fn what_has_no_room_says_so() {
     let config = Config::builder().threads(2).memory_limit_bytes(24 << 20);
     let database = Database::memory_with(config).unwrap();
     let conn = database.connect();
-    // A join holds one side, and cannot spill it.
+    // Rows of a function are DataFusion's to join, which holds one side and cannot spill it.
     let sql = "SELECT count(*) FROM (SELECT value AS a FROM generate_series(1, 3000000)) AS x \
                JOIN (SELECT value AS b FROM generate_series(1, 3000000)) AS y ON x.a = y.b";
     let error = rows(&conn, sql).unwrap_err().to_string();

@@ -280,7 +280,7 @@ fn grouped(aggregate: &Aggregate, part: &Part) -> Option<Part> {
     let aggregates: Vec<_> =
         aggregate.aggr_expr.iter().map(|expr| aggregate::lower(expr, &scope)).collect::<Option<_>>()?;
     if let [DfExpr::GroupingSet(sets)] = &aggregate.group_expr[..] {
-        return grouping_sets::lower(part, sets, &aggregates, aggregate.schema.fields(), &scope);
+        return grouping_sets::lower(part, sets, aggregates, aggregate.schema.fields(), &scope);
     }
     let keys = aggregate.group_expr.iter().map(|key| group_key(key, &scope)).collect::<Option<Vec<_>>>()?;
     Some(Part::of_gathered(part.clone(), aggregate::output(keys, aggregates)))

@@ -205,7 +205,9 @@ impl Part {
         let keys = match &inner.output {
             Output::Groups { keys, .. } => keys.len(),
             Output::Aggregate(_) => 0,
-            Output::Rows(_) | Output::Sorted { .. } | Output::Windows { .. } => return false,
+            Output::Rows(_) | Output::GroupingSets { .. } | Output::Sorted { .. } | Output::Windows { .. } => {
+                return false;
+            }
         };
         let has = |key: usize| {
             let is_key = |expr: &Expr| match expr {
@@ -257,11 +259,6 @@ impl Part {
     pub(super) fn unpacking_cost<'a>(&self, exprs: impl IntoIterator<Item = &'a Expr>) -> f64 {
         let columns: BTreeSet<usize> = exprs.into_iter().flat_map(Expr::columns).collect();
         self.as_scan().unpacking_cost(columns)
-    }
-
-    /// How many tables are scanned, each as often as it is.
-    pub(super) fn scan_count(&self) -> usize {
-        usize::from(self.noted.is_some()) + self.others.len()
     }
 
     /// About how many bytes groups and build sides take at most.

@@ -248,7 +248,7 @@ impl ExecutionPlan for PipelineExec {
                 });
                 futures::stream::once(row).boxed()
             }
-            Output::Groups { .. } | Output::Sorted { .. } | Output::Windows { .. } => {
+            Output::Groups { .. } | Output::GroupingSets { .. } | Output::Sorted { .. } | Output::Windows { .. } => {
                 let kept = Arc::clone(&wanted);
                 let gathered = blocking(run, kept, move |run| {
                     let gathered = run.gathered(threads, &memory).map_err(crate::Error::from)?;
