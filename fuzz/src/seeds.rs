@@ -11,7 +11,7 @@ use std::fs::{create_dir_all, write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Numbers that look like a column's: few different ones, ascending ones, narrow ones with outliers, anything.
+/// Numbers that look like a column's: few different ones, ascending ones, narrow ones with outliers, multiples, anything.
 fn bytes_of(shape: u64, count: u64, width: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(shape + 1);
     let mut next = || {
@@ -27,10 +27,35 @@ fn bytes_of(shape: u64, count: u64, width: usize) -> Vec<u8> {
             3 if index % 40 == 0 => next() << 20,
             3 => 100 + next() % 20,
             4 => index / 30,
+            5 => 1000 * (next() % 60),
             _ => next() ^ next() << 31,
         };
-        let value = u128::from(value).to_le_bytes();
+        let upper = if shape == 6 && width == 16 { u128::from(next() % 1000) << 64 } else { 0 };
+        let value = (upper | u128::from(value)).to_le_bytes();
         bytes.extend(&value[..width]);
+    }
+    bytes
+}
+
+/// Floats of some kind: decimals, parts of 4096, close to one, singles, a sine, and any others.
+fn floats(shape: u64, count: u64, width: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let any = bytes_of(6, count, 8);
+    for (index, any) in any.as_chunks::<8>().0.iter().enumerate() {
+        let any = u64::from_le_bytes(*any);
+        let value = match shape {
+            0 => (any % 10_000) as f64 / 100.0,
+            1 => (any % 10_000) as f64 / 4096.0,
+            2 => f64::from_bits(1.0_f64.to_bits() | any % (1 << 40)),
+            3 => f64::from((any % 10_000) as f32 / 3.0),
+            4 => (index as f64 / 50.0).sin(),
+            5 if index % 30 > 0 => index as f64 / 8.0,
+            _ => f64::from_bits(any),
+        };
+        match width {
+            4 => bytes.extend((value as f32).to_le_bytes()),
+            _ => bytes.extend(value.to_le_bytes()),
+        }
     }
     bytes
 }
@@ -122,9 +147,10 @@ fn main() {
         create_dir_all(&of_scheme).expect("the folder can be written");
         let mut seeds_in_scheme = 0;
         for physical in Physical::ALL.into_iter().filter(|physical| entry.holds(*physical)) {
-            for shape in 0..6 {
+            for shape in 0..7 {
                 for count in [1, 130, 1100] {
                     let bytes = match physical.value_bytes() {
+                        Some(width) if matches!(physical, Physical::F32 | Physical::F64) => floats(shape, count, width),
                         Some(width) => bytes_of(shape, count, width),
                         None => strings(shape, count),
                     };
@@ -135,7 +161,7 @@ fn main() {
                     let written = Block::open(&block).expect("it was just written");
                     seeds_in_scheme += usize::from(scheme_of(&written) == entry.name);
                     let name = format!("{}-{shape}-{count}", physical.name());
-                    write(of_scheme.join(name), block).expect("the folder can be written");
+                    write(of_scheme.join(name), &block).expect("the folder can be written");
                 }
             }
         }

@@ -19,8 +19,8 @@ fn say(what: &str) {
 /// the bytes returned may have room behind them.
 fn encoded(column: &Column, choice: &Choice, side: Side) -> Vec<u8> {
     fence::put(side);
-    let (values, mut bytes) = (column.values.clone(), Vec::new());
-    encode(values.as_values(), column.validity.as_ref(), choice, &mut bytes).unwrap();
+    let (values, validity, mut bytes) = (column.values.clone(), column.validity.clone(), Vec::new());
+    encode(values.as_values(), validity.as_ref(), choice, &mut bytes).unwrap();
     fence::put(Side::None);
     bytes
 }
@@ -201,7 +201,8 @@ fn keys<K: Key + TryFrom<u64>>(codec: KeyCodec, count: usize, width: u32, side: 
     };
     let keys: Vec<K> = (0..count).map(|_| next()).collect();
     let one_more = next();
-    let mut bytes = Vec::new();
+    fence::put(side);
+    let (keys, mut bytes) = (Box::<[K]>::from(&keys[..]), Vec::new());
     let descriptor = codec.encode(&keys, &mut bytes).unwrap();
     for spare in [0, 1, 9] {
         bytes.resize(descriptor.byte_len + spare, 0xa5);
@@ -209,7 +210,7 @@ fn keys<K: Key + TryFrom<u64>>(codec: KeyCodec, count: usize, width: u32, side: 
         if spare == 0 {
             let block = KeyBlock::open(codec, descriptor, &room).unwrap();
             let mut out = Box::new([K::default(); KEYS_MAX]);
-            assert_eq!(block.decode(&mut out), keys);
+            assert_eq!(block.decode(&mut out), &keys[..]);
             for index in (0..count).step_by(count / 40 + 1).chain([count - 1]) {
                 assert_eq!(block.select(index), keys[index]);
                 assert!(block.lower_bound(keys[index]).is_some());
