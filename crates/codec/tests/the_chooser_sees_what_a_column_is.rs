@@ -16,6 +16,13 @@ fn chosen(values: Values<'_>) -> (String, f64) {
     (block.describe(), bytes.len() as f64 * 8.0 / values.len() as f64)
 }
 
+/// The scheme of the next block of a column as text, and its bytes.
+fn next_block(chooser: &mut Chooser, values: Values<'_>) -> (String, usize) {
+    let mut bytes = Vec::new();
+    chooser.encode(values, None, &mut bytes).unwrap();
+    (Block::open(&bytes).unwrap().describe(), bytes.len())
+}
+
 #[test]
 fn sorted_keys_with_repeats_take_three_bits() {
     let mut random = random();
@@ -82,11 +89,7 @@ fn a_block_of_one_value_is_small() {
 fn a_choice_is_kept_until_it_no_longer_suits() {
     let mut random = random();
     let mut chooser = Chooser::new(Choice::Auto);
-    let mut describe = |values: &[i64]| {
-        let mut bytes = Vec::new();
-        chooser.encode(Values::I64(values), None, &mut bytes).unwrap();
-        (Block::open(&bytes).unwrap().describe(), bytes.len())
-    };
+    let mut describe = |values: &[i64]| next_block(&mut chooser, Values::I64(values));
     let mut uniform = |reach: i64| -> Vec<i64> { (0..20_000).map(|_| random.random_range(0..reach)).collect() };
     assert_eq!(describe(&uniform(1000)).0, "bitpack[10]");
     assert_eq!(describe(&uniform(900)).0, "bitpack[10]");
@@ -99,11 +102,7 @@ fn a_choice_is_kept_until_it_no_longer_suits() {
 fn a_choice_is_made_anew_where_a_better_one_is_likely() {
     let mut random = random();
     let mut chooser = Chooser::new(Choice::Auto);
-    let mut encoded = |values: &[i64]| {
-        let mut bytes = Vec::new();
-        chooser.encode(Values::I64(values), None, &mut bytes).unwrap();
-        (Block::open(&bytes).unwrap().describe(), bytes.len())
-    };
+    let mut encoded = |values: &[i64]| next_block(&mut chooser, Values::I64(values));
     let mut uniform: Vec<i64> = (0..20_000).map(|_| random.random_range(0..1000)).collect();
     assert_eq!(encoded(&uniform).0, "bitpack[10]");
     // Ten bits would still do.
@@ -119,11 +118,7 @@ fn a_choice_is_made_anew_where_a_better_one_is_likely() {
 fn a_choice_is_made_anew_when_its_ratio_decays() {
     let mut random = random();
     let mut chooser = Chooser::new(Choice::Auto);
-    let mut encoded = |values: &[i64]| {
-        let mut bytes = Vec::new();
-        chooser.encode(Values::I64(values), None, &mut bytes).unwrap();
-        (Block::open(&bytes).unwrap().describe(), bytes.len())
-    };
+    let mut encoded = |values: &[i64]| next_block(&mut chooser, Values::I64(values));
     let near: Vec<i64> = (0..20_000).map(|_| random.random_range(0..1000)).collect();
     assert_eq!(encoded(&near).0, "bitpack[10]");
     // As many different values, runs and breaks of order, but each takes 42 bits.
@@ -136,11 +131,7 @@ fn a_choice_is_made_anew_when_its_ratio_decays() {
 fn a_choice_that_still_serves_is_looked_at_again_after_64_blocks() {
     let mut random = random();
     let mut chooser = Chooser::new(Choice::Auto);
-    let mut describe = |values: &[i64]| {
-        let mut bytes = Vec::new();
-        chooser.encode(Values::I64(values), None, &mut bytes).unwrap();
-        Block::open(&bytes).unwrap().describe()
-    };
+    let mut describe = |values: &[i64]| next_block(&mut chooser, Values::I64(values)).0;
     let uniform: Vec<i64> = (0..20_000).map(|_| random.random_range(0..1000)).collect();
     assert_eq!(describe(&uniform), "bitpack[10]");
     // Ten bits still do, and nothing else that is known without a choice differs by much.
@@ -185,11 +176,7 @@ fn schemes_are_nested_three_deep_and_no_deeper() {
 fn the_parts_of_a_forced_scheme_are_chosen_anew_when_they_decay() {
     let mut random = random();
     let mut chooser = Chooser::new(Choice::Forced("dict".into()));
-    let mut encoded = |values: &[u32]| {
-        let mut bytes = Vec::new();
-        chooser.encode(Values::U32(values), None, &mut bytes).unwrap();
-        Block::open(&bytes).unwrap().describe()
-    };
+    let mut encoded = |values: &[u32]| next_block(&mut chooser, Values::U32(values)).0;
     // Their counts and their order are the same, and the second has less than twice as many runs.
     let runs = |lengths: [usize; 10], random: &mut SmallRng| -> Vec<u32> {
         let cycle = lengths.into_iter().cycle();
