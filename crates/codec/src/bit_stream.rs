@@ -8,18 +8,23 @@ pub(crate) fn stream_bytes(count: usize, width: usize) -> usize {
 }
 
 /// Appends numbers below `2^width`, `width` in `0..=64`.
-pub(crate) fn write_stream(numbers: impl Iterator<Item = u64>, width: usize, out: &mut Vec<u8>) {
-    let (mut pending, mut pending_bits) = (0u128, 0);
+pub(crate) fn write_stream(numbers: impl ExactSizeIterator<Item = u64>, width: usize, out: &mut Vec<u8>) {
+    let start = out.len();
+    let end = start + stream_bytes(numbers.len(), width);
+    out.resize(end + size_of::<u64>(), 0);
+    let (mut word_at, mut pending, mut pending_bits) = (start, 0u128, 0);
     for number in numbers {
         pending |= u128::from(number) << pending_bits;
         pending_bits += width;
-        if pending_bits >= 64 {
-            out.extend_from_slice(&(pending as u64).to_le_bytes());
-            pending >>= 64;
-            pending_bits -= 64;
-        }
+        // Written whether it is full or not: no branch depends on the width.
+        out[word_at..][..size_of::<u64>()].copy_from_slice(&(pending as u64).to_le_bytes());
+        let full_words = pending_bits / 64;
+        word_at += size_of::<u64>() * full_words;
+        pending >>= 64 * full_words;
+        pending_bits %= 64;
     }
-    out.extend_from_slice(&pending.to_le_bytes()[..pending_bits.div_ceil(8)]);
+    out[word_at..][..size_of::<u64>()].copy_from_slice(&(pending as u64).to_le_bytes());
+    out.truncate(end);
 }
 
 /// The number at `index`, which must lie in `packed`; `width` is in `0..=64`.

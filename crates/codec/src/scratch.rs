@@ -8,6 +8,7 @@ use std::cell::RefCell;
 pub struct Scratch {
     pub(crate) unpacked: Box<Unpacked>,
     spare: Vec<ValuesBuf>,
+    spare_bits: Vec<Bitmap>,
     pub(crate) rows: Vec<u32>,
     pub(crate) present: Bitmap,
     pub(crate) codes: Encoded,
@@ -36,6 +37,7 @@ impl Default for Scratch {
         Scratch {
             unpacked: Box::new(unpacked),
             spare: Vec::new(),
+            spare_bits: Vec::new(),
             rows: Vec::new(),
             present: Bitmap::default(),
             codes: Encoded::default(),
@@ -62,6 +64,20 @@ impl Scratch {
             self.spare.remove(0);
         }
         self.spare.push(buf);
+    }
+
+    /// An empty bitmap; hand it back with [`Scratch::give_bits`].
+    pub(crate) fn take_bits(&mut self) -> Bitmap {
+        let mut bits = self.spare_bits.pop().unwrap_or_default();
+        bits.reset(0, false);
+        bits
+    }
+
+    /// Keeps a bitmap for the next [`Scratch::take_bits`].
+    pub(crate) fn give_bits(&mut self, bits: Bitmap) {
+        if self.spare_bits.len() < SPARE_MAX {
+            self.spare_bits.push(bits);
+        }
     }
 
     /// Runs `work` with this thread's own scratch: for callers that have none at hand. Work within work has one of its own.

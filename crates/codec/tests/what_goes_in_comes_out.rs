@@ -277,6 +277,29 @@ fn check_list(numbers: &[i128], constants: Vec<i128>) {
     assert_eq!(passed, expected, "{} of {constants:?} in {numbers:?}", block.describe());
 }
 
+/// A few numbers far beyond 64 bits from the others do not make all of them wide.
+#[test]
+fn outliers_of_128_bits_are_exceptions() {
+    for outliers in
+        [vec![1i128 << 100], vec![i128::MIN, i128::MAX, -(1 << 90)], (60..120).map(|bit| 1 << bit).collect()]
+    {
+        let mut values: Vec<i128> = (0..1024 + 300).map(|row| 5000 + row * 37 % 512).collect();
+        for (place, outlier) in outliers.iter().enumerate() {
+            values[11 + 17 * place] = *outlier;
+        }
+        let column = Column { values: ValuesBuf::I128(values.clone()), validity: None };
+        let mut random = SmallRng::seed_from_u64(1);
+        for scheme in ["pfor", "pfor_delta"] {
+            let choice = Choice::Forced(scheme.to_owned());
+            check(&column, &choice, &mut random);
+            let mut bytes = Vec::new();
+            encode(Values::I128(&values), None, &choice, &mut bytes).unwrap();
+            let whole = 1324 * 10 / 8 + 2 * outliers.len() * (16 + 2) + 400;
+            assert!(bytes.len() < whole, "{} bytes of {scheme}, {} outliers", bytes.len(), outliers.len());
+        }
+    }
+}
+
 /// Found by the property above once in some thousand runs: the least 128-bit number came back as zero.
 #[test]
 fn the_least_of_128_bits_comes_back_among_small_ones() {

@@ -6,8 +6,8 @@
 //! code says that a value is an exception, and each code is compared with it.
 //!
 //! We differ from the paper in the entry point: it has 8 bits for the start of the list, so that 128 says that there is
-//! none, and 24 for the number of exceptions before. Codes are packed by crate bitpacking, 128 at once. PDICT is encoded by
-//! one cursor in both forms that have a list: the paper gives the second one for PFOR.
+//! none, and 24 for the number of exceptions before. Codes are packed by crate bitpacking, 128 at once. The paper gives the
+//! second cursor for PFOR; PDICT is encoded by it, too.
 
 use bitpacking::{BitPacker, BitPacker4x};
 use std::collections::HashMap;
@@ -135,24 +135,21 @@ impl Segment {
 
     /// LOOP1 of the paper: codes of all values, and the places of those that have none. Returns how many those are.
     fn find_exceptions(&self, vector: &[u64; VECTOR_LEN], work: &mut Work) -> usize {
-        let max = self.code_max();
-        let base = match &self.coding {
-            Coding::Base(base) => *base,
+        match &self.coding {
+            Coding::Base(base) => self.find_codes(vector, work, |value| value.wrapping_sub(*base)),
             Coding::Dictionary(_, codes) => {
-                let mut count = 0;
-                for (place, value) in vector.iter().enumerate() {
-                    let code = codes.get(value).map_or(u64::MAX, |&code| code.into());
-                    work.codes[place] = code as u32;
-                    work.misses[count] = place as u32;
-                    count += usize::from(code > max);
-                }
-                return count;
+                self.find_codes(vector, work, |value| codes.get(&value).map_or(u64::MAX, |&code| code.into()))
             }
-        };
+        }
+    }
+
+    /// [`Segment::find_exceptions`] by what gives a value its code.
+    fn find_codes(&self, vector: &[u64; VECTOR_LEN], work: &mut Work, code: impl Fn(u64) -> u64) -> usize {
+        let max = self.code_max();
         if self.form == Form::Predicated {
             let mut count = 0;
-            for (place, value) in vector.iter().enumerate() {
-                let code = value.wrapping_sub(base);
+            for (place, &value) in vector.iter().enumerate() {
+                let code = code(value);
                 work.codes[place] = code as u32;
                 work.misses[count] = place as u32;
                 count += usize::from(code > max);
@@ -163,8 +160,7 @@ impl Segment {
         let mut later = [0u32; MIDDLE + 1];
         let (mut count, mut later_count) = (0, 0);
         for place in 0..MIDDLE {
-            let code = vector[place].wrapping_sub(base);
-            let later_code = vector[place + MIDDLE].wrapping_sub(base);
+            let (code, later_code) = (code(vector[place]), code(vector[place + MIDDLE]));
             work.codes[place] = code as u32;
             work.codes[place + MIDDLE] = later_code as u32;
             work.misses[count] = place as u32;

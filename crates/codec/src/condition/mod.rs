@@ -39,6 +39,8 @@ pub(crate) struct Prepared {
     pub(crate) condition: Condition,
     /// On those of the part that is tested in their place: codes for values.
     pub(crate) part: Option<Box<Prepared>>,
+    /// On the values of two parts: both of a pair must pass, of any pair.
+    pub(crate) pairs: Vec<[Prepared; 2]>,
     /// Which distinct entries of the node (runs) pass, where they were all tested beforehand.
     pub(crate) passing: Bitmap,
     /// What finds a pattern in codes of a symbol table.
@@ -48,7 +50,7 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// Without parts.
     pub(crate) fn plain(condition: Condition) -> Prepared {
-        Prepared { condition, part: None, passing: Bitmap::default(), search: None }
+        Prepared { condition, part: None, pairs: Vec::new(), passing: Bitmap::default(), search: None }
     }
 }
 

@@ -148,16 +148,17 @@ fn look_up<T: Integer>(values: &[T], table: &ValueTable<T>) -> (Vec<u32>, Vec<u3
 /// [`look_up`] for bytes.
 fn look_up_bytes(view: BytesView<'_>, frequent: BytesView<'_>) -> (Vec<u32>, Vec<u32>) {
     let table = BytesTable::with(frequent);
-    let mut positions = Vec::new();
-    let mut last = 0;
-    let codes = view.iter().enumerate().map(|(row, value)| {
-        match table.find_code(value) {
-            Some(code) => last = code,
-            None => positions.push(row as u32),
-        }
-        last
-    });
-    (codes.collect(), positions)
+    let (mut codes, mut positions) = (vec![0; view.len()], vec![0; view.len()]);
+    let (mut last, mut missing_count) = (0, 0);
+    for (row, (value, code)) in view.iter().zip(&mut codes).enumerate() {
+        let found = table.find_code(value);
+        last = found.unwrap_or(last);
+        *code = last;
+        positions[missing_count] = row as u32;
+        missing_count += usize::from(found.is_none());
+    }
+    positions.truncate(missing_count);
+    (codes, positions)
 }
 
 #[cfg(test)]

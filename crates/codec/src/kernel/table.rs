@@ -145,6 +145,9 @@ mod tests {
                 assert!(is_native(&table, scheme, Physical::I64, kernel), "{kernel} on {scheme}");
             }
         }
+        for kernel in integers_are_tested.into_iter().chain(["sum"]) {
+            assert!(is_native(&table, "halves", Physical::I128, kernel), "{kernel} on halves");
+        }
         for scheme in ["rle", "bitpack", "for", "delta"] {
             assert!(is_native(&table, scheme, Physical::I64, "sum"), "sum on {scheme}");
         }

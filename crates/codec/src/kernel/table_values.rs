@@ -33,7 +33,7 @@ pub(super) fn numbers(scheme: &str, row_count: usize) -> ValuesBuf {
         "base_delta" => integers(&|row| 1_000_000 + random(row, 15)),
         "multiple" => integers(&|row| 1_700_000_000_000_000 + 1_000_000 * random(row, 20)),
         "halves" => {
-            let wide = |row| i128::from(random(row, 12)) << 64 | i128::from(random(row + 1, 63));
+            let wide = |row| i128::from(random(row, 12)) << 64 | i128::from(random(row + 1, 56));
             ValuesBuf::I128((0..row_count).map(wide).collect())
         }
         "zfp" => floats(&|row| 1000.0 * (row as f64 / 500.0).sin()),

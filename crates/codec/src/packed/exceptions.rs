@@ -17,7 +17,8 @@ pub(crate) const ENTRY_LEN: usize = 128;
 /// Up to so many exceptions, two bytes for each place are less than entry points and one.
 pub(super) const WIDE_PLACES_MAX: usize = 8;
 
-/// Set in the form of exceptions of version 2, and never in that of version 1, which is a number of bytes.
+/// Set in the form of exceptions of which only what is missing is kept, and never in that of whole ones, which is a number
+/// of bytes.
 const IS_EXCESS: u8 = 0x80;
 /// Exceptions lie below the base, too: what is missing is zigzag.
 const IS_SIGNED: u8 = 0x40;
@@ -25,9 +26,10 @@ const IS_SIGNED: u8 = 0x40;
 /// How the exceptions of a vector are written: the byte in its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Version 1: distances from the base, of so many bytes, behind positions of two.
+    /// Distances from the base, of so many bytes, behind positions of two: where more is missing than 64 bits, and all of
+    /// version 1.
     Whole { bytes: usize },
-    /// Version 2: what is above the bits in the slot, in so many bits, before the places.
+    /// What is above the bits in the slot, in so many bits, before the places.
     Excess { width: usize, is_signed: bool },
 }
 
@@ -48,12 +50,20 @@ impl Form {
         }
     }
 
-    /// The form for values between these, outside of this frame; `None` where more is missing than 64 bits.
-    pub(crate) fn of<T: Integer>(frame: Frame<T>, min: T, max: T) -> Option<Form> {
+    /// The form for values between these, outside of this frame.
+    pub(crate) fn of<T: Integer>(frame: Frame<T>, min: T, max: T) -> Form {
         let is_signed = min < frame.base;
         let bits = |value: T| 128 - missing(frame, value, is_signed).leading_zeros() as usize;
-        let width = bits(min).max(bits(max)).max(1);
-        (width <= 64).then_some(Form::Excess { width, is_signed })
+        match bits(min).max(bits(max)).max(1) {
+            width @ 1..=64 => Form::Excess { width, is_signed },
+            _ => Form::Whole { bytes: T::BYTES },
+        }
+    }
+
+    /// Whether the places of so many exceptions are positions of two bytes.
+    #[inline]
+    fn has_wide_places(self, exception_count: usize) -> bool {
+        matches!(self, Form::Whole { .. }) || exception_count <= WIDE_PLACES_MAX
     }
 
     /// Bytes that so many exceptions of a vector take.
@@ -77,8 +87,7 @@ fn places_bytes(exception_count: usize, value_count: usize) -> usize {
     }
 }
 
-/// What of a value's distance is above the bits in its slot; all bits are set where it is more than 128 hold, which no form
-/// takes.
+/// What of a value's distance is above the bits in its slot; all bits are set where it is more than 128 hold.
 fn missing<T: Integer>(frame: Frame<T>, value: T, is_signed: bool) -> u128 {
     if value >= frame.base {
         let above = value.sub(frame.base).bits() >> frame.bit_width;
@@ -91,17 +100,18 @@ fn missing<T: Integer>(frame: Frame<T>, value: T, is_signed: bool) -> u128 {
 }
 
 /// Appends exceptions at these positions, ascending, and returns their form.
-///
-/// # Panics
-/// When more than 64 bits of one are missing: a mistake of the chooser of the frame.
 pub(crate) fn write<T: Integer>(vector: &[T], frame: Frame<T>, positions: &[u16], out: &mut Vec<u8>) -> u8 {
     let exceptions = || positions.iter().map(|position| vector[usize::from(*position)]);
     let (Some(min), Some(max)) = (exceptions().min(), exceptions().max()) else { return 0 };
-    let form = Form::of(frame, min, max).expect("the frame was chosen so that they fit");
-    let Form::Excess { width, is_signed } = form else { unreachable!("version 1 is only read") };
-    write_stream(exceptions().map(|value| missing(frame, value, is_signed) as u64), width, out);
-    if positions.len() <= WIDE_PLACES_MAX {
+    let form = Form::of(frame, min, max);
+    if let Form::Excess { width, is_signed } = form {
+        write_stream(exceptions().map(|value| missing(frame, value, is_signed) as u64), width, out);
+    }
+    if form.has_wide_places(positions.len()) {
         out.extend(positions.iter().flat_map(|position| position.to_le_bytes()));
+        if let Form::Whole { .. } = form {
+            exceptions().for_each(|value| value.sub(frame.base).write(out));
+        }
     } else {
         let entries_at = out.len();
         out.resize(entries_at + vector.len().div_ceil(ENTRY_LEN), 0);
@@ -246,7 +256,7 @@ impl<'a, T: Integer> Exceptions<'a, T> {
     /// That of the value at `position`, if it is one.
     pub(crate) fn at(&self, position: usize) -> Option<Patch<T>> {
         if self.has_wide_places() {
-            // Behind the places of version 1 stand the values.
+            // Behind the places of whole exceptions stand these.
             let places = self.places().as_chunks().0;
             let places = places.get(..self.count).unwrap_or(places);
             let found = places.binary_search_by_key(&position, |place| usize::from(u16::from_le_bytes(*place)));
@@ -263,7 +273,7 @@ impl<'a, T: Integer> Exceptions<'a, T> {
 
     #[inline]
     fn has_wide_places(&self) -> bool {
-        matches!(self.form, Form::Whole { .. }) || self.count <= WIDE_PLACES_MAX
+        self.form.has_wide_places(self.count)
     }
 
     #[inline]
@@ -285,7 +295,7 @@ impl<'a, T: Integer> Exceptions<'a, T> {
         }
     }
 
-    /// What is to be added to base and slot, for exceptions of version 2.
+    /// What is to be added to base and slot, for exceptions that are not whole.
     #[inline]
     fn missing(&self, index: usize) -> i128 {
         let Form::Excess { width, is_signed } = self.form else { return 0 };
@@ -359,5 +369,8 @@ mod tests {
         come_back(&[i64::MIN, i64::MAX, 0, 1, 2, -1], Frame { base: 0, bit_width: 2 });
         come_back(&[u64::MAX, 0, 7], Frame { base: 1, bit_width: 1 });
         come_back(&[1i128 << 60, -(1 << 60), 3], Frame { base: 1, bit_width: 4 });
+        come_back(&[1i128 << 100, i128::MIN, i128::MAX, 3, 0, -7], Frame { base: 1, bit_width: 4 });
+        let wide: Vec<i128> = (0..1024).map(|i| if i % 50 == 7 { (i - 500) << 90 } else { i % 16 }).collect();
+        come_back(&wide, Frame { base: 1, bit_width: 3 });
     }
 }

@@ -33,8 +33,8 @@ impl<T: Integer> Frame<T> {
 
     /// What a vector with these bounds takes with so many exceptions, in bits.
     fn bits_with(self, value_count: usize, exceptions: usize, min: T, max: T) -> usize {
-        let form = if exceptions == 0 { Some(Form::read(0)) } else { Form::of(self, min, max) };
-        form.map_or(usize::MAX, |form| value_count * self.bit_width + 8 * form.bytes_of(exceptions, value_count))
+        let form = if exceptions == 0 { Form::read(0) } else { Form::of(self, min, max) };
+        value_count * self.bit_width + 8 * form.bytes_of(exceptions, value_count)
     }
 
     /// What a vector with these bounds takes, in bits.

@@ -3,16 +3,20 @@
 //! For decimals whose values lie more than 64 bits apart, which packed schemes would keep whole. The upper halves of such
 //! columns are seldom more than a few bits each, so that all of it takes about the width of the values.
 //!
-//! Input: `i128`. Output: docs/format/codecs/halves.md. Cost: that of both parts, and putting them together; kernels decode.
+//! Kernels ask the halves: a sum is that of both; a value lies in a range if its upper half lies between those of the ends,
+//! or is that of an end and the lower half lies on the right side of it.
+//!
+//! Input: `i128`. Output: docs/format/codecs/halves.md. Cost: that of both parts, and putting them together.
 
+use crate::condition::{Condition, IntegerCondition, Prepared};
 use crate::encoder::{Encoder, Role};
-use crate::kernel::Rows;
+use crate::kernel::{Bounds, Rows, WideSum};
 use crate::kernels::bounds;
 use crate::node::{Node, Opened};
-use crate::scheme::{Reader, Scheme, unsuitable};
+use crate::scheme::{Reader, Scheme, filter_decoded, unsuitable};
 use crate::scratch::Scratch;
 use crate::values_mut::{Native, ValuesMut};
-use crate::{Physical, Result, Values};
+use crate::{Bitmap, Physical, Result, Scalar, Values};
 use std::ops::Range;
 
 /// The scheme.
@@ -70,7 +74,144 @@ struct HalvesReader<'a> {
     lower: Opened<'a>,
 }
 
+/// Upper halves of constants up to which a list of them is tested by halves: each has a pass of its own.
+const LISTED_UPPERS_MAX: usize = 4;
+
+/// Where at most one of so many rows is left by its upper half, lower halves are picked out, not all of them asked.
+const ROWS_PER_GATHERED_MIN: usize = 16;
+
+/// The upper and lower half of a value, as integers of any width.
+fn halves_of(value: i128) -> (i128, i128) {
+    (value >> 64, i128::from(value as u64))
+}
+
+/// The test that a half lies between these.
+fn within(low: i128, high: i128, physical: Physical) -> Condition {
+    let (least, greatest) = match physical {
+        Physical::U64 => (0, u64::MAX.into()),
+        _ => (i64::MIN.into(), i64::MAX.into()),
+    };
+    match (low, high) {
+        _ if low > high => Condition::Never,
+        _ if low <= least && high >= greatest => Condition::Always,
+        _ => Condition::Integers(IntegerCondition::Within(low, high)),
+    }
+}
+
+/// What both halves of values from `low` to `high` must be: both of any pair.
+fn pairs_within(low: i128, high: i128) -> Vec<[Condition; 2]> {
+    const LOWER_MAX: i128 = u64::MAX as i128;
+    let ((low_upper, low_lower), (high_upper, high_lower)) = (halves_of(low), halves_of(high));
+    let pair = |uppers: (i128, i128), lowers: (i128, i128)| {
+        [within(uppers.0, uppers.1, Physical::I64), within(lowers.0, lowers.1, Physical::U64)]
+    };
+    if low_upper == high_upper {
+        return vec![pair((low_upper, low_upper), (low_lower, high_lower))];
+    }
+    let mut pairs = vec![
+        pair((low_upper, low_upper), (low_lower, LOWER_MAX)),
+        pair((low_upper + 1, high_upper - 1), (0, LOWER_MAX)),
+        pair((high_upper, high_upper), (0, high_lower)),
+    ];
+    pairs.retain(|[upper, _]| *upper != Condition::Never);
+    pairs
+}
+
+/// [`pairs_within`] for any condition; none where it is quicker to put the values together.
+fn pairs_of(condition: &IntegerCondition) -> Vec<[Condition; 2]> {
+    match condition {
+        IntegerCondition::Within(low, high) | IntegerCondition::Outside(low, high) => pairs_within(*low, *high),
+        IntegerCondition::OneOf(constants) => {
+            let of_upper = |constants: &[i128]| {
+                let (upper, _) = halves_of(constants[0]);
+                let lowers: Vec<i128> = constants.iter().map(|constant| halves_of(*constant).1).collect();
+                let lower = match lowers[..] {
+                    [only] => IntegerCondition::Within(only, only),
+                    _ => IntegerCondition::OneOf(lowers.into()),
+                };
+                [within(upper, upper, Physical::I64), Condition::Integers(lower)]
+            };
+            let alike = |a: &i128, b: &i128| a >> 64 == b >> 64;
+            let uppers: Vec<&[i128]> = constants.chunk_by(alike).take(LISTED_UPPERS_MAX + 1).collect();
+            match uppers.len() {
+                ..=LISTED_UPPERS_MAX => uppers.into_iter().map(of_upper).collect(),
+                _ => Vec::new(),
+            }
+        }
+        IntegerCondition::Marked(_) => unreachable!("codes are no halves"),
+    }
+}
+
 impl HalvesReader<'_> {
+    /// Sets a bit for each row of `range` of which both halves pass, for any of these pairs. Returns true when no value
+    /// was decoded for it.
+    fn mark_pairs(
+        &self,
+        range: &Range<usize>,
+        pairs: &[[Prepared; 2]],
+        passing: &mut Bitmap,
+        scratch: &mut Scratch,
+    ) -> Result<bool> {
+        let (mut of_upper, mut of_lower) = (scratch.take_bits(), scratch.take_bits());
+        let marked = pairs.iter().try_fold(true, |is_native, [upper, lower]| {
+            of_upper.reset(0, false);
+            let mut stays_native = is_native & self.upper.filter(range.clone(), upper, &mut of_upper, scratch)?;
+            let count = of_upper.count_ones();
+            if count == 0 || lower.condition == Condition::Always {
+                // The upper halves have said all.
+            } else if count * ROWS_PER_GATHERED_MIN <= range.len() {
+                self.keep_by_lower(range.start, &lower.condition, &mut of_upper, scratch)?;
+            } else {
+                of_lower.reset(0, false);
+                stays_native &= self.lower.filter(range.clone(), lower, &mut of_lower, scratch)?;
+                of_upper.and(&of_lower);
+            }
+            passing.or(&of_upper);
+            Ok(stays_native)
+        });
+        scratch.give_bits(of_upper);
+        scratch.give_bits(of_lower);
+        marked
+    }
+
+    /// Takes the bits of rows, of which there are few from `start` on, whose lower half does not pass.
+    fn keep_by_lower(
+        &self,
+        start: usize,
+        condition: &Condition,
+        bits: &mut Bitmap,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let (mut rows, mut lowers) = (std::mem::take(&mut scratch.rows), scratch.take_values(Physical::U64));
+        rows.clear();
+        rows.extend(bits.ones().map(|place| (start + place) as u32));
+        scratch.decoded_values += rows.len();
+        let out = ValuesMut::over(&mut lowers, Physical::U64, rows.len());
+        let gathered = self.lower.reader.gather(&rows, out, scratch);
+        if gathered.is_ok() {
+            for (index, row) in rows.iter().enumerate() {
+                bits.set(*row as usize - start, condition.passes(lowers.as_values(), index));
+            }
+        }
+        scratch.rows = rows;
+        scratch.give_values(lowers);
+        gathered
+    }
+
+    /// Least and greatest of the lower halves of the rows that count and have this upper one.
+    fn lower_bounds(&self, upper: i128, rows: &Rows<'_>, scratch: &mut Scratch) -> Result<Bounds> {
+        let prepared = self.upper.prepare(&within(upper, upper, Physical::I64), scratch)?;
+        let mut marks = scratch.take_bits();
+        let mut found = Bounds::default();
+        let asked = self.upper.filter(rows.range.clone(), &prepared, &mut marks, scratch).and_then(|_| {
+            marks.and(&rows.to_bitmap());
+            let rows = Rows::marked(rows.range.clone(), &marks);
+            self.lower.reader.bounds(&rows, Physical::U64, &mut found, scratch)
+        });
+        scratch.give_bits(marks);
+        asked.map(|()| found)
+    }
+
     /// Has `read` write each half of so many values, and puts them together.
     fn join(
         out: ValuesMut<'_>,
@@ -115,12 +256,112 @@ impl Reader for HalvesReader<'_> {
         let halves = [&self.upper, &self.lower];
         Self::join(out, rows.len(), scratch, halves, |half, out, scratch| half.reader.gather(rows, out, scratch))
     }
+
+    fn prepare(&self, condition: &Condition, scratch: &mut Scratch) -> Result<Prepared> {
+        let mut prepared = Prepared::plain(condition.clone());
+        if let Condition::Integers(integers) = condition {
+            for [upper, lower] in pairs_of(integers) {
+                prepared.pairs.push([self.upper.prepare(&upper, scratch)?, self.lower.prepare(&lower, scratch)?]);
+            }
+        }
+        Ok(prepared)
+    }
+
+    fn filter(
+        &self,
+        range: Range<usize>,
+        prepared: &Prepared,
+        physical: Physical,
+        out: &mut Bitmap,
+        scratch: &mut Scratch,
+    ) -> Result<bool> {
+        if prepared.pairs.is_empty() {
+            filter_decoded(self, range, &prepared.condition, physical, out, scratch)?;
+            return Ok(false);
+        }
+        let mut passing = scratch.take_bits();
+        passing.reset(range.len(), false);
+        let marked = self.mark_pairs(&range, &prepared.pairs, &mut passing, scratch);
+        if let Condition::Integers(IntegerCondition::Outside(..)) = prepared.condition {
+            passing.invert();
+        }
+        if marked.is_ok() {
+            out.extend(&passing);
+        }
+        scratch.give_bits(passing);
+        marked
+    }
+
+    fn sum(&self, rows: &Rows<'_>, _physical: Physical, total: &mut WideSum, scratch: &mut Scratch) -> Result<()> {
+        self.lower.reader.sum(rows, Physical::U64, total, scratch)?;
+        let mut uppers = WideSum::default();
+        self.upper.reader.sum(rows, Physical::I64, &mut uppers, scratch)?;
+        total.add_upper(uppers.to_i128().expect("a block has less than 2^64 values of 64 bits"));
+        Ok(())
+    }
+
+    fn bounds(&self, rows: &Rows<'_>, _physical: Physical, found: &mut Bounds, scratch: &mut Scratch) -> Result<()> {
+        let mut uppers = Bounds::default();
+        self.upper.reader.bounds(rows, Physical::I64, &mut uppers, scratch)?;
+        let Bounds { least: Scalar::Int(least), greatest: Scalar::Int(greatest) } = uppers else { return Ok(()) };
+        if found.hold(least << 64, greatest << 64 | i128::from(u64::MAX)) {
+            return Ok(());
+        }
+        if let Scalar::Int(lower) = self.lower_bounds(least, rows, scratch)?.least {
+            found.widen_integers(least << 64 | lower, least << 64 | lower);
+        }
+        if let Scalar::Int(lower) = self.lower_bounds(greatest, rows, scratch)?.greatest {
+            found.widen_integers(greatest << 64 | lower, greatest << 64 | lower);
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{Block, Choice, Values, encode};
+    use crate::{Bitmap, Block, Choice, CompareOp, Predicate, Scalar, Span, Values, encode};
     use rand::{Rng, SeedableRng};
+
+    #[test]
+    fn halves_answer_as_the_values_do() {
+        let mut random = rand::rngs::SmallRng::seed_from_u64(11);
+        // Uppers that several share, with lowers at both ends.
+        let mut any = || {
+            let lower = [0, 1, u64::MAX, u64::MAX - 1, random.random()][random.random_range(0..5)];
+            i128::from(random.random_range(-2..3)) << 64 | i128::from(lower)
+        };
+        let values: Vec<i128> = (0..1500).map(|_| any()).chain([i128::MIN, i128::MAX]).collect();
+        let marks = Bitmap::from_bools(values.iter().enumerate().map(|(row, value)| row % 3 == 1 && *value >= 0));
+        let mut bytes = Vec::new();
+        encode(Values::I128(&values), None, &Choice::Forced("halves".to_owned()), &mut bytes).unwrap();
+        let block = Block::open(&bytes).unwrap();
+        let check = |predicate: Predicate, passes: &dyn Fn(i128) -> bool| {
+            let mut found = Bitmap::default();
+            block.filter(0..values.len(), &predicate, &mut found).unwrap();
+            let expected = Bitmap::from_bools(values.iter().map(|value| passes(*value)));
+            assert_eq!(found, expected, "{predicate:?} on {}", block.describe());
+        };
+        for _ in 0..200 {
+            let (one, other) = (any(), any());
+            let scalar = Scalar::Int(one);
+            check(Predicate::Compare(CompareOp::Equal, scalar.clone()), &|value| value == one);
+            check(Predicate::Compare(CompareOp::NotEqual, scalar.clone()), &|value| value != one);
+            check(Predicate::Compare(CompareOp::Less, scalar.clone()), &|value| value < one);
+            check(Predicate::Compare(CompareOp::GreaterOrEqual, scalar.clone()), &|value| value >= one);
+            check(Predicate::Between(scalar, Scalar::Int(other)), &|value| (one..=other).contains(&value));
+            let listed: Vec<i128> = (0..1 + one as u8 % 8).map(|_| any()).chain([one]).collect();
+            let list = listed.iter().copied().map(Scalar::Int).collect();
+            check(Predicate::In(list), &|value| listed.contains(&value));
+        }
+        for (start, end) in [(0, values.len()), (3, 1030), (7, 7)] {
+            let some = marks.slice(start..end);
+            let chosen = || (start..end).filter(|row| marks.get(*row)).map(|row| values[row]);
+            let scalar = |value: Option<i128>| value.map_or(Scalar::Null, Scalar::Int);
+            assert_eq!(block.min(&Span::marked(start..end, &some)).unwrap(), scalar(chosen().min()));
+            assert_eq!(block.max(&Span::marked(start..end, &some)).unwrap(), scalar(chosen().max()));
+            assert_eq!(block.min(&Span::from(start..end)).unwrap(), scalar(values[start..end].iter().min().copied()));
+        }
+    }
 
     #[test]
     fn wide_decimals_take_their_width() {

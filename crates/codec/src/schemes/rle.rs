@@ -98,17 +98,27 @@ const ROWS_PER_PICKED_MAX: usize = 12;
 /// Where runs of equal values start, and how long they are.
 fn runs(values: Values<'_>) -> (Vec<u32>, Vec<u32>) {
     fn fixed<T: Fixed>(values: &[T]) -> Vec<u32> {
-        let changes = values.windows(2).enumerate().filter(|(_, pair)| pair[0].bits() != pair[1].bits());
-        std::iter::once(0).chain(changes.map(|(index, _)| index as u32 + 1)).collect()
+        starts(values.windows(2).map(|pair| pair[0].bits() != pair[1].bits()))
     }
     fn bytes(view: BytesView<'_>) -> Vec<u32> {
-        let changes = (1..view.len()).filter(|&index| view.get(index) != view.get(index - 1));
-        std::iter::once(0).chain(changes.map(|index| index as u32)).collect()
+        starts((1..view.len()).map(|row| view.get(row) != view.get(row - 1)))
     }
     let starts = for_fixed!(Values, values, values => fixed(values), view => bytes(view));
     let ends = starts.iter().skip(1).copied().chain([values.len() as u32]);
     let lengths = starts.iter().zip(ends).map(|(start, end)| end - start).collect();
     (starts, lengths)
+}
+
+/// The first row, and those of the others that differ from the one before. All are written down, and stay where they do.
+fn starts(changes: impl ExactSizeIterator<Item = bool>) -> Vec<u32> {
+    let mut starts = vec![0; changes.len() + 1];
+    let mut count = 1;
+    for (row, is_change) in (1..).zip(changes) {
+        starts[count] = row;
+        count += usize::from(is_change);
+    }
+    starts.truncate(count);
+    starts
 }
 
 /// The values at these rows.
