@@ -2,11 +2,16 @@
 
 use sinter_codec::{Bitmap, BytesBuf, Choice, SCHEMES, Values, encode};
 
-/// The bytes in the page's block of hex; what follows two spaces on a line is explanation.
+/// The bytes in the page's first block of hex.
 fn example(page: &str) -> Vec<u8> {
+    example_at(page, 0)
+}
+
+/// The bytes in the page's block of hex of this number; what follows two spaces on a line is explanation.
+fn example_at(page: &str, number: usize) -> Vec<u8> {
     let path = format!("{}/../../docs/format/{page}.md", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let block = text.split("```hex\n").nth(1).unwrap_or_else(|| panic!("{path} has no example"));
+    let block = text.split("```hex\n").nth(1 + number).unwrap_or_else(|| panic!("{path} has no example {number}"));
     let lines = block.split("```").next().unwrap_or_default().lines();
     let bytes = lines.flat_map(|line| line.split("  ").next().unwrap_or_default().split_whitespace());
     bytes.map(|byte| u8::from_str_radix(byte, 16).expect("two hex digits")).collect()
@@ -14,9 +19,14 @@ fn example(page: &str) -> Vec<u8> {
 
 /// The payload of the outermost node is the end of the block.
 fn check(scheme: &str, values: Values<'_>) {
+    check_at(scheme, 0, values);
+}
+
+/// [`check`] for the example of this number.
+fn check_at(scheme: &str, number: usize, values: Values<'_>) {
     let mut block = Vec::new();
     encode(values, None, &Choice::Forced(scheme.into()), &mut block).unwrap();
-    let expected = example(&format!("codecs/{scheme}"));
+    let expected = example_at(&format!("codecs/{scheme}"), number);
     assert!(block.ends_with(&expected), "{scheme} writes {block:02x?}, its page says {expected:02x?}");
     let payload_bytes = &block[block.len() - expected.len() - 4..][..4];
     assert_eq!(payload_bytes, (expected.len() as u32).to_le_bytes(), "{scheme}: the example is the whole payload");
@@ -54,6 +64,7 @@ fn patched_integers() {
     let mut values: Vec<i32> = (0..24).map(|position| 10 + position % 4).collect();
     (values[5], values[9]) = (1000, -1);
     check("pfor", Values::I32(&values));
+    check_at("pfor", 1, Values::I128(&[6, 1 << 80, 5]));
 
     let steps = (0..24).map(|position| if position == 7 { 5000 } else { 1 + position % 2 });
     let values: Vec<u32> = steps

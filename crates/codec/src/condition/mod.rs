@@ -39,7 +39,7 @@ pub(crate) struct Prepared {
     pub(crate) condition: Condition,
     /// On those of the part that is tested in their place: codes for values.
     pub(crate) part: Option<Box<Prepared>>,
-    /// On the values of two parts: both of a pair must pass, of any pair.
+    /// Tests of two parts of each value: it is in the range or list of the condition where both of any pair pass.
     pub(crate) pairs: Vec<[Prepared; 2]>,
     /// Which distinct entries of the node (runs) pass, where they were all tested beforehand.
     pub(crate) passing: Bitmap,
@@ -64,16 +64,8 @@ impl Condition {
             return bytes::condition(predicate);
         }
         let order: fn(&Scalar) -> i128 = if physical.is_integer() { integer_order } else { constant_order };
-        let (least, greatest) = if physical.is_integer() { bounds(physical) } else { (FLOAT_MIN, FLOAT_MAX) };
-        let within = |low: i128, high: i128| {
-            if low > high || high < least || low > greatest {
-                Condition::Never
-            } else if low <= least && high >= greatest {
-                Condition::Always
-            } else {
-                of_numbers(physical, IntegerCondition::Within(low.max(least), high.min(greatest)))
-            }
-        };
+        let (least, greatest) = ends(physical);
+        let within = |low: i128, high: i128| Condition::within(physical, low, high);
         match predicate {
             Predicate::Compare(_, Scalar::Null) => Condition::Never,
             Predicate::Compare(op, constant) => {
@@ -103,16 +95,35 @@ impl Condition {
                 constants.retain(|constant| (least..=greatest).contains(constant));
                 constants.sort_unstable();
                 constants.dedup();
-                match constants[..] {
-                    [] => Condition::Never,
-                    [first, .., last] if last.wrapping_sub(first) == constants.len() as i128 - 1 => within(first, last),
-                    [only] => within(only, only),
-                    _ => of_numbers(physical, IntegerCondition::OneOf(constants.into())),
-                }
+                Condition::one_of(physical, constants)
             }
             Predicate::Prefix(_) | Predicate::Contains(_) | Predicate::Like(_) => {
                 panic!("{predicate:?} on {} values", physical.name())
             }
+        }
+    }
+
+    /// The numbers of this type from `low` to `high`; of floats these are orders.
+    pub(crate) fn within(physical: Physical, low: i128, high: i128) -> Condition {
+        let (least, greatest) = ends(physical);
+        if low > high || high < least || low > greatest {
+            Condition::Never
+        } else if low <= least && high >= greatest {
+            Condition::Always
+        } else {
+            of_numbers(physical, IntegerCondition::Within(low.max(least), high.min(greatest)))
+        }
+    }
+
+    /// These numbers of this type, ascending and each once; of floats these are orders.
+    pub(crate) fn one_of(physical: Physical, constants: Vec<i128>) -> Condition {
+        match constants[..] {
+            [] => Condition::Never,
+            [first, .., last] if last.wrapping_sub(first) == constants.len() as i128 - 1 => {
+                Condition::within(physical, first, last)
+            }
+            [only] => Condition::within(physical, only, only),
+            _ => of_numbers(physical, IntegerCondition::OneOf(constants.into())),
         }
     }
 
@@ -171,6 +182,11 @@ impl Condition {
 
 fn of_numbers(physical: Physical, condition: IntegerCondition) -> Condition {
     if physical.is_integer() { Condition::Integers(condition) } else { Condition::Floats(condition) }
+}
+
+/// Least and greatest number of a type; of floats these are orders.
+fn ends(physical: Physical) -> (i128, i128) {
+    if physical.is_integer() { bounds(physical) } else { (FLOAT_MIN, FLOAT_MAX) }
 }
 
 /// Least and greatest value of an integer type.

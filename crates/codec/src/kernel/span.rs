@@ -85,6 +85,13 @@ impl<'s> Rows<'s> {
         self.marks.map_or_else(|| Bitmap::new(self.range.len(), true), Bitmap::clone)
     }
 
+    /// Takes the bits of rows that do not count; there is one bit per row of the range.
+    pub(crate) fn keep_counted(&self, bits: &mut Bitmap) {
+        if let Some(marks) = self.marks {
+            bits.and(marks);
+        }
+    }
+
     /// How many of `part` count, which lies in the range.
     pub(crate) fn count_in(&self, part: Range<usize>) -> usize {
         let start = self.range.start;

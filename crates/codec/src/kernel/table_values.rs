@@ -33,6 +33,7 @@ pub(super) fn numbers(scheme: &str, row_count: usize) -> ValuesBuf {
         "base_delta" => integers(&|row| 1_000_000 + random(row, 15)),
         "multiple" => integers(&|row| 1_700_000_000_000_000 + 1_000_000 * random(row, 20)),
         "halves" => {
+            // Lower halves that are worth packing, or the table would show how raw ones are decoded.
             let wide = |row| i128::from(random(row, 12)) << 64 | i128::from(random(row + 1, 56));
             ValuesBuf::I128((0..row_count).map(wide).collect())
         }

@@ -28,11 +28,11 @@ impl WideSum {
     pub(crate) fn add_product(&mut self, value: i128, count: u64) {
         let (above, below) = (value >> 64, value as u64);
         self.add_sum(WideSum { low: u128::from(below) * u128::from(count), high: 0 });
-        self.add_upper(above * i128::from(count));
+        self.add_shifted(above * i128::from(count));
     }
 
     /// Adds a value times 2^64.
-    pub(crate) fn add_upper(&mut self, value: i128) {
+    pub(crate) fn add_shifted(&mut self, value: i128) {
         self.add_sum(WideSum { low: (value as u128) << 64, high: (value >> 64) as i64 });
     }
 

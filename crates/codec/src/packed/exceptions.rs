@@ -3,7 +3,8 @@
 //! Zukowski et al., ICDE 2006, section 3, keeps such values whole, and chains their places through the packed slots. We keep
 //! the low bits of their distance in the slot, like those of any other value, and apart from it only the bits above
 //! (Lemire and Boytsov, "Decoding billions of integers per second through vectorization", 2015): there are no compulsory
-//! exceptions, and patching adds what is missing. The places are apart, too, with an entry point for every 128 values.
+//! exceptions, and patching adds what is missing. The places are apart, too, with an entry point for every 128 values. Where
+//! more is missing than 64 bits, values are whole as in the paper.
 
 use super::excess::{Excess, WIDTH_MAX};
 use super::frame::Frame;
@@ -56,7 +57,14 @@ impl Form {
         let bits = |value: T| 128 - missing(frame, value, is_signed).leading_zeros() as usize;
         match bits(min).max(bits(max)).max(1) {
             width @ 1..=64 => Form::Excess { width, is_signed },
-            _ => Form::Whole { bytes: T::BYTES },
+            _ => {
+                let distance = |value: T| match value < frame.base {
+                    true => frame.base.sub(value).bits(),
+                    false => value.sub(frame.base).bits(),
+                };
+                let bits = 128 - distance(min).max(distance(max)).leading_zeros() as usize;
+                Form::Whole { bytes: (bits + 1).div_ceil(8).min(T::BYTES) } // a bit for the sign
+            }
         }
     }
 
@@ -72,18 +80,13 @@ impl Form {
         match self {
             Form::Whole { bytes } => exception_count * (2 + bytes),
             Form::Excess { width, .. } => {
-                stream_bytes(exception_count, width) + places_bytes(exception_count, value_count)
+                let places_bytes = match self.has_wide_places(exception_count) {
+                    true => 2 * exception_count,
+                    false => value_count.div_ceil(ENTRY_LEN) + exception_count,
+                };
+                stream_bytes(exception_count, width) + places_bytes
             }
         }
-    }
-}
-
-/// Bytes of the places of exceptions.
-#[inline]
-fn places_bytes(exception_count: usize, value_count: usize) -> usize {
-    match exception_count {
-        0..=WIDE_PLACES_MAX => 2 * exception_count,
-        _ => value_count.div_ceil(ENTRY_LEN) + exception_count,
     }
 }
 
@@ -109,8 +112,9 @@ pub(crate) fn write<T: Integer>(vector: &[T], frame: Frame<T>, positions: &[u16]
     }
     if form.has_wide_places(positions.len()) {
         out.extend(positions.iter().flat_map(|position| position.to_le_bytes()));
-        if let Form::Whole { .. } = form {
-            exceptions().for_each(|value| value.sub(frame.base).write(out));
+        if let Form::Whole { bytes } = form {
+            let distances = exceptions().map(|value| value.sub(frame.base).bits().to_le_bytes());
+            distances.for_each(|distance| out.extend_from_slice(&distance[..bytes]));
         }
     } else {
         let entries_at = out.len();
@@ -256,7 +260,7 @@ impl<'a, T: Integer> Exceptions<'a, T> {
     /// That of the value at `position`, if it is one.
     pub(crate) fn at(&self, position: usize) -> Option<Patch<T>> {
         if self.has_wide_places() {
-            // Behind the places of whole exceptions stand these.
+            // Behind the places of whole exceptions are the exceptions themselves.
             let places = self.places().as_chunks().0;
             let places = places.get(..self.count).unwrap_or(places);
             let found = places.binary_search_by_key(&position, |place| usize::from(u16::from_le_bytes(*place)));
@@ -370,6 +374,11 @@ mod tests {
         come_back(&[u64::MAX, 0, 7], Frame { base: 1, bit_width: 1 });
         come_back(&[1i128 << 60, -(1 << 60), 3], Frame { base: 1, bit_width: 4 });
         come_back(&[1i128 << 100, i128::MIN, i128::MAX, 3, 0, -7], Frame { base: 1, bit_width: 4 });
+        come_back(&[u64::MAX, 0, 7], Frame { base: 1, bit_width: 0 });
+        come_back(&[i64::MIN, i64::MAX, 1, 0], Frame { base: 1, bit_width: 0 });
+        for bits in 64..127 {
+            come_back(&[5, (1i128 << bits) + 5, (1 << bits) + 4, 6 - (1 << bits)], Frame { base: 5, bit_width: 0 });
+        }
         let wide: Vec<i128> = (0..1024).map(|i| if i % 50 == 7 { (i - 500) << 90 } else { i % 16 }).collect();
         come_back(&wide, Frame { base: 1, bit_width: 3 });
     }

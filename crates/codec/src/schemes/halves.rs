@@ -74,65 +74,56 @@ struct HalvesReader<'a> {
     lower: Opened<'a>,
 }
 
-/// Upper halves of constants up to which a list of them is tested by halves: each has a pass of its own.
+/// Upper halves of constants up to which a list of them is asked of the halves: each has a pass of its own.
 const LISTED_UPPERS_MAX: usize = 4;
 
-/// Where at most one of so many rows is left by its upper half, lower halves are picked out, not all of them asked.
-const ROWS_PER_GATHERED_MIN: usize = 16;
+/// Where at most one of so many rows is left by its upper half, lower halves are picked out, not all of them asked: to pick
+/// one takes about as long as to ask so many that are packed.
+const ROWS_PER_PICKED_MIN: usize = 64;
 
-/// The upper and lower half of a value, as integers of any width.
+/// The upper and lower half of a value.
 fn halves_of(value: i128) -> (i128, i128) {
     (value >> 64, i128::from(value as u64))
 }
 
-/// The test that a half lies between these.
-fn within(low: i128, high: i128, physical: Physical) -> Condition {
-    let (least, greatest) = match physical {
-        Physical::U64 => (0, u64::MAX.into()),
-        _ => (i64::MIN.into(), i64::MAX.into()),
-    };
-    match (low, high) {
-        _ if low > high => Condition::Never,
-        _ if low <= least && high >= greatest => Condition::Always,
-        _ => Condition::Integers(IntegerCondition::Within(low, high)),
-    }
-}
-
-/// What both halves of values from `low` to `high` must be: both of any pair.
+/// What both halves of values from `low` to `high` must be: those of any pair.
 fn pairs_within(low: i128, high: i128) -> Vec<[Condition; 2]> {
     const LOWER_MAX: i128 = u64::MAX as i128;
     let ((low_upper, low_lower), (high_upper, high_lower)) = (halves_of(low), halves_of(high));
     let pair = |uppers: (i128, i128), lowers: (i128, i128)| {
-        [within(uppers.0, uppers.1, Physical::I64), within(lowers.0, lowers.1, Physical::U64)]
+        [Condition::within(Physical::I64, uppers.0, uppers.1), Condition::within(Physical::U64, lowers.0, lowers.1)]
     };
     if low_upper == high_upper {
         return vec![pair((low_upper, low_upper), (low_lower, high_lower))];
     }
-    let mut pairs = vec![
-        pair((low_upper, low_upper), (low_lower, LOWER_MAX)),
-        pair((low_upper + 1, high_upper - 1), (0, LOWER_MAX)),
-        pair((high_upper, high_upper), (0, high_lower)),
-    ];
-    pairs.retain(|[upper, _]| *upper != Condition::Never);
+    let mut pairs = Vec::with_capacity(3);
+    let (mut first_whole, mut last_whole) = (low_upper, high_upper);
+    if low_lower > 0 {
+        pairs.push(pair((low_upper, low_upper), (low_lower, LOWER_MAX)));
+        first_whole += 1;
+    }
+    if high_lower < LOWER_MAX {
+        pairs.push(pair((high_upper, high_upper), (0, high_lower)));
+        last_whole -= 1;
+    }
+    if first_whole <= last_whole {
+        pairs.push(pair((first_whole, last_whole), (0, LOWER_MAX)));
+    }
     pairs
 }
 
-/// [`pairs_within`] for any condition; none where it is quicker to put the values together.
+/// [`pairs_within`] for the range or list of a condition; none where it is quicker to put the values together.
 fn pairs_of(condition: &IntegerCondition) -> Vec<[Condition; 2]> {
     match condition {
         IntegerCondition::Within(low, high) | IntegerCondition::Outside(low, high) => pairs_within(*low, *high),
         IntegerCondition::OneOf(constants) => {
             let of_upper = |constants: &[i128]| {
                 let (upper, _) = halves_of(constants[0]);
-                let lowers: Vec<i128> = constants.iter().map(|constant| halves_of(*constant).1).collect();
-                let lower = match lowers[..] {
-                    [only] => IntegerCondition::Within(only, only),
-                    _ => IntegerCondition::OneOf(lowers.into()),
-                };
-                [within(upper, upper, Physical::I64), Condition::Integers(lower)]
+                let lowers = constants.iter().map(|constant| halves_of(*constant).1).collect();
+                [Condition::within(Physical::I64, upper, upper), Condition::one_of(Physical::U64, lowers)]
             };
-            let alike = |a: &i128, b: &i128| a >> 64 == b >> 64;
-            let uppers: Vec<&[i128]> = constants.chunk_by(alike).take(LISTED_UPPERS_MAX + 1).collect();
+            let is_alike = |one: &i128, other: &i128| halves_of(*one).0 == halves_of(*other).0;
+            let uppers: Vec<&[i128]> = constants.chunk_by(is_alike).take(LISTED_UPPERS_MAX + 1).collect();
             match uppers.len() {
                 ..=LISTED_UPPERS_MAX => uppers.into_iter().map(of_upper).collect(),
                 _ => Vec::new(),
@@ -144,7 +135,7 @@ fn pairs_of(condition: &IntegerCondition) -> Vec<[Condition; 2]> {
 
 impl HalvesReader<'_> {
     /// Sets a bit for each row of `range` of which both halves pass, for any of these pairs. Returns true when no value
-    /// was decoded for it.
+    /// was decoded for it but those few that were picked out.
     fn mark_pairs(
         &self,
         range: &Range<usize>,
@@ -157,14 +148,15 @@ impl HalvesReader<'_> {
             of_upper.reset(0, false);
             let mut stays_native = is_native & self.upper.filter(range.clone(), upper, &mut of_upper, scratch)?;
             let count = of_upper.count_ones();
-            if count == 0 || lower.condition == Condition::Always {
+            if lower.condition == Condition::Always {
                 // The upper halves have said all.
-            } else if count * ROWS_PER_GATHERED_MIN <= range.len() {
-                self.keep_by_lower(range.start, &lower.condition, &mut of_upper, scratch)?;
-            } else {
+            } else if range.is_empty() || count * ROWS_PER_PICKED_MIN > range.len() {
+                // Of no rows, too, where only the answer about decoding is wanted.
                 of_lower.reset(0, false);
                 stays_native &= self.lower.filter(range.clone(), lower, &mut of_lower, scratch)?;
                 of_upper.and(&of_lower);
+            } else if count > 0 {
+                self.keep_by_lower(range.start, &lower.condition, &mut of_upper, scratch)?;
             }
             passing.or(&of_upper);
             Ok(stays_native)
@@ -200,11 +192,11 @@ impl HalvesReader<'_> {
 
     /// Least and greatest of the lower halves of the rows that count and have this upper one.
     fn lower_bounds(&self, upper: i128, rows: &Rows<'_>, scratch: &mut Scratch) -> Result<Bounds> {
-        let prepared = self.upper.prepare(&within(upper, upper, Physical::I64), scratch)?;
+        let prepared = self.upper.prepare(&Condition::within(Physical::I64, upper, upper), scratch)?;
         let mut marks = scratch.take_bits();
         let mut found = Bounds::default();
         let asked = self.upper.filter(rows.range.clone(), &prepared, &mut marks, scratch).and_then(|_| {
-            marks.and(&rows.to_bitmap());
+            rows.keep_counted(&mut marks);
             let rows = Rows::marked(rows.range.clone(), &marks);
             self.lower.reader.bounds(&rows, Physical::U64, &mut found, scratch)
         });
@@ -263,6 +255,12 @@ impl Reader for HalvesReader<'_> {
             for [upper, lower] in pairs_of(integers) {
                 prepared.pairs.push([self.upper.prepare(&upper, scratch)?, self.lower.prepare(&lower, scratch)?]);
             }
+            // Upper halves that are decoded to be asked are decoded once, not for each pair.
+            if let [[upper, _], _, ..] = &prepared.pairs[..]
+                && !self.upper.filter(0..0, upper, &mut Bitmap::default(), scratch)?
+            {
+                prepared.pairs.clear();
+            }
         }
         Ok(prepared)
     }
@@ -296,7 +294,7 @@ impl Reader for HalvesReader<'_> {
         self.lower.reader.sum(rows, Physical::U64, total, scratch)?;
         let mut uppers = WideSum::default();
         self.upper.reader.sum(rows, Physical::I64, &mut uppers, scratch)?;
-        total.add_upper(uppers.to_i128().expect("a block has less than 2^64 values of 64 bits"));
+        total.add_shifted(uppers.to_i128().expect("a block has less than 2^32 values, of 64 bits each"));
         Ok(())
     }
 
@@ -307,11 +305,16 @@ impl Reader for HalvesReader<'_> {
         if found.hold(least << 64, greatest << 64 | i128::from(u64::MAX)) {
             return Ok(());
         }
-        if let Scalar::Int(lower) = self.lower_bounds(least, rows, scratch)?.least {
-            found.widen_integers(least << 64 | lower, least << 64 | lower);
-        }
-        if let Scalar::Int(lower) = self.lower_bounds(greatest, rows, scratch)?.greatest {
-            found.widen_integers(greatest << 64 | lower, greatest << 64 | lower);
+        let (of_least, of_greatest) = if least == greatest {
+            let mut lowers = Bounds::default();
+            self.lower.reader.bounds(rows, Physical::U64, &mut lowers, scratch)?;
+            (lowers.least, lowers.greatest)
+        } else {
+            let of_least = self.lower_bounds(least, rows, scratch)?.least;
+            (of_least, self.lower_bounds(greatest, rows, scratch)?.greatest)
+        };
+        if let (Scalar::Int(of_least), Scalar::Int(of_greatest)) = (of_least, of_greatest) {
+            found.widen_integers(least << 64 | of_least, greatest << 64 | of_greatest);
         }
         Ok(())
     }
@@ -328,28 +331,37 @@ mod tests {
         // Uppers that several share, with lowers at both ends.
         let mut any = || {
             let lower = [0, 1, u64::MAX, u64::MAX - 1, random.random()][random.random_range(0..5)];
-            i128::from(random.random_range(-2..3)) << 64 | i128::from(lower)
+            // One upper half is rare: of those few rows, lower halves are picked out.
+            let upper = if random.random_range(0..400) == 0 { 7 } else { random.random_range(-2..3) };
+            i128::from(upper) << 64 | i128::from(lower)
         };
         let values: Vec<i128> = (0..1500).map(|_| any()).chain([i128::MIN, i128::MAX]).collect();
+        let ends = [i128::MIN, i128::MAX, 7 << 64, 8 << 64, (8 << 64) - 1];
+        let rare = values.iter().copied().filter(|value| value >> 64 == 7);
+        let mut constants: Vec<i128> = ends.into_iter().chain(rare).collect();
+        assert!(constants.len() > ends.len());
         let marks = Bitmap::from_bools(values.iter().enumerate().map(|(row, value)| row % 3 == 1 && *value >= 0));
         let mut bytes = Vec::new();
         encode(Values::I128(&values), None, &Choice::Forced("halves".to_owned()), &mut bytes).unwrap();
         let block = Block::open(&bytes).unwrap();
         let check = |predicate: Predicate, passes: &dyn Fn(i128) -> bool| {
-            let mut found = Bitmap::default();
-            block.filter(0..values.len(), &predicate, &mut found).unwrap();
-            let expected = Bitmap::from_bools(values.iter().map(|value| passes(*value)));
-            assert_eq!(found, expected, "{predicate:?} on {}", block.describe());
+            for range in [0..values.len(), 3..1030, 9..9] {
+                let mut found = Bitmap::default();
+                block.filter(range.clone(), &predicate, &mut found).unwrap();
+                let expected = Bitmap::from_bools(values[range.clone()].iter().map(|value| passes(*value)));
+                assert_eq!(found, expected, "{predicate:?} on {range:?} of {}", block.describe());
+            }
         };
-        for _ in 0..200 {
-            let (one, other) = (any(), any());
+        constants.extend((0..200).map(|_| any()));
+        for one in constants {
+            let other = any();
             let scalar = Scalar::Int(one);
             check(Predicate::Compare(CompareOp::Equal, scalar.clone()), &|value| value == one);
             check(Predicate::Compare(CompareOp::NotEqual, scalar.clone()), &|value| value != one);
             check(Predicate::Compare(CompareOp::Less, scalar.clone()), &|value| value < one);
             check(Predicate::Compare(CompareOp::GreaterOrEqual, scalar.clone()), &|value| value >= one);
             check(Predicate::Between(scalar, Scalar::Int(other)), &|value| (one..=other).contains(&value));
-            let listed: Vec<i128> = (0..1 + one as u8 % 8).map(|_| any()).chain([one]).collect();
+            let listed: Vec<i128> = (0..1 + one as u8 % 8).map(|_| any()).chain([one, one.saturating_add(1)]).collect();
             let list = listed.iter().copied().map(Scalar::Int).collect();
             check(Predicate::In(list), &|value| listed.contains(&value));
         }

@@ -109,7 +109,8 @@ fn runs(values: Values<'_>) -> (Vec<u32>, Vec<u32>) {
     (starts, lengths)
 }
 
-/// The first row, and those of the others that differ from the one before. All are written down, and stay where they do.
+/// The first row, and those of the others that differ from the one before. Each row is written, and the next one over it
+/// unless it begins a run: no branch depends on values.
 fn starts(changes: impl ExactSizeIterator<Item = bool>) -> Vec<u32> {
     let mut starts = vec![0; changes.len() + 1];
     let mut count = 1;

@@ -42,6 +42,8 @@ pub(crate) enum Shape {
     Short(u32),
     /// So much text that there are symbols of 12 bits.
     Long,
+    /// A vector and a short one after it, of narrow values and some that are more than 64 bits away.
+    Far,
 }
 
 impl Shape {
@@ -53,6 +55,7 @@ impl Shape {
             Shape::Vector(width) => format!("vector {width}"),
             Shape::Short(width) => format!("short {width}"),
             Shape::Long => "long".to_owned(),
+            Shape::Far => "far".to_owned(),
         }
     }
 }
@@ -64,7 +67,7 @@ pub(crate) fn column(request: &str, physical: Physical, shape: Shape) -> Column 
     let len = match (shape, scheme) {
         (Shape::All, "raw") => 100,
         (Shape::All, "alp_rd" | "fsst" | "front" | "zfp") => 1024 + 9,
-        (Shape::All, _) => 1024 + 76,
+        (Shape::All | Shape::Far, _) => 1024 + 76,
         (Shape::Vector(_), _) => 1024,
         (Shape::Nulls, _) => 150,
         (Shape::Short(_), _) => 50,
@@ -72,7 +75,7 @@ pub(crate) fn column(request: &str, physical: Physical, shape: Shape) -> Column 
     };
     let value_bits = 8 * physical.value_bytes().unwrap_or(8) as u32;
     let width = match shape {
-        Shape::All | Shape::Long => 1 + (numbers.below(6) as u32),
+        Shape::All | Shape::Long | Shape::Far => 1 + (numbers.below(6) as u32),
         Shape::Nulls => (value_bits - 2).min(62),
         Shape::Vector(width) | Shape::Short(width) => width,
     };
@@ -85,7 +88,7 @@ pub(crate) fn column(request: &str, physical: Physical, shape: Shape) -> Column 
             };
             ValuesBuf::Bytes(strings.iter().map(|string| &string[..]).collect())
         }
-        _ => integers(scheme, physical, len, width, &mut numbers),
+        _ => integers(scheme, physical, len, width, if shape == Shape::Far { 40 } else { 0 }, &mut numbers),
     };
     let is_null = |numbers: &mut Numbers| scheme == "constant" && numbers.below(9) > 0 || numbers.below(3) == 0;
     let validity = (shape == Shape::Nulls)
@@ -93,8 +96,15 @@ pub(crate) fn column(request: &str, physical: Physical, shape: Shape) -> Column 
     Column { values, validity }
 }
 
-/// Integers of a type, cut to it where they pass it.
-fn integers(scheme: &str, physical: Physical, len: usize, width: u32, numbers: &mut Numbers) -> ValuesBuf {
+/// Integers of a type, cut to it where they pass it; outliers are so many bits wider than they are random.
+fn integers(
+    scheme: &str,
+    physical: Physical,
+    len: usize,
+    width: u32,
+    outlier_shift: u32,
+    numbers: &mut Numbers,
+) -> ValuesBuf {
     let is_signed = matches!(physical, Physical::I8 | Physical::I16 | Physical::I32 | Physical::I64 | Physical::I128);
     let value_bits = 8 * physical.value_bytes().unwrap_or(8) as u32;
     let eighth = 1i128 << (value_bits - 3);
@@ -103,7 +113,8 @@ fn integers(scheme: &str, physical: Physical, len: usize, width: u32, numbers: &
     let mut row = 0;
     let mut next = || {
         row += 1;
-        let outlier = if row % 40 == 7 { i128::from(numbers.bits((value_bits - 1).min(63))) } else { 0 };
+        let outlier =
+            if row % 40 == 7 { i128::from(numbers.bits((value_bits - 1).min(63))) << outlier_shift } else { 0 };
         let number = i128::from(numbers.bits(width));
         last = match scheme {
             "raw" => (i128::from(numbers.bits(64)) << 64) | i128::from(numbers.bits(64)),

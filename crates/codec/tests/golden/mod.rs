@@ -63,6 +63,9 @@ pub(crate) fn wanted() -> Vec<Wanted> {
             if request == "bitpack" && physical == Physical::U64 {
                 shapes.extend([8, 13, 27, 45].map(Shape::Vector));
             }
+            if matches!(request, "pfor" | "pfor_delta") && physical == Physical::I128 {
+                shapes.push(Shape::Far);
+            }
             if request == "fsst" {
                 shapes.push(Shape::Long);
             }
