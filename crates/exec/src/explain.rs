@@ -1,6 +1,6 @@
 //! Plans and expressions as text, for EXPLAIN.
 
-use crate::measure::{Measured, OperatorCounters};
+use crate::measure::{Measured, OperatorCounters, Stage};
 use crate::scan::ScanPlan;
 use crate::{
     Aggregate, AggregateFunction, Counters, Expr, GroupingSet, LogicalType, Output, Pipeline, Run, ScanColumn, SortKey,
@@ -9,26 +9,28 @@ use crate::{
 use sinter_codec::{CompareOp, Scalar};
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 impl fmt::Display for Pipeline {
     /// One line each for the scan, the two halves of the filter, the output and the limit, as far as they are there.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        PlanText { pipeline: self, run: None }.fmt(f)
+        PlanText { pipeline: self, run: None, stage: None }.fmt(f)
     }
 }
 
 impl Run {
     /// The plan as text; of a [measured](Pipeline::start_measured) run with what each operator did behind its line.
     pub fn explain(&self) -> impl fmt::Display + '_ {
-        PlanText { pipeline: &self.pipeline, run: Some(self) }
+        PlanText { pipeline: &self.pipeline, run: Some(self), stage: None }
     }
 }
 
-/// A plan, and perhaps a run of it.
+/// A plan, and perhaps a run of it, or what its parts did together.
 struct PlanText<'a> {
     pipeline: &'a Pipeline,
     run: Option<&'a Run>,
+    stage: Option<&'a Stage>,
 }
 
 impl fmt::Display for PlanText<'_> {
@@ -87,7 +89,8 @@ impl fmt::Display for PlanText<'_> {
             match step {
                 Step::Filter(condition) => write!(f, "\n  filter: {}{}", text(condition), self.step_note(number))?,
                 Step::Join(join) => {
-                    let build = PlanText { pipeline: &join.build, run: self.run.map(|run| &*run.builds[joins]) };
+                    let run = self.run.map(|run| &*run.builds[joins]);
+                    let build = PlanText { pipeline: &join.build, run, stage: None };
                     joins += 1;
                     let theirs = join.build.column_types();
                     let their_text =
@@ -155,9 +158,17 @@ impl fmt::Display for PlanText<'_> {
         if let Some(limit) = pipeline.limit {
             write!(f, "\n  limit: {limit}")?;
         }
-        if let Some(run) = self.run.and_then(|run| run.replacement.get()) {
+        let Some(run) = self.run else { return Ok(()) };
+        for stage in run.stages.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            match stage.parts {
+                None => write!(f, "\n  did not fit the memory; spilled by")?,
+                Some(parts) => write!(f, "\n  then in {parts} parts")?,
+            }
+            PlanText { pipeline: &stage.pipeline, run: None, stage: Some(stage) }.write_indented(f)?;
+        }
+        if let Some(run) = run.replacement.get() {
             write!(f, "\n  went on after spilling as")?;
-            PlanText { pipeline: &run.pipeline, run: Some(run) }.write_indented(f)?;
+            PlanText { pipeline: &run.pipeline, run: Some(run), stage: None }.write_indented(f)?;
         }
         Ok(())
     }
@@ -166,7 +177,7 @@ impl fmt::Display for PlanText<'_> {
 impl<'a> PlanText<'a> {
     /// One of the pipelines that rows come from.
     fn input(&self, number: usize, pipeline: &'a Pipeline) -> PlanText<'a> {
-        PlanText { pipeline, run: self.run.map(|run| &*run.inputs[number]) }
+        PlanText { pipeline, run: self.run.map(|run| &*run.inputs[number]), stage: None }
     }
 
     fn write_indented(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -174,14 +185,18 @@ impl<'a> PlanText<'a> {
     }
 
     fn measured(&self) -> Option<&'a Measured> {
-        self.run.and_then(|run| run.measured.as_deref())
+        self.stage.map(|stage| &*stage.measured).or_else(|| self.run?.measured.as_deref())
     }
 
     fn source_note(&self) -> String {
         let note = |measured: &Measured| {
-            let workers = measured.workers.load(Ordering::Relaxed);
             let rows = measured.source.rows.load(Ordering::Relaxed);
-            format!(" -- {rows} rows, {}, {workers} threads", milliseconds(measured.source_nanos()))
+            let threads = match self.stage {
+                // Each part counts its own.
+                Some(Stage { parts: Some(_), .. }) => String::new(),
+                _ => format!(", {} threads", measured.workers.load(Ordering::Relaxed)),
+            };
+            format!(" -- {rows} rows, {}{threads}", milliseconds(measured.source_nanos()))
         };
         self.measured().map_or_else(String::new, note)
     }

@@ -5,7 +5,7 @@
 //! for them first.
 
 use crate::flow::{Flow, Sink};
-use crate::{Memory, Result, SpillCompression, SpillFile};
+use crate::{Memory, Pipeline, Result, SpillCompression, SpillFile};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -74,6 +74,17 @@ impl Measured {
         let others = self.steps.iter().map(of).sum::<u64>() + of(&self.output);
         of(&self.source).saturating_sub(others)
     }
+}
+
+/// What went over rows of a pipeline that did not fit the memory: what parted them, or what ran over the parts.
+#[derive(Clone, Debug)]
+pub(crate) struct Stage {
+    /// Of parts, that of the first.
+    pub(crate) pipeline: Pipeline,
+    /// Of all parts together. The time to keep what they join with is that of their source.
+    pub(crate) measured: Arc<Measured>,
+    /// How many parts; `None` for what parted them.
+    pub(crate) parts: Option<usize>,
 }
 
 /// Counts for whoever goes through steps, where somebody wants to know.

@@ -2,6 +2,14 @@
 
 use crate::Result;
 
+/// Fewer rows are not worth a thread.
+const ROWS_PER_THREAD_MIN: usize = 1 << 14;
+
+/// On how many of so many threads work on so many rows is quickest; one at least.
+pub(crate) fn threads_for(rows: usize, threads: usize) -> usize {
+    threads.min(rows / ROWS_PER_THREAD_MIN).max(1)
+}
+
 /// Does `work` with each piece, the first on this thread and each other on one of its own, and returns what they brought, in
 /// their order.
 ///

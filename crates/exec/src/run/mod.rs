@@ -20,7 +20,7 @@ pub use worker::Worker;
 use crate::expr::compile_condition;
 use crate::flow::{Layout, StepPlan, StepsPlan};
 use crate::join::{ProbePlan, WantedTable};
-use crate::measure::{Measured, NotedMemory};
+use crate::measure::{Measured, NotedMemory, Stage};
 use crate::scan::{Claims, ScanPlan, Shared, vector_count};
 use crate::sort::{SortPlan, SortedRuns};
 use crate::{
@@ -45,6 +45,8 @@ pub struct Run {
     /// The same of its scan alone.
     pub(crate) own_counters: Counters,
     pub(crate) measured: Option<Arc<Measured>>,
+    /// Of measured runs that spilled rows: what parted them, and what ran over the parts, in order.
+    pub(crate) stages: Mutex<Vec<Stage>>,
     scan: ScanPlan,
     /// The scan as joins narrowed it; of measured runs alone.
     explained_scan: OnceLock<Arc<ScanPlan>>,
@@ -104,6 +106,17 @@ struct Shares {
 
 impl Run {
     fn new(pipeline: Pipeline, role: Role, shares: Shares) -> Result<Arc<Run>> {
+        let measured = shares.is_measured.then(|| Arc::new(Measured::new(pipeline.steps.len())));
+        Run::with_counters(pipeline, role, shares, measured)
+    }
+
+    /// [`Run::new`], measured by these counters alone.
+    fn with_counters(
+        pipeline: Pipeline,
+        role: Role,
+        shares: Shares,
+        measured: Option<Arc<Measured>>,
+    ) -> Result<Arc<Run>> {
         let output = role.plan(&pipeline)?;
         let scan = ScanPlan::new(&pipeline)?;
         let inner: &[Pipeline] = match &pipeline.source {
@@ -143,7 +156,8 @@ impl Run {
             claims: Claims::new(&pipeline),
             counters: Arc::clone(&shares.counters),
             own_counters: Counters::default(),
-            measured: shares.is_measured.then(|| Arc::new(Measured::new(pipeline.steps.len()))),
+            measured,
+            stages: Mutex::default(),
             pipeline,
             scan,
             explained_scan: OnceLock::new(),

@@ -4,6 +4,7 @@ use super::role::{OutputPlan, Role};
 use super::spilling::DEPTH_MAX;
 use super::{Prepared, Reader, Run, Shares, Worker, brought, panicked, unless_it_fails};
 use crate::error::check_cancelled;
+use crate::measure::{Measured, Stage};
 use crate::spill::{NullKeys, Part, SpillWriter, SpilledColumns, SpilledGroup, Split};
 use crate::{Batch, Error, Expr, Gathered, Memory, Output, Pipeline, Result, SpillFile, Spilled};
 use std::ops::ControlFlow;
@@ -30,7 +31,8 @@ impl Run {
             rows.extend_from_slice(keys);
         }
         let role = Role::Parts { key_count: keys.len(), split: split.clone(), nulls };
-        let run = Run::new(pipeline, role, Shares { is_measured: false, ..self.shares.clone() })?;
+        let counters = self.new_stage(&pipeline, None);
+        let run = Run::with_counters(pipeline, role, Shares { is_measured: false, ..self.shares.clone() }, counters)?;
         match prepared {
             Some(prepared) => run.begin_with(prepared)?,
             None => run.prepare(threads, memory)?,
@@ -60,10 +62,11 @@ impl Run {
     ) -> Result<Spilled> {
         let columns = output_columns(pipelines.first().map_or(&self.pipeline, |(pipeline, _)| pipeline));
         let file = memory.spill_file()?.ok_or_else(no_file)?;
+        let measured = pipelines.first().and_then(|(first, _)| self.new_stage(first, Some(pipelines.len())));
         let part = |number: usize, depth: u32| {
             let counters = Arc::clone(&self.shares.counters);
             let shares = Shares { counters, stop: self.stop.part(), is_measured: false, depth };
-            Run::new(pipelines[number].0.clone(), Role::Whole, shares)
+            Run::with_counters(pipelines[number].0.clone(), Role::Whole, shares, measured.clone())
         };
         let (next, rows) = (AtomicUsize::new(0), AtomicUsize::new(0));
         // Those that are to run alone, on all threads.
@@ -111,6 +114,17 @@ impl Run {
             }
         }
         Ok(Spilled::new(columns.clone(), groups))
+    }
+}
+
+impl Run {
+    /// Counters for a pipeline over spilled rows, and a note of it, where this run is measured.
+    fn new_stage(&self, pipeline: &Pipeline, parts: Option<usize>) -> Option<Arc<Measured>> {
+        self.measured.as_ref()?;
+        let measured = Arc::new(Measured::new(pipeline.steps.len()));
+        let stage = Stage { pipeline: pipeline.clone(), measured: Arc::clone(&measured), parts };
+        self.stages.lock().unwrap_or_else(PoisonError::into_inner).push(stage);
+        Some(measured)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::join::JoinTable;
 use crate::scan::ScanPlan;
 use crate::{Error, Gathered, Memory, OnDamage, Output, Pipeline, Result, Source};
 use std::sync::{Arc, PoisonError};
+use std::time::Instant;
 
 /// What workers find there.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +41,12 @@ impl Run {
             Preparation::Done => return Ok(()),
             Preparation::Failed(error) => return Err(error.again()),
         }
+        let begun = Instant::now();
         let prepared = self.prepare_here(threads, memory);
+        if let Some(measured) = self.measured.as_ref().filter(|_| !self.shares.is_measured) {
+            // What a part joins with has no counters of its own.
+            measured.worked(begun);
+        }
         *preparation = match &prepared {
             Ok(()) => Preparation::Done,
             Err(error) => Preparation::Failed(error.again()),

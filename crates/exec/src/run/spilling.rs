@@ -256,10 +256,11 @@ impl Run {
     /// The memory, with a note of what is spilled at a step where that is wanted.
     fn spill_noted(&self, step: usize, memory: &Arc<dyn Memory>) -> Arc<dyn Memory> {
         match &self.measured {
-            Some(measured) => {
+            // Of a part, it is noted by the run that has the parts.
+            Some(measured) if self.shares.is_measured => {
                 Arc::new(SpillNotedMemory { memory: Arc::clone(memory), measured: Arc::clone(measured), step })
             }
-            None => Arc::clone(memory),
+            _ => Arc::clone(memory),
         }
     }
 }

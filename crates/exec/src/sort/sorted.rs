@@ -113,7 +113,7 @@ fn merge(
     let merging = Merging { runs, firsts, ties, cancelled };
     let mut rows = vec![0; wanted];
     let (mut pieces, mut left) = (Vec::new(), &mut rows[..]);
-    let cuts = merging.cuts(wanted, threads.min(wanted / ROWS_PER_THREAD_MIN).max(1));
+    let cuts = merging.cuts(wanted, parallel::threads_for(wanted, threads));
     for (number, cut) in cuts.iter().enumerate() {
         let end = cuts.get(number + 1).map_or(wanted, |next| next.iter().sum::<usize>().min(wanted));
         let len = end.saturating_sub(cut.iter().sum::<usize>());
@@ -124,9 +124,6 @@ fn merge(
     parallel::each(pieces, |(at, rows)| merging.write(at, rows))?;
     Ok(rows)
 }
-
-/// Fewer rows are not worth a thread.
-const ROWS_PER_THREAD_MIN: usize = 1 << 14;
 
 /// Sorted runs on their way to one.
 #[derive(Clone, Copy)]

@@ -64,7 +64,7 @@ impl Windowed {
             (rows, mine)
         };
         let all: Vec<OfPartition<'_>> = partitions.ranges().map(with_peers).collect();
-        let pieces = pieces(&all, rows.div_ceil(threads.min(rows / ROWS_PER_THREAD_MIN).max(1)));
+        let pieces = pieces(&all, rows.div_ceil(parallel::threads_for(rows, threads)));
         let key = OneKey { store: &hidden, column: plan.partition_count, descending: plan.descending };
         let types: Option<Vec<Physical>> = plan.functions.iter().map(|function| function.ty.physical()).collect();
         let types = types.ok_or_else(|| Error::Unsupported("nested results of window functions".into()))?;
@@ -135,9 +135,6 @@ impl Windowed {
 /// The rows of a partition, and those of each group of peers among them.
 type OfPartition<'a> = (Range<usize>, &'a [Range<usize>]);
 
-/// Fewer rows are not worth a thread.
-const ROWS_PER_THREAD_MIN: usize = 1 << 14;
-
 /// Partitions that follow each other, in pieces of so many rows, or a partition more.
 fn pieces<'a, 'p>(partitions: &'a [OfPartition<'p>], rows: usize) -> Vec<&'a [OfPartition<'p>]> {
     let (mut pieces, mut left) = (Vec::new(), partitions);
@@ -160,7 +157,7 @@ fn hidden(
 ) -> Result<RowStore> {
     let types: Option<Vec<Physical>> = plan.types.iter().map(LogicalType::physical).collect();
     let types = types.ok_or_else(|| Error::Unsupported("nested values in windows".into()))?;
-    let pieces = threads.min(sorted.len() / ROWS_PER_THREAD_MIN).max(1);
+    let pieces = parallel::threads_for(sorted.len(), threads);
     let len = sorted.len().div_ceil(pieces).next_multiple_of(VECTOR_LEN);
     let ranges = (0..pieces).map(|piece| piece * len..sorted.len().min((piece + 1) * len)).collect();
     let stores = parallel::each(ranges, |range: Range<usize>| {

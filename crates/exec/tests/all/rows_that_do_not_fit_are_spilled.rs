@@ -154,6 +154,40 @@ fn plans_say_how_much_was_spilled() -> Result<()> {
     Ok(())
 }
 
+/// Of parts that a plan tells of, the rows behind `what`, such as `output`.
+fn rows_of_parts(plan: &str, what: &str) -> Vec<usize> {
+    let (_, parts) = plan.split_once("\n  then in 32 parts\n").unwrap_or_else(|| panic!("no parts in {plan}"));
+    let notes = parts.lines().filter(|line| line.trim_start().starts_with(what)).filter_map(|line| {
+        let (_, note) = line.rsplit_once(" -- ")?;
+        note.trim_start_matches("of ").split(' ').next()?.parse().ok()
+    });
+    notes.collect()
+}
+
+#[test]
+fn plans_say_what_was_done_with_the_parts() -> Result<()> {
+    let table = table();
+    let explained = |pipeline: Pipeline| {
+        let memory: Arc<dyn Memory> = Small::new(1 << 20);
+        let is_rows = matches!(pipeline.output, Output::Rows(_));
+        let run = pipeline.start_measured()?;
+        if is_rows {
+            run.prepare(2, &memory)?
+        } else {
+            drop(run.gathered(2, &memory)?)
+        }
+        Ok::<_, Error>(run.explain().to_string())
+    };
+    let plan = explained(grouped(&table))?;
+    assert!(plan.contains("\n  did not fit the memory; spilled by\n    Scan"), "{plan}");
+    assert_eq!(rows_of_parts(&plan, "group by"), [ROWS as usize], "{plan}");
+    let plan = explained(joined(&table))?;
+    assert_eq!(plan.matches("did not fit the memory; spilled by").count(), 2, "both sides, in {plan}");
+    assert_eq!(rows_of_parts(&plan, "inner join"), [ROWS as usize], "{plan}");
+    assert_eq!(rows_of_parts(&plan, "output")[0], ROWS as usize, "{plan}");
+    Ok(())
+}
+
 #[test]
 fn answers_are_those_of_enough_memory() -> Result<()> {
     let table = table();
