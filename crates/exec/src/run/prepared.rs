@@ -41,11 +41,12 @@ impl Run {
             Preparation::Done => return Ok(()),
             Preparation::Failed(error) => return Err(error.again()),
         }
-        let begun = Instant::now();
+        // What a part joins with has no counters of its own.
+        let counters = self.measured.as_ref().filter(|_| !self.shares.is_measured);
+        let clock = counters.map(|counters| (counters, Instant::now()));
         let prepared = self.prepare_here(threads, memory);
-        if let Some(measured) = self.measured.as_ref().filter(|_| !self.shares.is_measured) {
-            // What a part joins with has no counters of its own.
-            measured.worked(begun);
+        if let Some((counters, begun)) = clock {
+            counters.worked(begun);
         }
         *preparation = match &prepared {
             Ok(()) => Preparation::Done,
