@@ -114,6 +114,11 @@ impl Held {
         self.memory.shrink(beyond);
     }
 
+    /// Another holder of the same memory, that was granted nothing yet.
+    pub(crate) fn other(&self) -> Held {
+        Held::new(&self.memory)
+    }
+
     /// Has what another holder of the same memory was granted.
     pub(crate) fn take_over(&mut self, mut other: Held) {
         self.bytes += std::mem::take(&mut other.bytes);

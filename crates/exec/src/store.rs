@@ -1,14 +1,17 @@
 //! Rows that are kept, as columns: those of a join's build side, and those that are sorted.
 
 use crate::dispatch::each_type;
+use crate::error::check_cancelled;
 use crate::group::{canonical_f32, canonical_f64};
 use crate::memory::Held;
+use crate::parallel::{each, share, threads_for_quick};
 use crate::vector::{append, gather_values};
 use crate::{Error, Memory, Result, Vector};
 use foldhash::fast::RandomState;
 use sinter_codec::{Bitmap, Encoded, Physical, Values, ValuesBuf};
 use std::hash::BuildHasher;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// No row.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -96,33 +99,36 @@ impl RowStore {
         self.added(rows.len())
     }
 
-    /// Takes over the rows of another store with the same columns; they come after ours. Of one column at a time are values
-    /// there twice.
+    /// The rows of several stores with the same columns, one store after the other, put together by so many threads; `None` of
+    /// none. Of one column a thread, values are there twice at a time.
     ///
     /// # Errors
-    /// As [`RowStore::push`].
-    pub(crate) fn append(&mut self, other: RowStore) -> Result<()> {
-        let RowStore { columns, rows, memory } = other;
-        for (column, other_column) in self.columns.iter_mut().zip(columns) {
-            if let (Values::Bytes(ours), Values::Bytes(theirs)) =
-                (column.values.as_values(), other_column.values.as_values())
-                && ours.data_bytes() + theirs.data_bytes() > TEXT_BYTES_MAX
-            {
-                return Err(too_many());
-            }
-            column.make_room(self.rows, other_column.validity.is_some());
-            column.values.extend(other_column.values.as_values());
-            if let Some(validity) = &mut column.validity {
-                match &other_column.validity {
-                    Some(bits) => validity.extend(bits),
-                    None => validity.extend_with(rows, true),
-                }
-            }
+    /// As [`RowStore::push`], and [`Error::Cancelled`].
+    pub(crate) fn joined(stores: Vec<RowStore>, threads: usize, cancelled: &AtomicBool) -> Result<Option<RowStore>> {
+        let mut stores = stores.into_iter();
+        let Some(mut all) = stores.next() else { return Ok(None) };
+        let mut others: Vec<_> = all.columns.iter().map(|_| Vec::with_capacity(stores.len())).collect();
+        let mut more = 0;
+        for RowStore { columns, rows, memory } in stores {
+            others.iter_mut().zip(columns).for_each(|(others, column)| others.push((column, rows)));
+            all.memory.take_over(memory);
+            more += rows;
         }
-        self.memory.take_over(memory);
-        self.added(rows)?;
-        self.memory.keep(self.column_bytes());
-        Ok(())
+        if more == 0 {
+            return Ok(Some(all));
+        }
+        let (rows, own) = (all.rows, share(all.columns.len(), threads_for_quick(more, threads)));
+        let mut columns: Vec<_> = all.columns.iter_mut().zip(others).collect();
+        let mut shares = Vec::with_capacity(threads);
+        while !columns.is_empty() {
+            shares.push(columns.split_off(columns.len().saturating_sub(own)));
+        }
+        each(shares, |columns| {
+            columns.into_iter().try_for_each(|(column, others)| column.append(rows, others, cancelled))
+        })?;
+        all.added(more)?;
+        all.memory.keep(all.column_bytes());
+        Ok(Some(all))
     }
 
     /// The bytes of the column with most text.
@@ -288,6 +294,28 @@ pub(crate) fn gather_from(stores: &[RowStore], firsts: &[u32], column: usize, ro
 }
 
 impl StoredColumn {
+    /// Adds others, each of so many rows, behind its own `rows`.
+    fn append(&mut self, mut rows: usize, others: Vec<(StoredColumn, usize)>, cancelled: &AtomicBool) -> Result<()> {
+        for (other, more) in others {
+            check_cancelled(cancelled)?;
+            if let (Values::Bytes(ours), Values::Bytes(theirs)) = (self.values.as_values(), other.values.as_values())
+                && ours.data_bytes() + theirs.data_bytes() > TEXT_BYTES_MAX
+            {
+                return Err(too_many());
+            }
+            self.make_room(rows, other.validity.is_some());
+            self.values.extend(other.values.as_values());
+            if let Some(validity) = &mut self.validity {
+                match &other.validity {
+                    Some(bits) => validity.extend(bits),
+                    None => validity.extend_with(more, true),
+                }
+            }
+            rows += more;
+        }
+        Ok(())
+    }
+
     /// Gets a bitmap for the rows so far, if there are to be NULLs.
     fn make_room(&mut self, rows: usize, has_nulls: bool) {
         if has_nulls && self.validity.is_none() {

@@ -2,8 +2,8 @@
 //!
 //! A vector's rows flow through the steps of a pipeline in place: a filter drops some, a join notes for each which row
 //! of its table it met. Columns come when they are first asked for, for the rows that are alive then: those of the scan
-//! out of their segments, those of a join out of its table. Only a join in which a row meets several copies rows, and
-//! only what is still wanted of them ([`steps`]).
+//! out of their segments, those of a join out of its table. Behind a join in which a row meets several, they come out of the
+//! columns in front of it ([`steps`]).
 
 mod rest;
 mod selection;

@@ -34,6 +34,11 @@ impl Selection {
         Selection { rows, all: true, ..Selection::default() }
     }
 
+    /// Becomes all rows of a vector.
+    pub(super) fn set_whole(&mut self, rows: usize) {
+        (self.rows, self.all, self.are_written) = (rows, true, false);
+    }
+
     /// Writes the positions, unless that has been done: where most rows are alive, whoever wants columns may not want them.
     pub(crate) fn write(&mut self) {
         if !self.all && !self.are_written {

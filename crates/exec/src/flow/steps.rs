@@ -5,7 +5,7 @@
 //! through the steps that follow before the next one is made. So whatever a join multiplies, few rows are in memory, and
 //! a sink may pause between any two vectors.
 
-use super::survivors::{FilterScratch, Survivors};
+use super::survivors::{FilterScratch, Repeated, Survivors};
 use super::{Flow, Layout, Sink};
 use crate::error::check_cancelled;
 use crate::expr::Program;
@@ -130,7 +130,7 @@ struct Level {
 
 impl Level {
     /// Makes the next vector of pairs; false when no row is left.
-    fn advance(&mut self, table: &JoinTable, probe: &ProbePlan, live: &[usize]) -> Result<bool> {
+    fn advance(&mut self, table: &JoinTable, probe: &ProbePlan) -> bool {
         self.from.clear();
         self.matches.clear();
         let has_condition = probe.condition.is_some();
@@ -160,25 +160,23 @@ impl Level {
                 (self.row, self.done) = (self.row + 1, 0);
             }
         }
-        if self.from.is_empty() {
-            return Ok(false);
-        }
-        self.start(probe, live)?;
-        Ok(true)
+        self.start(probe)
     }
 
-    /// Makes the vector of `from` and `matches`.
-    fn start(&mut self, probe: &ProbePlan, live: &[usize]) -> Result<()> {
-        self.after.start_with(&self.before, &self.from, live)?;
-        self.after.meet(probe.join, &mut self.matches);
-        Ok(())
+    /// Makes the vector of `from` and `matches`; false when there are none.
+    fn start(&mut self, probe: &ProbePlan) -> bool {
+        if !self.from.is_empty() {
+            self.after.start_with(&self.before, &self.from);
+            self.after.meet(probe.join, &mut self.matches);
+        }
+        !self.from.is_empty()
     }
 
     /// Makes the vector of rows that come out, or stay, because of the partners that they had or had not; false when there
     /// are none, or the join has no condition.
-    fn finish(&mut self, probe: &ProbePlan, live: &[usize]) -> Result<bool> {
+    fn finish(&mut self, probe: &ProbePlan) -> bool {
         if std::mem::replace(&mut self.is_done, true) {
-            return Ok(false);
+            return false;
         }
         let comes_out = |passed: bool| match probe.kind {
             JoinKind::Semi => passed,
@@ -195,11 +193,7 @@ impl Level {
             _ => NONE,
         };
         self.matches.extend(self.from.iter().map(met));
-        if self.from.is_empty() {
-            return Ok(false);
-        }
-        self.start(probe, live)?;
-        Ok(true)
+        self.start(probe)
     }
 }
 
@@ -241,21 +235,24 @@ impl Sink for Chain<'_> {
             let level = &mut self.state.levels[index];
             let step = level.step;
             let StepPlan::Join(probe) = &self.plan.steps[step] else { return Err(misplaced()) };
-            let (table, live) = (&*self.layout.tables[probe.join], &self.plan.live[step][..]);
-            let are_pairs = level.advance(table, probe, live)?;
-            if !are_pairs && !level.finish(probe, live)? {
+            let are_pairs = level.advance(&self.layout.tables[probe.join], probe);
+            if !are_pairs && !level.finish(probe) {
                 self.clock.note(step, begun, 0);
                 self.state.depth = index;
                 continue;
             }
-            let mut rows = std::mem::take(&mut level.after);
-            let goes_on = if are_pairs { self.judge(probe, index, &mut rows) } else { Ok(true) };
+            let (before, from) = (std::mem::take(&mut level.before), std::mem::take(&mut level.from));
+            let mut after = std::mem::take(&mut level.after);
+            let mut repeated = Repeated::new(&before, &from);
+            let mut rows = Flow::new(&mut after, self.layout, Some(&mut repeated));
+            let goes_on = if are_pairs { self.judge(probe, index, &from, &mut rows) } else { Ok(true) };
             self.clock.note(step, begun, if matches!(goes_on, Ok(true)) { rows.rows() } else { 0 });
             let done = goes_on.and_then(|goes_on| match goes_on {
-                true => self.run(step + 1, &mut Flow::new(&mut rows, self.layout, None)),
+                true => self.run(step + 1, &mut rows),
                 false => Ok(ControlFlow::Continue(())),
             });
-            self.state.levels[index].after = rows;
+            let level = &mut self.state.levels[index];
+            (level.before, level.from, level.after) = (before, from, after);
             if done?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -265,15 +262,14 @@ impl Sink for Chain<'_> {
 }
 
 impl Chain<'_> {
-    /// Keeps the pairs of a level that are partners, and notes who has one; false when no pair comes out.
-    fn judge(&mut self, probe: &ProbePlan, level: usize, pairs: &mut Survivors) -> Result<bool> {
-        let table = &*self.layout.tables[probe.join];
+    /// Keeps the pairs of a level that are partners, and notes which of the rows that they come from has one; false when no
+    /// pair comes out.
+    fn judge(&mut self, probe: &ProbePlan, level: usize, from: &[u32], pairs: &mut Flow<'_>) -> Result<bool> {
         if let Some(condition) = &probe.condition {
-            let Level { step, from, passed, .. } = &mut self.state.levels[level];
+            let Level { step, passed, .. } = &mut self.state.levels[level];
             let scratch = &mut self.state.filters[*step];
             let before = pairs.rows();
-            let some = Flow::new(pairs, self.layout, None).filter(condition, scratch)?;
-            if !some {
+            if !pairs.filter(condition, scratch)? {
                 return Ok(false);
             }
             match pairs.rows() == before {
@@ -282,7 +278,7 @@ impl Chain<'_> {
             }
         }
         if probe.kind.has_rest() {
-            table.mark(pairs.met(probe.join));
+            self.layout.tables[probe.join].mark(pairs.met(probe.join));
         }
         Ok(probe.kind.has_pairs())
     }

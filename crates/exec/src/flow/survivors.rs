@@ -73,21 +73,16 @@ impl Survivors {
         std::mem::swap(&mut self.matches[join], rows);
     }
 
-    /// Starts with rows of `from`, some of them perhaps more than once. Of its columns, those that are there and
-    /// `live` come along.
-    pub(super) fn start_with(&mut self, from: &Survivors, rows: &[u32], live: &[usize]) -> Result<()> {
+    /// Starts with rows of `from`, some of them perhaps more than once. [`Repeated`] has their columns.
+    pub(super) fn start_with(&mut self, from: &Survivors, rows: &[u32]) {
         self.clear(from.columns.len());
-        self.rows = rows.len();
-        for &column in live.iter().filter(|&&column| from.loaded[column]) {
-            gather_vector(&from.columns[column], rows, &mut self.columns[column])?;
-            self.loaded[column] = true;
-        }
+        self.selection.set_whole(rows.len());
+        (self.is_scanned, self.rows) = (true, rows.len());
         self.matches.resize_with(from.matches.len(), Vec::new);
         for (matches, from) in self.matches.iter_mut().zip(&from.matches) {
             matches.clear();
             matches.extend(rows.iter().map(|&row| from.get(row as usize).copied().unwrap_or_default()));
         }
-        Ok(())
     }
 
     /// How many rows are alive.
@@ -128,7 +123,7 @@ impl Survivors {
                 self.selection.write();
                 scan.load(column, &self.selection, vector)
             }
-            (None, None) => Err(Error::Unsupported("a column of rows that are no longer at hand".into())),
+            (None, None) => Err(gone()),
         }
     }
 
@@ -221,6 +216,43 @@ impl Survivors {
         }
         std::mem::swap(&mut self.matches[join], rows);
     }
+}
+
+/// The columns of rows that come from others, some of them perhaps more than once: in the place of the scan's vector.
+pub(super) struct Repeated<'a> {
+    before: &'a Survivors,
+    /// Which of them each row comes from.
+    from: &'a [u32],
+    /// The same of rows that are alive.
+    alive: Vec<u32>,
+}
+
+impl<'a> Repeated<'a> {
+    pub(super) fn new(before: &'a Survivors, from: &'a [u32]) -> Repeated<'a> {
+        Repeated { before, from, alive: Vec::new() }
+    }
+}
+
+impl LoadColumn for Repeated<'_> {
+    fn load(&mut self, column: usize, selection: &Selection, vector: &mut Vector) -> Result<()> {
+        if !self.before.loaded[column] {
+            return Err(gone());
+        }
+        let rows = match selection.positions() {
+            None => self.from,
+            Some(positions) => {
+                self.alive.clear();
+                self.alive.extend(positions.iter().map(|&position| self.from[usize::from(position)]));
+                &self.alive
+            }
+        };
+        gather_vector(&self.before.columns[column], rows, vector)
+    }
+}
+
+#[cold]
+fn gone() -> Error {
+    Error::Unsupported("a column of rows that are no longer at hand".into())
 }
 
 /// Memory in which a condition is evaluated.

@@ -103,22 +103,33 @@ impl Extremes {
         Ok(())
     }
 
-    /// Adds what another worker found; its groups are `map`ped to ours.
-    pub(super) fn merge(&mut self, other: Extremes, map: &[u32], group_count: usize) -> Result<()> {
+    /// Adds what another worker found, of each pair of a group of its and the one of ours that it is.
+    pub(super) fn merge(
+        &mut self,
+        other: &Extremes,
+        pairs: impl Iterator<Item = (usize, usize)>,
+        group_count: usize,
+    ) -> Result<()> {
         let is_minimum = self.is_minimum;
-        let best = match other.best {
+        let (best, others) = match &other.best {
             Best::Nothing => return Ok(()),
             Best::Texts(texts) => {
                 let best = self.texts(group_count)?;
-                for (other, (&head, &group)) in texts.heads.iter().zip(map).enumerate() {
-                    best.offer(group as usize, head, || texts.longer.get(other).map_or(&[], |text| text), is_minimum);
+                for (theirs, ours) in pairs {
+                    if let Some(&head) = texts.heads.get(theirs) {
+                        best.offer(ours, head, || texts.longer.get(theirs).map_or(&[], |text| text), is_minimum);
+                    }
                 }
                 return Ok(());
             }
             Best::Ints(others) => (self.ints(group_count)?, others),
             Best::Floats(others) => (self.floats(group_count)?, others),
         };
-        best.1.into_iter().zip(map).for_each(|(value, &group)| offer(&mut best.0[group as usize], value, is_minimum));
+        for (theirs, ours) in pairs {
+            if let Some(&value) = others.get(theirs) {
+                offer(&mut best[ours], value, is_minimum);
+            }
+        }
         Ok(())
     }
 

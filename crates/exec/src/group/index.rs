@@ -10,6 +10,7 @@ use super::key::{Coding, KeyColumn, NUMBER_BITS};
 use super::numbers::{Lookups, Numbers, Word, Words};
 use crate::aggregate::Argument;
 use crate::{Dictionary, Error, LogicalType, Result, Vector};
+use foldhash::fast::RandomState;
 use sinter_codec::{Bitmap, GROUPS_FEW};
 use std::ops::Range;
 use std::sync::Arc;
@@ -66,6 +67,13 @@ impl IndexPlan {
             }
         }
         Some(IndexPlan { types, codings, levels })
+    }
+
+    /// The same for so few of the groups that an array has more places than there are of them.
+    pub(super) fn without_array(&self) -> IndexPlan {
+        let mut plan = self.clone();
+        plan.levels.iter_mut().for_each(|level| level.words_max = None);
+        plan
     }
 }
 
@@ -233,7 +241,30 @@ impl GroupIndex {
 
     /// The same, but of one key only where it is NULL.
     pub(super) fn keys_but(&self, groups: Range<usize>, valueless: Option<usize>, out: &mut [Vector]) {
-        let mut numbers: Vec<u32> = groups.map(|group| group as u32).collect();
+        let numbers = groups.map(|group| group as u32).collect();
+        self.each_key(numbers, |key, codes| match valueless {
+            Some(valueless) if valueless == key => self.keys[key].presence(codes, &mut out[key]),
+            _ => self.keys[key].values(codes, self.dictionaries.get(key).and_then(Option::as_ref), &mut out[key]),
+        });
+    }
+
+    /// As [`GroupIndex::keys`], of groups in any order.
+    pub(super) fn keys_of(&self, groups: &[u32], out: &mut [Vector]) {
+        self.each_key(groups.to_vec(), |key, codes| {
+            self.keys[key].values(codes, self.dictionaries.get(key).and_then(Option::as_ref), &mut out[key]);
+        });
+    }
+
+    /// Writes over `hashes` one for the keys of each of these groups: the same for the same keys, whichever index has them.
+    pub(super) fn hashes(&self, groups: Range<usize>, hasher: &RandomState, hashes: &mut Vec<u64>) {
+        hashes.clear();
+        hashes.resize(groups.len(), 0);
+        let numbers = groups.map(|group| group as u32).collect();
+        self.each_key(numbers, |key, codes| self.keys[key].mix(codes, hasher, hashes));
+    }
+
+    /// Shows of each key the codes that these groups have.
+    fn each_key(&self, mut numbers: Vec<u32>, mut visit: impl FnMut(usize, &[u64])) {
         let mut codes = Vec::with_capacity(numbers.len());
         for (plan, table) in self.plan.levels.iter().zip(&self.tables).rev() {
             for &(key, shift) in &plan.keys {
@@ -251,11 +282,7 @@ impl GroupIndex {
                         codes.extend(numbers.iter().map(|&number| table.word(number).code(shift, bits)))
                     }
                 }
-                let dictionary = self.dictionaries.get(key).and_then(Option::as_ref);
-                match valueless {
-                    Some(valueless) if valueless == key => self.keys[key].presence(&codes, &mut out[key]),
-                    _ => self.keys[key].values(&codes, dictionary, &mut out[key]),
-                }
+                visit(key, &codes);
             }
             if plan.has_prefix {
                 for number in &mut numbers {

@@ -9,7 +9,9 @@ use super::texts::{Text, Texts};
 use crate::aggregate::{Argument, Form};
 use crate::dispatch::each_narrow;
 use crate::{Dictionary, Error, LogicalType, Result, Vector};
+use foldhash::fast::RandomState;
 use sinter_codec::{Bitmap, Encoded, Narrow, Physical, Values, ValuesBuf};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// How the values of a key become codes.
@@ -396,6 +398,28 @@ impl KeyColumn {
         };
         out.validity = self.validity(codes);
         (out.dictionary, out.nested) = (dictionary.cloned(), None);
+    }
+
+    /// Mixes the values with these codes into `hashes`, the same for equal values of other columns with the same coding.
+    pub(super) fn mix(&self, codes: &[u64], hasher: &RandomState, hashes: &mut [u64]) {
+        let null = self.null.map(u64::from);
+        macro_rules! mix {
+            ($code:ident => $value:expr) => {
+                for (hash, &$code) in hashes.iter_mut().zip(codes) {
+                    *hash = match Some($code) == null {
+                        false => hasher.hash_one((*hash, $value)),
+                        true => hasher.hash_one(*hash),
+                    };
+                }
+            };
+        }
+        match &self.numbers {
+            // NULL is a code like any other.
+            KeyNumbers::None => mix!(code => code),
+            KeyNumbers::Words(numbers) => mix!(code => numbers.keys().words[code as usize]),
+            KeyNumbers::WideWords(numbers) => mix!(code => numbers.keys().words[code as usize]),
+            KeyNumbers::Texts(numbers) => mix!(code => numbers.keys().get(code as u32)),
+        }
     }
 
     /// Writes over `out` anything but NULL where the values with these codes are not.

@@ -3,7 +3,8 @@
 //! Keys become numbers first, whatever their type ([`key`]), and the numbers of a row become the number of its group
 //! ([`index`]). Where one join brought all keys, its rows stand for them ([`partners`]). What is kept of the groups stands
 //! in arrays by that number ([`states`]), so that an aggregate is a loop over a vector's rows that adds to an array. Each
-//! worker has groups of its own, and those of all workers become one at the end.
+//! worker has groups of its own. At the end those of one are looked up among those of another ([`merge`]); where there are
+//! many, and several threads, each thread makes a part of the groups from those of all workers ([`parted`]).
 
 mod direct;
 mod distinct;
@@ -16,6 +17,7 @@ mod key;
 mod merge;
 mod moments;
 mod numbers;
+mod parted;
 mod partners;
 mod plan;
 mod rows;

@@ -177,15 +177,24 @@ impl Moments {
         }
     }
 
-    /// Adds what another worker found; its groups are `map`ped to ours.
-    pub(crate) fn merge(&mut self, other: &Moments, map: &[u32], group_count: usize) {
+    /// Adds what another worker found, of each pair of a group of its and the one of ours that it is.
+    pub(crate) fn merge(
+        &mut self,
+        other: &Moments,
+        pairs: impl Iterator<Item = (usize, usize)> + Clone,
+        group_count: usize,
+    ) {
         if !other.exact.is_empty() {
             self.exact.resize(group_count, Exact::default());
-            other.exact.iter().zip(map).for_each(|(exact, &group)| self.exact[group as usize].merge(*exact));
+            for (theirs, ours) in pairs.clone() {
+                self.exact[ours].merge(other.exact.get(theirs).copied().unwrap_or_default());
+            }
         }
         if !other.floats.is_empty() {
             self.floats.resize(group_count, Spread::default());
-            other.floats.iter().zip(map).for_each(|(spread, &group)| self.floats[group as usize].merge(*spread));
+            for (theirs, ours) in pairs {
+                self.floats[ours].merge(other.floats.get(theirs).copied().unwrap_or_default());
+            }
         }
     }
 

@@ -79,6 +79,11 @@ pub(super) struct Partners {
 }
 
 impl Partners {
+    /// No group, of rows of the same table.
+    pub(super) fn emptied(&self, keys: &PartnerKeys) -> Partners {
+        Partners::new(keys, &self.numbers.keys().table)
+    }
+
     pub(super) fn new(keys: &PartnerKeys, table: &Arc<JoinTable>) -> Partners {
         let remembered = if table.rows() <= ROWS_MAX { table.rows() + 1 } else { 0 };
         let hashed = if keys.numbers.is_empty() { &keys.columns } else { &keys.numbers };
@@ -162,16 +167,24 @@ impl Partners {
         Ok(())
     }
 
-    /// A row of the table for each of these groups.
-    pub(super) fn rows(&self, groups: Range<usize>) -> &[u32] {
-        &self.numbers.keys().rows[groups]
+    /// A row of the table for each group.
+    pub(super) fn rows(&self) -> &[u32] {
+        &self.numbers.keys().rows
+    }
+
+    /// Writes over `hashes` one for each of these groups: the same for groups with the same keys, whoever has them.
+    pub(super) fn hashes(&self, groups: Range<usize>, hasher: &RandomState, hashes: &mut Vec<u64>) {
+        hashes.clear();
+        hashes.resize(groups.len(), 0);
+        let (keys, rows) = (self.numbers.keys(), &self.rows()[groups]);
+        keys.columns.iter().for_each(|&column| keys.table.hash(column, rows, hasher, hashes));
     }
 
     /// Writes over `out` the keys of these groups, a vector for each key.
     pub(super) fn keys(&self, groups: Range<usize>, out: &mut [Vector]) {
         let keys = self.numbers.keys();
         for (&column, out) in keys.columns.iter().zip(out) {
-            keys.table.gather(column, self.rows(groups.clone()), out);
+            keys.table.gather(column, &self.rows()[groups.clone()], out);
             // Floats that are equal come out as one.
             match &mut out.values {
                 Encoded::Flat(ValuesBuf::F32(values)) => {

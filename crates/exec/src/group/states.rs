@@ -52,11 +52,11 @@ impl Counts {
         }
     }
 
-    /// Adds what another worker counted; its groups are `map`ped to ours.
-    pub(super) fn merge(&mut self, other: &Counts, map: &[u32], group_count: usize) {
+    /// Adds what another worker counted, of each pair of a group of its and the one of ours that it is.
+    pub(super) fn merge(&mut self, other: &Counts, pairs: impl Iterator<Item = (usize, usize)>, group_count: usize) {
         if !other.counts.is_empty() {
             self.counts.resize(group_count, 0);
-            other.counts.iter().zip(map).for_each(|(count, &group)| self.counts[group as usize] += count);
+            pairs.for_each(|(theirs, ours)| self.counts[ours] += other.get(theirs));
         }
     }
 }
@@ -212,22 +212,43 @@ impl State {
 
     /// Adds what another worker found for the same aggregate; its groups are `map`ped to ours.
     pub(super) fn merge(&mut self, other: State, map: &[u32], group_count: usize, merging: Merging<'_>) -> Result<()> {
-        self.nulls.merge(&other.nulls, map, group_count);
+        if self.merges_by_group() {
+            return self.merge_groups(&other, map.iter().map(|&ours| ours as usize).enumerate(), group_count);
+        }
         match (&mut self.kind, other.kind) {
-            (Kind::Count, Kind::Count) => Ok(()),
-            (Kind::CountTrue(counts), Kind::CountTrue(other)) => {
-                counts.merge(&other, map, group_count);
-                Ok(())
-            }
-            (Kind::Sum(sums), Kind::Sum(other)) => sums.merge(&other, map, group_count),
-            (Kind::Extreme(extremes), Kind::Extreme(other)) => extremes.merge(other, map, group_count),
-            (Kind::Moments(moments), Kind::Moments(other)) => {
-                moments.merge(&other, map, group_count);
-                Ok(())
-            }
             (Kind::Distinct(distinct), Kind::Distinct(other)) => distinct.merge(*other, map, merging),
             (Kind::Foreign(state), Kind::Foreign(other)) => state.merge(other, map, group_count),
-            _ => Err(Error::Unsupported("states of different aggregates as one".into())),
+            _ => Err(different()),
+        }
+    }
+
+    /// Whether some groups of another worker may be merged without the others.
+    pub(super) fn merges_by_group(&self) -> bool {
+        !matches!(self.kind, Kind::Distinct(_) | Kind::Foreign(_))
+    }
+
+    /// Adds what another worker found for the same aggregate, of each pair of a group of its and the one of ours that it is.
+    /// Only where it [may be](State::merges_by_group) done so.
+    pub(super) fn merge_groups(
+        &mut self,
+        other: &State,
+        pairs: impl Iterator<Item = (usize, usize)> + Clone,
+        group_count: usize,
+    ) -> Result<()> {
+        self.nulls.merge(&other.nulls, pairs.clone(), group_count);
+        match (&mut self.kind, &other.kind) {
+            (Kind::Count, Kind::Count) => Ok(()),
+            (Kind::CountTrue(counts), Kind::CountTrue(other)) => {
+                counts.merge(other, pairs, group_count);
+                Ok(())
+            }
+            (Kind::Sum(sums), Kind::Sum(other)) => sums.merge(other, pairs, group_count),
+            (Kind::Extreme(extremes), Kind::Extreme(other)) => extremes.merge(other, pairs, group_count),
+            (Kind::Moments(moments), Kind::Moments(other)) => {
+                moments.merge(other, pairs, group_count);
+                Ok(())
+            }
+            _ => Err(different()),
         }
     }
 
@@ -311,6 +332,11 @@ impl State {
             _ => None,
         }
     }
+}
+
+#[cold]
+fn different() -> Error {
+    Error::Unsupported("states of different aggregates as one".into())
 }
 
 fn foreign(part: &Part) -> Result<&ForeignPart> {

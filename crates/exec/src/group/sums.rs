@@ -163,8 +163,7 @@ impl Sums {
     }
 
     fn add_wide(&mut self, value: impl Fn(usize) -> i128, argument: Argument<'_>, groups: &[u32]) -> Result<()> {
-        let narrow = &mut self.narrow;
-        let sums = self.wide.get_or_insert_with(|| std::mem::take(narrow).into_iter().map(i128::from).collect());
+        let sums = self.widened();
         let mut fits = true;
         argument.for_each_present(|row| {
             let sum = &mut sums[groups[row] as usize];
@@ -175,22 +174,43 @@ impl Sums {
         if fits { Ok(()) } else { Err(overflow()) }
     }
 
-    /// Adds what another worker found; its groups are `map`ped to ours.
-    pub(super) fn merge(&mut self, other: &Sums, map: &[u32], group_count: usize) -> Result<()> {
+    /// In 128 bits from now on.
+    fn widened(&mut self) -> &mut [i128] {
+        let narrow = &mut self.narrow;
+        self.wide.get_or_insert_with(|| std::mem::take(narrow).into_iter().map(i128::from).collect())
+    }
+
+    /// Adds what another worker found, of each pair of a group of its and the one of ours that it is.
+    pub(super) fn merge(
+        &mut self,
+        other: &Sums,
+        pairs: impl Iterator<Item = (usize, usize)>,
+        group_count: usize,
+    ) -> Result<()> {
         if !other.floats.is_empty() {
             self.resize(group_count, true);
-            other.floats.iter().zip(map).for_each(|(sum, &group)| self.floats[group as usize] += sum);
+            pairs.for_each(|(theirs, ours)| self.floats[ours] += other.floats.get(theirs).copied().unwrap_or(0.0));
             return Ok(());
         }
         self.resize(group_count, false);
-        let all = |rows| Argument { form: Form::Null, validity: None, rows };
-        match &other.wide {
-            Some(wide) => self.add_wide(|row| wide[row], all(wide.len()), map),
-            None if self.reserve(other.reach) => {
-                other.narrow.iter().zip(map).for_each(|(sum, &group)| self.narrow[group as usize] += sum);
-                Ok(())
-            }
-            None => self.add_wide(|row| other.narrow[row].into(), all(other.narrow.len()), map),
+        if other.wide.is_none() && self.reserve(other.reach) {
+            pairs.for_each(|(theirs, ours)| self.narrow[ours] += other.narrow.get(theirs).copied().unwrap_or(0));
+            return Ok(());
+        }
+        let (sums, mut fits) = (self.widened(), true);
+        for (theirs, ours) in pairs {
+            let (next, overflows) = sums[ours].overflowing_add(other.exact(theirs));
+            sums[ours] = next;
+            fits &= !overflows;
+        }
+        if fits { Ok(()) } else { Err(overflow()) }
+    }
+
+    /// A group's sum of integers.
+    fn exact(&self, group: usize) -> i128 {
+        match &self.wide {
+            Some(wide) => wide.get(group).copied().unwrap_or(0),
+            None => self.narrow.get(group).copied().unwrap_or(0).into(),
         }
     }
 
@@ -201,11 +221,7 @@ impl Sums {
 
     /// The sum of a group, over so many values.
     pub(super) fn get(&self, group: usize, count: u64) -> Sum {
-        let exact = match &self.wide {
-            Some(wide) => wide.get(group).copied().unwrap_or(0),
-            None => self.narrow.get(group).copied().unwrap_or(0).into(),
-        };
-        Sum { exact, float: self.floats.get(group).copied().unwrap_or(0.0), count }
+        Sum { exact: self.exact(group), float: self.floats.get(group).copied().unwrap_or(0.0), count }
     }
 }
 

@@ -1,10 +1,9 @@
 //! The build side: rows on their way into a table.
 
-use super::index::Ranks;
 use super::plan::JoinKind;
+use super::ranks::Ranks;
 use super::table::JoinTable;
 use crate::aggregate::{Argument, Form};
-use crate::error::check_cancelled;
 use crate::estimate::bounds;
 use crate::expr::{Machine, Operand, Program, compile};
 use crate::flow::{Flow, Sink};
@@ -106,38 +105,34 @@ impl BuildPlan {
         &self.program.columns
     }
 
-    /// One table of what all workers kept.
+    /// One table of what all workers kept, made by so many threads.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::Cancelled`].
     pub(crate) fn finish(
         &self,
         sinks: Vec<BuildSink>,
+        threads: usize,
         memory: &Arc<dyn Memory>,
         cancelled: &AtomicBool,
     ) -> Result<JoinTable> {
-        let mut kept = sinks.into_iter().map(|sink| sink.kept);
-        let first = kept.next();
-        match first.map_or_else(|| self.kept(memory), Ok)? {
-            Kept::Rows(mut all) => {
-                for other in kept {
-                    check_cancelled(cancelled)?;
-                    if let Kept::Rows(rows) = other {
-                        all.append(rows)?;
-                    }
+        let (mut stores, mut all_keys, mut has_null, mut held) = (Vec::new(), Vec::new(), false, Held::new(memory));
+        for sink in sinks {
+            match sink.kept {
+                Kept::Rows(rows) => stores.push(rows),
+                Kept::Keys { keys, has_null: theirs, memory, .. } => {
+                    all_keys.push(keys);
+                    has_null |= theirs;
+                    held.take_over(memory);
                 }
-                JoinTable::new(all, self, memory, cancelled)
-            }
-            Kept::Keys { mut keys, mut has_null, .. } => {
-                for other in kept {
-                    if let Kept::Keys { keys: other, has_null: theirs, .. } = other {
-                        keys.add(&other);
-                        has_null |= theirs;
-                    }
-                }
-                JoinTable::of_keys(keys, has_null, self, memory)
             }
         }
+        if let Some(keys) = Ranks::merged(all_keys, threads) {
+            held.keep(keys.bytes());
+            return JoinTable::of_keys(keys, has_null, self, held, memory);
+        }
+        let rows = RowStore::joined(stores, threads, cancelled)?.map_or_else(|| self.store(memory), Ok)?;
+        JoinTable::new(rows, self, threads, memory, cancelled)
     }
 
     /// What a worker begins with.
@@ -147,7 +142,7 @@ impl BuildPlan {
         };
         let mut held = Held::new(memory);
         held.need(keys.bytes())?;
-        Ok(Kept::Keys { keys, has_null: false, ints: IntScratch::default(), _memory: held })
+        Ok(Kept::Keys { keys, has_null: false, ints: IntScratch::default(), memory: held })
     }
 
     fn store(&self, memory: &Arc<dyn Memory>) -> Result<RowStore> {
@@ -166,7 +161,7 @@ enum Kept {
         keys: Ranks,
         has_null: bool,
         ints: IntScratch,
-        _memory: Held,
+        memory: Held,
     },
 }
 

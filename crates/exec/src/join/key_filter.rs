@@ -4,7 +4,7 @@
 //! which takes a key that is not there for one that is now and then, and never the other way round (Bloom, CACM 1970; all bits of a
 //! key are in one word, where the blocks of Putze, Sanders and Singler, WEA 2007, are lines of a cache).
 
-use super::index::Ranks;
+use super::ranks::Ranks;
 use crate::memory::Held;
 use crate::{Memory, Result};
 use foldhash::quality::RandomState;
@@ -221,7 +221,7 @@ mod tests {
     fn a_bitmap_knows_what_is_outside() {
         let mut ranks = Ranks::between((-100, 63), usize::MAX).expect("a small span");
         [-100, 0, 63].into_iter().for_each(|key| ranks.set(key));
-        ranks.count_bits();
+        let ranks = Ranks::merged(vec![ranks], 1).expect("one of them");
         let filter = KeyFilter::of_ranks(&ranks, &memory()).expect("memory");
         let Keys::Bitmap(bits) = filter.keys() else { panic!("a Bloom filter") };
         let found: Vec<i64> = (-300..300).filter(|&value| bits.has(value)).collect();

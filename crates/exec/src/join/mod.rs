@@ -5,10 +5,12 @@
 //! number of the row they met; what else they want of it is fetched when it is asked for.
 
 mod build;
+mod by_number;
 mod index;
 mod key_filter;
 mod plan;
 mod probe;
+mod ranks;
 mod refined;
 mod table;
 

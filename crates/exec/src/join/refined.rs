@@ -3,9 +3,11 @@
 //! Where no more than a few rows share one key, such as the suppliers of a part, that takes a bitmap and a line of memory,
 //! where a hash of all keys takes a table larger than any cache.
 
-use super::index::{Ranks, bounds, each_integer};
+use super::by_number::{counted, placed};
+use super::ranks::{Ranks, each_integer};
 use crate::aggregate::Argument;
 use crate::group::{IntScratch, Ints};
+use crate::parallel::{all, share};
 use crate::store::{NONE, RowStore};
 use crate::{Error, LogicalType, Result};
 use sinter_codec::{Bitmap, Physical};
@@ -45,22 +47,23 @@ pub(super) struct RefinedScratch {
 }
 
 impl Refined {
-    /// Over the first columns of a store, which are keys of these types, with the number of each row's keys and how many
-    /// there are at most. Rows with a NULL among their keys have none. `None` where it does not suit.
+    /// Over the first columns of a store, which are keys of these types and within these bounds, with the number of each row's
+    /// keys and how many there are at most. Rows with a NULL among their keys have none. `None` where it does not suit.
     pub(super) fn new(
         store: &RowStore,
         types: &[LogicalType],
+        bounds: &[Option<(i128, i128)>],
         nulls_are_equal: bool,
+        threads: usize,
     ) -> Option<(Refined, Vec<u32>, usize)> {
         let has_nulls = (0..types.len()).any(|key| store.validity(key).is_some());
         let are_integers = types.iter().all(|ty| ty.physical().is_some_and(Physical::is_integer));
         if types.len() < 2 || !are_integers || nulls_are_equal && has_nulls {
             return None;
         }
-        let key_bounds: Option<Vec<_>> =
-            (0..types.len()).map(|key| bounds(store.values(key), store.validity(key))).collect();
-        let key_bounds = key_bounds?;
-        let all_ranks = (0..types.len()).filter_map(|key| Some((key, Ranks::of(store, key, key_bounds[key])?)));
+        let key_bounds: Vec<_> = bounds.iter().copied().collect::<Option<_>>()?;
+        let all_ranks =
+            (0..types.len()).filter_map(|key| Some((key, Ranks::of(store, key, key_bounds[key], threads)?)));
         let (lead, ranks) = all_ranks.max_by_key(|(_, ranks)| ranks.count())?;
         let (mut others, mut shift) = (Vec::new(), 0);
         for (key, &(min, max)) in key_bounds.iter().enumerate().filter(|(key, _)| *key != lead) {
@@ -72,7 +75,7 @@ impl Refined {
             return None;
         }
         let mut refined = Refined { lead, ranks, offsets: Vec::new(), words: Vec::new(), others };
-        let numbers = refined.fill(store)?;
+        let numbers = refined.fill(store, threads)?;
         let count = refined.words.len();
         Some((refined, numbers, count))
     }
@@ -83,49 +86,32 @@ impl Refined {
     }
 
     /// Makes the entries, and returns the number of each row's keys; `None` where too many share one key.
-    fn fill(&mut self, store: &RowStore) -> Option<Vec<u32>> {
-        let keys: Vec<usize> = std::iter::once(self.lead).chain(self.others.iter().map(|other| other.key)).collect();
-        let validities: Vec<&Bitmap> = keys.iter().filter_map(|&key| store.validity(key)).collect();
-        let mut numbers = Vec::with_capacity(store.rows());
-        each_integer(store.values(self.lead), |value| {
-            let row = numbers.len();
-            let is_there = validities.iter().all(|validity| validity.get(row));
-            numbers.push(if is_there { self.ranks.find(value) } else { NONE });
-        });
-        let mut row_words = vec![0; store.rows()];
-        for other in &self.others {
-            let mut row = 0;
-            each_integer(store.values(other.key), |value| {
-                row_words[row] |= (value.wrapping_sub(other.min) as u64).wrapping_shl(other.shift);
-                row += 1;
-            });
-        }
-        // How many there are of each, then where the next goes, which in the end is where those of the next rank begin.
-        self.offsets = vec![0; self.ranks.count() + 1];
-        for &rank in &numbers {
-            if let Some(offset) = self.offsets.get_mut(rank as usize) {
-                *offset += 1;
-            }
-        }
-        if self.offsets.iter().any(|count| *count > ENTRIES_MAX) {
+    fn fill(&mut self, store: &RowStore, threads: usize) -> Option<Vec<u32>> {
+        let keys = std::iter::once(self.lead).chain(self.others.iter().map(|other| other.key));
+        let validities: Vec<&Bitmap> = keys.filter_map(|key| store.validity(key)).collect();
+        let mut numbers = self.ranks.numbers(store.values(self.lead), &validities, threads);
+        let counts = counted(&numbers, self.ranks.count(), threads);
+        if counts.iter().any(|count| *count > ENTRIES_MAX) {
             return None;
         }
-        let mut end = 0;
-        for offset in &mut self.offsets {
-            end += std::mem::replace(offset, end);
-        }
-        self.words = vec![0; end as usize];
-        for (&rank, &word) in numbers.iter().zip(&row_words) {
-            if let Some(offset) = self.offsets.get_mut(rank as usize) {
-                self.words[*offset as usize] = word;
-                *offset += 1;
+        let mut row_words = vec![0; store.rows()];
+        let own = share(store.rows(), threads);
+        all(row_words.chunks_mut(own).enumerate().collect(), |(part, words)| {
+            let first = part * own;
+            for other in &self.others {
+                let mut places = words.iter_mut();
+                let keys = store.values(other.key).slice(first..first + places.len());
+                each_integer(keys, |value| {
+                    if let Some(word) = places.next() {
+                        *word |= (value.wrapping_sub(other.min) as u64).wrapping_shl(other.shift);
+                    }
+                });
             }
-        }
-        self.offsets.rotate_right(1);
-        self.offsets[0] = 0;
-        for (number, &word) in numbers.iter_mut().zip(&row_words) {
-            *number = self.entry(*number, word);
-        }
+        });
+        (self.offsets, self.words) = placed(counts, &numbers, threads, |row| row_words[row]);
+        all(numbers.chunks_mut(own).zip(row_words.chunks(own)).collect(), |(numbers, words)| {
+            numbers.iter_mut().zip(words).for_each(|(number, &word)| *number = self.entry(*number, word));
+        });
         Some(numbers)
     }
 

@@ -1,11 +1,13 @@
 //! A build side, ready to be looked up.
 
 use super::build::BuildPlan;
-use super::index::{JoinIndex, Lookup, Ranks, bounds, write_at_nulls};
+use super::index::{JoinIndex, Lookup, write_at_nulls};
 use super::key_filter::KeyFilter;
 use super::plan::JoinKind;
+use super::ranks::{Ranks, bounds};
 use crate::aggregate::Argument;
 use crate::memory::Held;
+use crate::parallel::threads_for_quick;
 use crate::store::RowStore;
 use crate::{Error, Memory, Result, Vector};
 use foldhash::fast::RandomState;
@@ -46,19 +48,22 @@ impl JoinTable {
     pub(super) fn new(
         mut store: RowStore,
         plan: &BuildPlan,
+        threads: usize,
         memory: &Arc<dyn Memory>,
         cancelled: &AtomicBool,
     ) -> Result<JoinTable> {
+        let threads = threads_for_quick(store.rows(), threads);
         let mut held = Held::new(memory);
         // The numbers of all rows while the index is made, and the index.
         held.need(store.rows() * 3 * size_of::<u32>())?;
-        let index = JoinIndex::new(&store, &plan.key_types, plan.nulls_are_equal, cancelled)?;
+        let keys = 0..plan.key_types.len();
+        let key_bounds = keys.clone().map(|key| bounds(store.values(key), store.validity(key), threads));
+        let key_bounds: Vec<_> = key_bounds.collect();
+        let index = JoinIndex::new(&store, &plan.key_types, &key_bounds, plan.nulls_are_equal, threads, cancelled)?;
         if plan.kind == JoinKind::Single && !index.is_unique() {
             return Err(Error::SeveralRows);
         }
-        let keys = 0..plan.key_types.len();
-        let key_bounds = keys.clone().map(|key| bounds(store.values(key), store.validity(key))).collect();
-        let has_null = (0..plan.key_types.len()).any(|key| store.validity(key).is_some_and(|validity| !validity.all()));
+        let has_null = keys.clone().any(|key| store.validity(key).is_some_and(|validity| !validity.all()));
         let by_number = !plan.kind.has_pairs() && !plan.has_condition && !index.is_unique();
         let met = plan.kind.has_rest().then(|| Met::new(store.rows(), by_number));
         held.need(index.bytes() + met.as_ref().map_or(0, |met| 8 * met.bits.len()))?;
@@ -82,16 +87,14 @@ impl JoinTable {
         })
     }
 
-    /// The table of which nothing is asked but which keys are there.
+    /// The table of which nothing is asked but which keys are there; what they take is held already.
     pub(super) fn of_keys(
-        mut keys: Ranks,
+        keys: Ranks,
         has_null: bool,
         plan: &BuildPlan,
+        held: Held,
         memory: &Arc<dyn Memory>,
     ) -> Result<JoinTable> {
-        let mut held = Held::new(memory);
-        keys.count_bits();
-        held.need(keys.bytes())?;
         let store = RowStore::new(&[], memory);
         let has_rows = has_null || keys.count() > 0;
         let (key_bounds, key_counts) = (vec![keys.bounds()], vec![keys.count()]);

@@ -138,7 +138,7 @@ impl Run {
         let memory = &run.noted(own_memory);
         let workers_memory = Arc::clone(memory);
         let sinks = run.on_threads(threads, move |worker| worker.build(&workers_memory))?;
-        let table = run.finished(|| plan.finish(sinks, memory, run.stop.flag()))?;
+        let table = run.finished(|| plan.finish(sinks, threads, memory, run.stop.flag()))?;
         run.release();
         Ok(table)
     }

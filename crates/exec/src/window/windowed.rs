@@ -171,10 +171,7 @@ fn hidden(
         }
         Ok(store)
     })?;
-    let mut stores = stores.into_iter();
-    let mut all = stores.next().unwrap_or_else(|| RowStore::new(&types, memory));
-    stores.try_for_each(|store| all.append(store))?;
-    Ok(all)
+    Ok(RowStore::joined(stores, threads, cancelled)?.unwrap_or_else(|| RowStore::new(&types, memory)))
 }
 
 /// What a function says of all rows.

@@ -8,10 +8,10 @@ use crate::support::random::Random;
 use crate::support::table::MemoryTable;
 use crate::support::{choice_lists, model, random_table};
 use arrow::array::{ArrayRef, Int64Array, StringArray};
-use sinter_codec::{Choice, CompareOp, Scalar};
+use sinter_codec::{Choice, CompareOp, Scalar, VECTOR_LEN};
 use sinter_exec::{
-    Aggregate, AggregateFunction, Batch, Error, Expr, Groups, LogicalType, Memory, Output, Pipeline, Result,
-    ScanColumn, Source, Unlimited, edge,
+    Aggregate, AggregateFunction, Batch, Error, Expr, GroupingSet, Groups, LogicalType, Memory, Output, Pipeline,
+    Result, ScanColumn, Source, Unlimited, edge,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,8 +30,9 @@ fn pipeline(table: &Arc<MemoryTable>, columns: usize, keys: &[Expr], aggregates:
 
 /// The rows of all groups.
 fn rows_of(groups: &Groups, types: &[LogicalType]) -> Result<Vec<Vec<Scalar>>> {
-    let (mut rows, mut batch) = (Vec::new(), Batch::default());
-    while groups.read(rows.len(), &mut batch)? {
+    let (mut rows, mut batch, mut first) = (Vec::new(), Batch::default(), 0);
+    while groups.read(first, &mut batch)? {
+        first += VECTOR_LEN;
         let mut columns = Vec::new();
         for (column, ty) in batch.columns.iter().zip(types) {
             columns.push(model::scalars(&edge::to_arrow(column, ty, batch.rows)?, ty));
@@ -241,12 +242,27 @@ fn workers_agree_about_many_groups_of_several_keys() {
     let table = numbers(150_000);
     let some_text = some(Expr::Column(1));
     let float = |expr: Expr| Expr::Cast { expr: boxed(expr), ty: LogicalType::Float64 };
-    let sum = Aggregate {
-        function: AggregateFunction::Sum,
-        argument: Some(Expr::Column(0)),
-        filter: None,
-        ty: LogicalType::Int64,
+    let aggregate = |function, argument: Expr, ty| Aggregate { function, argument: Some(argument), filter: None, ty };
+    // Sums beyond 64 bits, and values that most workers have none of.
+    let decimal = LogicalType::Decimal { precision: 38, scale: 0 };
+    let wide = Expr::Arithmetic {
+        op: sinter_exec::ArithmeticOp::Multiply,
+        left: boxed(Expr::Cast { expr: boxed(Expr::Column(0)), ty: decimal.clone() }),
+        right: boxed(int(1 << 60, decimal.clone())),
+        ty: decimal.clone(),
     };
+    let is_early = Expr::Compare(CompareOp::Less, boxed(Expr::Column(0)), boxed(int(3000, LogicalType::Int64)));
+    let early = Expr::Case { branches: vec![(is_early, Expr::Column(0))], otherwise: None, ty: LogicalType::Int64 };
+    let aggregates = [
+        count_star(),
+        aggregate(AggregateFunction::Sum, Expr::Column(0), LogicalType::Int64),
+        aggregate(AggregateFunction::Count, some_text.clone(), LogicalType::Int64),
+        aggregate(AggregateFunction::Max, float(Expr::Column(0)), LogicalType::Float64),
+        aggregate(AggregateFunction::Min, some_text.clone(), LogicalType::Utf8),
+        aggregate(AggregateFunction::Variance { of_sample: false }, Expr::Column(0), LogicalType::Float64),
+        aggregate(AggregateFunction::Sum, wide, decimal.clone()),
+        aggregate(AggregateFunction::Max, early, LogicalType::Int64),
+    ];
     for keys in [
         vec![remainder(40_000), remainder(3)],
         vec![some_text.clone(), remainder(40_000)],
@@ -258,9 +274,9 @@ fn workers_agree_about_many_groups_of_several_keys() {
     ] {
         let types: Vec<LogicalType> =
             keys.iter().map(|key| model::type_of(key, &[LogicalType::Int64, LogicalType::Utf8])).collect();
-        let types = [types, vec![LogicalType::Int64; 2]].concat();
+        let types = [types, aggregates.iter().map(|aggregate| aggregate.ty.clone()).collect()].concat();
         let rows = |threads: usize| {
-            let pipeline = pipeline(&table, 2, &keys, &[count_star(), sum.clone()]);
+            let pipeline = pipeline(&table, 2, &keys, &aggregates);
             let mut rows: Vec<String> =
                 found(pipeline, &types, threads).expect("no error").iter().map(|row| format!("{row:?}")).collect();
             rows.sort_unstable();
@@ -272,6 +288,57 @@ fn workers_agree_about_many_groups_of_several_keys() {
             assert!(rows(threads) == wanted, "{threads} threads by {keys:?}");
         }
     }
+}
+
+#[test]
+fn workers_agree_about_sets_of_keys_with_many_groups_and_with_one() {
+    let table = numbers(150_000);
+    let set = |(keys, number): (Vec<usize>, i128)| GroupingSet { keys, number };
+    let output = Output::GroupingSets {
+        keys: vec![remainder(90_000), remainder(3)],
+        sets: [vec![0, 1], vec![1], vec![0], vec![]].into_iter().zip(0..).map(set).collect(),
+        number_type: LogicalType::UInt8,
+        aggregates: vec![count_star()],
+    };
+    let types = [LogicalType::Int64, LogicalType::Int64, LogicalType::UInt8, LogicalType::Int64];
+    let rows = |threads: usize| {
+        let pipeline = Pipeline { output: output.clone(), ..pipeline(&table, 2, &[], &[]) };
+        let rows = found(pipeline, &types, threads).expect("no error");
+        let mut rows: Vec<String> = rows.iter().map(|row| format!("{row:?}")).collect();
+        rows.sort_unstable();
+        rows
+    };
+    let wanted = rows(1);
+    assert_eq!(wanted.len(), 90_000 + 3 + 90_000 + 1);
+    for threads in 2..5 {
+        assert!(rows(threads) == wanted, "{threads} threads");
+    }
+}
+
+#[test]
+fn workers_agree_however_little_memory_there_is_for_their_groups() {
+    let table = numbers(150_000);
+    let keys = [remainder(70_000), Expr::Column(1)];
+    let types = [LogicalType::Int64, LogicalType::Utf8, LogicalType::Int64];
+    let (mut enough, mut refused, mut bytes) = (0, 0, 120 << 20);
+    while refused < 3 {
+        let limited = Arc::new(Limited::new(bytes));
+        let memory = Arc::clone(&limited) as Arc<dyn Memory>;
+        match pipeline(&table, 2, &keys, &[count_star()]).start().expect("ours").groups(4, &memory) {
+            Ok(groups) => {
+                let mut rows = rows_of(&groups, &types).expect("no error");
+                rows.sort_by(|a, b| model::order(&a[1], &b[1]));
+                rows.dedup();
+                assert_eq!(rows.len(), 150_000, "{bytes} bytes");
+                enough += 1;
+            }
+            Err(Error::OutOfMemory(_)) => refused += 1,
+            Err(other) => panic!("{other}"),
+        }
+        assert_eq!(limited.left(), bytes, "what was granted is given back");
+        bytes = bytes / 10 * 9;
+    }
+    assert!(enough > 3, "{enough} times enough");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use crate::support::{choice_lists, model, random_table, read_back, rows_of, rows
 use arrow::array::{ArrayRef, Int64Array, StringArray, UInt64Array};
 use sinter_codec::{Choice, CompareOp, Scalar};
 use sinter_exec::{
-    Aggregate, AggregateFunction, Batch, Error, Expr, Join, JoinKind, LogicalType, Memory, Output, Pipeline, Result,
-    ScanColumn, Source, Step, Unlimited,
+    Aggregate, AggregateFunction, ArithmeticOp, Batch, Error, Expr, Join, JoinKind, LogicalType, Memory, Output,
+    Pipeline, Result, ScanColumn, Source, Step, Unlimited,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -359,6 +359,91 @@ fn rows_of_a_table_too_large_to_remember_them_are_grouped() -> Result<()> {
     let types = [LogicalType::Int64, LogicalType::Utf8, LogicalType::Utf8];
     for threads in [1, 2] {
         assert_eq!(grouped(&pipeline, &[2], &types, threads)?, wanted, "{threads} threads");
+    }
+    Ok(())
+}
+
+/// So many that several threads make each a part of them.
+#[test]
+fn workers_agree_about_many_groups_of_partners() -> Result<()> {
+    let (rows, period) = (140_000, 70_000);
+    let number = |of: fn(i64, i64) -> i64| -> ArrayRef {
+        Arc::new((0..rows).map(|row| of(row, period)).collect::<Int64Array>())
+    };
+    let texts: ArrayRef =
+        Arc::new((0..rows).map(|row| Some(format!("text {}", row % period))).collect::<StringArray>());
+    let columns = [
+        (number(|row, _| row), LogicalType::Int64),
+        (number(|row, period| row % period), LogicalType::Int64),
+        (texts, LogicalType::Utf8),
+    ];
+    let table = Arc::new(MemoryTable::new(&columns, 5000, &vec![Choice::Auto; columns.len()]));
+    let build = Box::new(scan(&table, 3, (0..3).map(Expr::Column).collect()));
+    let join =
+        Join { kind: JoinKind::Inner, build, keys: vec![Expr::Column(0)], nulls_are_equal: false, condition: None };
+    let pipeline = Pipeline { steps: vec![Step::Join(join)], ..scan(&table, 3, Vec::new()) };
+    let keys = |row: i64| vec![Scalar::Int(row.into()), Scalar::Bytes(format!("text {row}").into_bytes())];
+    let wanted = counted((0..rows).map(|row| keys(row % period)));
+    let types: Vec<LogicalType> = [&columns, &columns[1..]].concat().into_iter().map(|(_, ty)| ty).collect();
+    for threads in [1, 2, 4] {
+        assert!(grouped(&pipeline, &[3, 4], &types, threads)? == wanted, "{threads} threads");
+    }
+    Ok(())
+}
+
+/// So many rows on the build side that several threads make its index.
+#[test]
+fn tables_are_the_same_whoever_makes_them() -> Result<()> {
+    let (mut random, rows) = (Random(3), 270_000);
+    let mut column = |most: i128, null_percent: usize| -> Vec<Scalar> {
+        let mut value = || match random.chance(null_percent) {
+            true => Scalar::Null,
+            false => Scalar::Int(random.between(-7, most)),
+        };
+        (0..rows).map(|_| value()).collect()
+    };
+    let of_row = |of: fn(i128) -> i128| -> Vec<Scalar> { (0..rows).map(|row| Scalar::Int(of(row))).collect() };
+    // Each once, in no order; some of them several times; far apart; few; and which row it is.
+    let columns =
+        [of_row(|row| row * 7 % 270_000), column(rows, 2), column(1 << 40, 2), column(40, 2), of_row(|row| row)];
+    let arrays: Vec<_> =
+        columns.iter().map(|column| (random::array(column, &LogicalType::Int64), LogicalType::Int64)).collect();
+    let table = Arc::new(MemoryTable::new(&arrays, 5000, &vec![Choice::Auto; arrays.len()]));
+    let (width, of) = (columns.len(), |column: usize| Expr::Column(column));
+    let product = |one: Expr, other: Expr| Expr::Arithmetic {
+        op: ArithmeticOp::Multiply,
+        left: Box::new(one),
+        right: Box::new(other),
+        ty: LogicalType::Int64,
+    };
+    for keys in [vec![0], vec![1], vec![2], vec![1, 3], vec![0, 1]] {
+        for kind in [JoinKind::Inner, JoinKind::Semi, JoinKind::RightAnti] {
+            let theirs = keys.iter().copied().chain([width - 1]).map(of).collect();
+            let ours = keys.iter().map(|&key| of(key)).collect();
+            let build = Box::new(scan(&table, width, theirs));
+            let join = Join { kind, build, keys: ours, nulls_are_equal: false, condition: None };
+            let mut sums = vec![of(width - 1)];
+            if kind.has_payload() {
+                sums.extend([of(width), product(of(width - 1), of(width))]);
+            }
+            let sum = |argument: Expr| Aggregate {
+                function: AggregateFunction::Sum,
+                argument: Some(argument),
+                filter: None,
+                ty: LogicalType::Int64,
+            };
+            let output = Output::Aggregate(sums.into_iter().map(sum).collect());
+            let pipeline = Pipeline { steps: vec![Step::Join(join)], output, ..scan(&table, width, Vec::new()) };
+            let made_by = |threads: usize| -> Result<Vec<Scalar>> {
+                let run = pipeline.clone().start()?;
+                run.prepare(threads, &unlimited())?;
+                run.aggregate(threads)
+            };
+            let wanted = made_by(1)?;
+            for threads in [2, 3] {
+                assert_eq!(made_by(threads)?, wanted, "{threads} threads, {kind:?} by {keys:?}");
+            }
+        }
     }
     Ok(())
 }
