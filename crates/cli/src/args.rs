@@ -172,6 +172,9 @@ pub(crate) enum Command {
         /// What each answers without decoding, and how much faster that is, measured now: some seconds.
         #[arg(long)]
         kernels: bool,
+        /// What it costs to decode each, as the planner has it and as measured now.
+        #[arg(long, conflicts_with = "kernels")]
+        decoding: bool,
         #[command(flatten)]
         format: Format,
     },

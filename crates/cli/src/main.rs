@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     let ran = match &args.command {
         None => shell(&args),
         Some(Command::Demo(args)) => demo::run(args),
-        Some(Command::Codecs { kernels, format }) => codecs(*kernels, format.mode()),
+        Some(Command::Codecs { kernels, decoding, format }) => codecs(*kernels, *decoding, format.mode()),
         Some(Command::Bench(_)) => Err(args::not_yet("bench")),
         Some(Command::Check(args)) => look::check(args),
         Some(Command::Inspect(args)) => look::inspect(args),
@@ -102,8 +102,12 @@ fn statements(args: &Args, session: &mut Session) -> Result<()> {
     script::run(session, "stdin", &mut std::io::stdin().lock(), 0).map(drop)
 }
 
-/// `sinter codecs`: the engine's one list of schemes, or that of the kernels on each.
-fn codecs(kernels: bool, mode: output::Mode) -> Result<()> {
-    let list = if kernels { "SELECT * FROM kernels()" } else { "SELECT * FROM codecs()" };
+/// `sinter codecs`: the engine's one list of schemes, or that of the kernels on each, or of what decoding costs.
+fn codecs(kernels: bool, decoding: bool, mode: output::Mode) -> Result<()> {
+    let list = match (kernels, decoding) {
+        (true, _) => "SELECT * FROM kernels()",
+        (_, true) => "SELECT * FROM decoding()",
+        _ => "SELECT * FROM codecs()",
+    };
     Session::new(Database::memory()?.connect(), mode).run(list)
 }

@@ -69,7 +69,8 @@ pub use encoded::{Encoded, Narrow};
 pub use error::{Error, Result};
 pub use isa::{Isa, isa};
 pub use kernel::{
-    Answer, Histogram, KERNELS, KernelEntry, KernelRow, Moments, Selection, Span, Sum, WideSum, kernel_table,
+    Answer, DecodeRow, Histogram, KERNELS, KernelEntry, KernelRow, Moments, Selection, Span, Sum, WideSum,
+    decode_table, kernel_table,
 };
 pub use kernels::{
     GROUPS_FEW, NO_GROUP, add_by_group, bounds_of, count_by_group, map_rows, replace_unmarked, update_rows, zip_rows,

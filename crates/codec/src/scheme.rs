@@ -13,13 +13,30 @@ use crate::condition::{Condition, Prepared};
 use crate::encoder::Encoder;
 use crate::kernel::{self, Bounds, Rows, SquareSum, Tally, WideSum};
 use crate::loss::Loss;
-use crate::node::Node;
+use crate::node::{Node, Opened};
 use crate::sample::Sample;
 use crate::scratch::Scratch;
 use crate::values_mut::ValuesMut;
 use crate::{Bitmap, Encoded, Error, Physical, Result, Values, ValuesBuf};
 use std::fmt::Debug;
 use std::ops::Range;
+
+/// About how long it takes to decode what a node holds, without its parts that are nodes themselves, in nanoseconds: as
+/// `sinter codecs --decoding` measured it once, so that the same data always has the same plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DecodeCost {
+    /// Of each value.
+    pub(crate) value: f64,
+    /// Of each byte of the payload.
+    pub(crate) byte: f64,
+}
+
+impl DecodeCost {
+    /// Where the number of values says it all.
+    pub(crate) const fn of_value(value: f64) -> DecodeCost {
+        DecodeCost { value, byte: 0.0 }
+    }
+}
 
 /// A way to write values as bytes. Stateless: one static per scheme.
 pub(crate) trait Scheme: Debug + Send + Sync {
@@ -29,8 +46,12 @@ pub(crate) trait Scheme: Debug + Send + Sync {
     /// Whether it can hold values of this type at all.
     fn holds(&self, physical: Physical) -> bool;
 
-    /// Rank in time to decode, 0 the fastest. Of two schemes of nearly equal size the chooser takes the lower rank.
+    /// Rank in time to decode with the parts that it usually has, 0 the fastest. Of two schemes of nearly equal size the
+    /// chooser takes the lower rank.
     fn decode_rank(&self) -> u32;
+
+    /// What decoding values of this type costs without those parts: the planner adds up what is there.
+    fn decode_cost(&self, physical: Physical) -> DecodeCost;
 
     /// Whether a value is had without those before it, so that filters and rows picked out cost no more than they must.
     fn is_direct(&self) -> bool {
@@ -82,6 +103,11 @@ pub(crate) fn unsuitable(scheme: &dyn Scheme, physical: Physical) -> Error {
 pub(crate) trait Reader: Debug + Send + Sync {
     /// The scheme with its parts as text: `dict(bitpack[5], fsst)`.
     fn describe(&self) -> String;
+
+    /// The parts that are nodes themselves.
+    fn parts(&self) -> Vec<&Opened<'_>> {
+        Vec::new()
+    }
 
     /// Writes the values of `range` to `out`: over all of a slice of just that length, or appended to a bytes buffer.
     fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()>;

@@ -272,6 +272,10 @@ impl<F: Float, M: Meaning<F>> Reader for StandInReader<'_, F, M> {
         format!("{scheme}({stand_ins}, exceptions {})", self.exceptions.reader.describe())
     }
 
+    fn parts(&self) -> Vec<&Opened<'_>> {
+        vec![&self.stand_ins, &self.positions, &self.exceptions]
+    }
+
     fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {
         self.decode_floats(range, F::slice_mut(out), scratch)
     }

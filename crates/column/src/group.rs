@@ -7,7 +7,7 @@ use sinter_codec::{Block, BlockStats, Scalar};
 use sinter_exec::{Pinned, RowIds};
 use sinter_storage::{Budget, Reservation, Use};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// One column of one row group.
 #[derive(Clone, Debug)]
@@ -81,6 +81,8 @@ pub struct RowGroup {
     pub row_ids: RowIds,
     /// One per column.
     pub segments: Vec<Segment>,
+    /// What [`RowGroup::decode_nanos`] said of each before.
+    decode_nanos: Box<[OnceLock<Option<f32>>]>,
     /// For this directory: what says where its rows are.
     memory: Reservation,
 }
@@ -96,8 +98,23 @@ impl RowGroup {
             let bytes = |bound: &Scalar| if let Scalar::Bytes(bytes) = bound { bytes.len() } else { 0 };
             bytes(&stats.min) + bytes(&stats.max)
         });
-        let bytes = size_of::<RowGroup>() + size_of_val(&segments[..]) + bounds.sum::<usize>() + listed;
-        RowGroup { rows, row_ids, segments, memory: budget.take(Use::Table, bytes) }
+        let decode_nanos: Box<[_]> = segments.iter().map(|_| OnceLock::new()).collect();
+        let of_columns = size_of_val(&segments[..]) + size_of_val(&decode_nanos[..]);
+        let bytes = size_of::<RowGroup>() + of_columns + bounds.sum::<usize>() + listed;
+        RowGroup { rows, row_ids, segments, decode_nanos, memory: budget.take(Use::Table, bytes) }
+    }
+
+    /// About how long it takes to decode a row of a column, in nanoseconds; `None` for nested types, and where it cannot be
+    /// read, which is for whoever asks for its values. The segment is read for it once.
+    pub fn decode_nanos(&self, column: usize) -> Option<f64> {
+        let segment = &self.segments[column];
+        segment.stats.as_ref()?;
+        let said = || {
+            let pinned = segment.pin().ok()?;
+            let block = Block::open(&pinned).ok()?;
+            Some((block.decode_nanos() / block.value_count().max(1) as f64) as f32)
+        };
+        self.decode_nanos[column].get_or_init(said).map(f64::from)
     }
 
     /// What its directory holds in memory, without the segments.

@@ -43,8 +43,8 @@ impl TableSource for ColumnTable {
         Ok(self.groups()[group].group.segments[column].pin()?)
     }
 
-    fn segment_bytes(&self, group: usize, column: usize) -> Option<usize> {
-        Some(self.groups()[group].group.segments[column].byte_len())
+    fn decode_nanos(&self, group: usize, column: usize) -> Option<f64> {
+        self.groups()[group].group.decode_nanos(column)
     }
 
     fn will_read(&self, group: usize, columns: &[usize]) -> Option<ReadAhead> {

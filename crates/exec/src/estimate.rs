@@ -15,33 +15,27 @@ const SORTED_ROW_BYTES: usize = 20;
 /// Bytes of a text among keys, and of a number of it, where nothing is known of its length.
 const TEXT_BYTES: usize = 56;
 
-/// What it costs to unpack a value, in nanoseconds: a number; a text, and each byte that it takes packed.
-const NUMBER_UNPACKED: f64 = 0.5;
-const TEXT_UNPACKED: f64 = 5.0;
-const TEXT_BYTE_UNPACKED: f64 = 0.8;
-
-/// Bytes of a packed text of which nothing is known.
-const PACKED_TEXT_BYTES: f64 = 8.0;
+/// What it costs to decode a value where the table does not say, in nanoseconds: a number, and a text.
+const NUMBER_DECODED: f64 = 0.5;
+const TEXT_DECODED: f64 = 10.0;
 
 impl Pipeline {
     /// About how long it takes to unpack these columns, in nanoseconds a row: the processor's part in decompression (Westmann et
-    /// al., section 4.2). It follows from how many bytes values take and not from a measurement, so that the same data has the
-    /// same plan. What joins and groups brought is unpacked already. How much is read does not count, as no order of joins reads
-    /// a segment twice.
+    /// al., section 4.2), by what the schemes of the first row group were measured to take ([`TableSource::decode_nanos`]).
+    /// What joins and groups brought is unpacked already. How much is read does not count, as no order of joins reads a segment
+    /// twice.
+    ///
+    /// [`TableSource::decode_nanos`]: crate::TableSource::decode_nanos
     pub fn unpacking_cost(&self, columns: impl IntoIterator<Item = usize>) -> f64 {
         let (Source::Table(table), types) = (&self.source, self.scan_types()) else { return 0.0 };
-        let bytes = |column: usize| -> Option<f64> {
-            let packed = |group| table.segment_bytes(group, column);
-            let bytes: usize = (0..table.group_count()).map(packed).sum::<Option<usize>>()?;
-            Some(bytes as f64 / self.source_rows_estimate().max(1) as f64)
+        let cost = |column: usize| match self.columns[column] {
+            ScanColumn::Table(number) if table.group_count() > 0 => table.decode_nanos(0, number),
+            _ => None,
         };
-        let cost = |column: usize| match self.columns.get(column)? {
-            ScanColumn::Table(number) if types[column].physical() == Some(Physical::Bytes) => {
-                Some(TEXT_UNPACKED + TEXT_BYTE_UNPACKED * bytes(*number).unwrap_or(PACKED_TEXT_BYTES))
-            }
-            _ => Some(NUMBER_UNPACKED),
-        };
-        columns.into_iter().filter_map(cost).sum()
+        let is_text = |column: usize| types[column].physical() == Some(Physical::Bytes);
+        let unknown = |column: usize| if is_text(column) { TEXT_DECODED } else { NUMBER_DECODED };
+        let packed = columns.into_iter().filter(|&column| column < self.columns.len());
+        packed.map(|column| cost(column).unwrap_or_else(|| unknown(column))).sum()
     }
 
     /// About how many rows come out, as the table's statistics tell: what is filtered is not known, and groups are no

@@ -60,8 +60,8 @@ impl TableSource for ReadAs {
         Ok(Pinned::from_vec(plain))
     }
 
-    fn segment_bytes(&self, group: usize, column: usize) -> Option<usize> {
-        self.table.segment_bytes(group, column)
+    fn decode_nanos(&self, group: usize, column: usize) -> Option<f64> {
+        self.table.decode_nanos(group, column)
     }
 
     fn will_read(&self, group: usize, columns: &[usize]) -> Option<ReadAhead> {

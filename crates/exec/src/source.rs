@@ -65,8 +65,9 @@ pub trait TableSource: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// Whatever reading and checking a page can raise.
     fn segment(&self, group: usize, column: usize) -> Result<Pinned>;
-    /// How many they are, where that is known without reading any.
-    fn segment_bytes(&self, _group: usize, _column: usize) -> Option<usize> {
+    /// About how long it takes to decode a row of a segment, in nanoseconds ([`sinter_codec::Block::decode_nanos`]); `None` for
+    /// nested types or where it is not known. Planning asks, so that it is to be had at once, of a segment that was asked before.
+    fn decode_nanos(&self, _group: usize, _column: usize) -> Option<f64> {
         None
     }
     /// How many rows operators take at a time, [`sinter_codec::VECTOR_LEN`] at most; fewer are for tests.

@@ -1,4 +1,5 @@
-//! Table functions: `storage('t')`, `candidates('t')`, `tables()`, `databases()`, `memory()`, `codecs()`, `kernels()`.
+//! Table functions: `storage('t')`, `candidates('t')`, `tables()`, `databases()`, `memory()`, `codecs()`, `kernels()`,
+//! `decoding()`.
 
 use crate::Database;
 use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName, as_written};
@@ -14,7 +15,9 @@ use datafusion::datasource::MemTable;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use sinter_codec::{Bitmap, Block, Candidate, KernelRow, Physical, SCHEMES, ValuesBuf, kernel_table};
+use sinter_codec::{
+    Bitmap, Block, Candidate, DecodeRow, KernelRow, Physical, SCHEMES, ValuesBuf, decode_table, kernel_table,
+};
 use sinter_column::ColumnTable;
 use sinter_exec::Pinned;
 use std::collections::BTreeMap;
@@ -47,6 +50,7 @@ const FUNCTIONS: &[(&str, Make)] = &[
     ("memory", memory),
     ("codecs", codecs),
     ("kernels", kernels),
+    ("decoding", decoding),
 ];
 
 /// A function whose rows are made when it is planned.
@@ -193,6 +197,22 @@ fn kernels(_: &Asked<'_>) -> crate::Result<RecordBatch> {
             "speed_up",
             Arc::new(table.iter().map(|row| (row.speed_up * 100.0).round() / 100.0).collect::<Float64Array>()),
         ),
+    ])
+}
+
+/// Measured when the query is planned: less than a second.
+fn decoding(_: &Asked<'_>) -> crate::Result<RecordBatch> {
+    let table = decode_table(KERNEL_TIME).map_err(|error| crate::Error::Internal(error.to_string()))?;
+    let rounded = |number: fn(&DecodeRow) -> f64| -> ArrayRef {
+        Arc::new(table.iter().map(|row| (number(row) * 1000.0).round() / 1000.0).collect::<Float64Array>())
+    };
+    batch(vec![
+        ("scheme", Arc::new(table.iter().map(|row| Some(row.scheme)).collect::<StringArray>())),
+        ("layout", Arc::new(table.iter().map(|row| Some(&row.layout[..])).collect::<StringArray>())),
+        ("type", Arc::new(table.iter().map(|row| Some(row.physical.name())).collect::<StringArray>())),
+        ("bytes_per_value", rounded(|row| row.bytes_per_value)),
+        ("said_nanoseconds", rounded(|row| row.said_nanos)),
+        ("measured_nanoseconds", rounded(|row| row.measured_nanos)),
     ])
 }
 

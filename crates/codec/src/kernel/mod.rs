@@ -44,7 +44,7 @@ pub use answers::Sum;
 pub use list::{Answer, KERNELS, KernelEntry};
 pub use moments::Moments;
 pub use span::{Selection, Span};
-pub use table::{KernelRow, kernel_table};
+pub use table::{DecodeRow, KernelRow, decode_table, kernel_table};
 pub use tally::Histogram;
 pub use wide_sum::WideSum;
 

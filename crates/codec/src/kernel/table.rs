@@ -1,11 +1,13 @@
 //! Which scheme answers which kernel on the encoded form, and how much faster that is than decoding first: what
-//! `sinter codecs --kernels` prints.
+//! `sinter codecs --kernels` prints. And what decoding costs, and is said to cost: `sinter codecs --decoding`.
 
 use super::list::{KERNELS, KernelEntry};
 use super::span::Span;
 use super::table_values;
 use crate::scratch::Scratch;
-use crate::{Bitmap, Block, Choice, Physical, ROW_GROUP_LEN, Result, SCHEMES, Scalar, SchemeEntry, ValuesBuf, encode};
+use crate::{
+    Bitmap, Block, Choice, Physical, ROW_GROUP_LEN, Result, SCHEMES, Scalar, SchemeEntry, VECTOR_LEN, ValuesBuf, encode,
+};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -36,6 +38,55 @@ pub struct KernelRow {
 /// None, unless the machine is broken: what is read was just written.
 pub fn kernel_table(per_kernel: Duration) -> Result<Vec<KernelRow>> {
     table_of(ROW_GROUP_LEN, per_kernel)
+}
+
+/// What it costs to decode a block of a scheme.
+#[derive(Clone, Debug)]
+pub struct DecodeRow {
+    /// Its name in [`SCHEMES`].
+    pub scheme: &'static str,
+    /// The scheme with its parts.
+    pub layout: String,
+    /// The type of its values.
+    pub physical: Physical,
+    /// Bytes of the block for each value.
+    pub bytes_per_value: f64,
+    /// [`Block::decode_nanos`] for each value.
+    pub said_nanos: f64,
+    /// What it took here and now, in cache, on one core, vector by vector.
+    pub measured_nanos: f64,
+}
+
+/// Decodes a row group in every scheme, made for it there and then, for about `per_block` each. A scheme that holds numbers and
+/// strings is asked of both.
+///
+/// # Errors
+/// As [`kernel_table`].
+pub fn decode_table(per_block: Duration) -> Result<Vec<DecodeRow>> {
+    let mut table = Vec::new();
+    for entry in SCHEMES {
+        for column in [table_values::numbers as fn(&str, usize) -> ValuesBuf, table_values::strings] {
+            let Some((_, bytes)) = suited(entry, |name| column(name, ROW_GROUP_LEN))? else { continue };
+            let block = Block::open(&bytes)?;
+            let (count, mut decoded) = (block.value_count(), ValuesBuf::new(block.physical()));
+            let measured = least(per_block, || {
+                (0..count).step_by(VECTOR_LEN).try_for_each(|start| {
+                    block.decode(start..count.min(start + VECTOR_LEN), &mut decoded)?;
+                    black_box(&decoded);
+                    Ok(())
+                })
+            })?;
+            table.push(DecodeRow {
+                scheme: entry.name,
+                layout: block.describe(),
+                physical: block.physical(),
+                bytes_per_value: block.byte_len() as f64 / count as f64,
+                said_nanos: block.decode_nanos() / count as f64,
+                measured_nanos: measured.as_nanos() as f64 / count as f64,
+            });
+        }
+    }
+    Ok(table)
 }
 
 fn table_of(row_count: usize, per_kernel: Duration) -> Result<Vec<KernelRow>> {
@@ -104,11 +155,16 @@ fn fastest(
     constant: &Scalar,
     time: Duration,
 ) -> Result<Duration> {
+    least(time, || kernel.run(block, span, constant).map(|answer| drop(black_box(answer))))
+}
+
+/// The least time that `work` takes, done over and over for so long.
+fn least(time: Duration, mut work: impl FnMut() -> Result<()>) -> Result<Duration> {
     let mut best = Duration::MAX;
     let end = Instant::now() + time;
     loop {
         let start = Instant::now();
-        black_box(kernel.run(block, span, constant)?);
+        work()?;
         best = best.min(start.elapsed());
         if Instant::now() >= end {
             return Ok(best.max(Duration::from_nanos(1)));
@@ -119,6 +175,19 @@ fn fastest(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_decoding_costs_is_said_of_all_schemes_and_adds_up() {
+        let table = decode_table(Duration::ZERO).unwrap();
+        assert!(SCHEMES.iter().all(|entry| table.iter().any(|row| row.scheme == entry.name)));
+        assert!(table.iter().all(|row| row.said_nanos > 0.0 && row.measured_nanos > 0.0));
+        let said = |scheme: &str, physical: Physical| {
+            table.iter().find(|row| row.scheme == scheme && row.physical == physical).unwrap().said_nanos
+        };
+        // A dictionary looks codes up that something packs.
+        assert!(said("dict", Physical::I64) > said("bitpack", Physical::I64));
+        assert!(said("fsst", Physical::Bytes) > said("dict", Physical::Bytes));
+    }
 
     fn is_native(table: &[KernelRow], scheme: &str, physical: Physical, kernel: &str) -> bool {
         let found = |row: &&KernelRow| (row.scheme, row.physical, row.kernel) == (scheme, physical, kernel);

@@ -5,6 +5,7 @@ use super::wide_sum::WideSum;
 use crate::condition::Condition;
 use crate::fixed::{for_fixed, for_integers};
 use crate::kernels::{keep_marked, sum};
+use crate::node::Opened;
 use crate::scheme::Reader;
 use crate::scratch::Scratch;
 use crate::values_mut::{Native, ValuesMut};
@@ -114,6 +115,10 @@ pub(crate) struct DecodeOnly<'a> {
 impl Reader for DecodeOnly<'_> {
     fn describe(&self) -> String {
         self.reader.describe()
+    }
+
+    fn parts(&self) -> Vec<&Opened<'_>> {
+        self.reader.parts()
     }
 
     fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {

@@ -14,7 +14,7 @@ use crate::fixed::Fixed;
 use crate::node::Node;
 use crate::sample::Sample;
 use crate::scaled::{Float, Scale};
-use crate::scheme::{Reader, Scheme, unsuitable};
+use crate::scheme::{DecodeCost, Reader, Scheme, unsuitable};
 use crate::stand_ins::{Meaning, StandInReader, StandIns};
 use crate::{Physical, Result, VECTOR_LEN, Values};
 
@@ -39,6 +39,10 @@ impl Scheme for Alp {
 
     fn decode_rank(&self) -> u32 {
         30
+    }
+
+    fn decode_cost(&self, _physical: Physical) -> DecodeCost {
+        DecodeCost::of_value(0.15)
     }
 
     fn nests(&self) -> bool {

@@ -10,7 +10,7 @@ use crate::encoder::{Encoder, Role};
 use crate::fixed::Fixed;
 use crate::node::{Node, Opened};
 use crate::sample::Sample;
-use crate::scheme::{Reader, Scheme, unsuitable};
+use crate::scheme::{DecodeCost, Reader, Scheme, unsuitable};
 use crate::scratch::Scratch;
 use crate::values_mut::ValuesMut;
 use crate::{Physical, Result, Values, ValuesBuf};
@@ -37,6 +37,10 @@ impl Scheme for AlpRd {
 
     fn decode_rank(&self) -> u32 {
         30
+    }
+
+    fn decode_cost(&self, _physical: Physical) -> DecodeCost {
+        DecodeCost::of_value(0.6)
     }
 
     fn nests(&self) -> bool {
@@ -170,6 +174,10 @@ impl AlpRdReader<'_> {
 impl Reader for AlpRdReader<'_> {
     fn describe(&self) -> String {
         format!("alp_rd({}, {})", self.lefts.reader.describe(), self.rights.reader.describe())
+    }
+
+    fn parts(&self) -> Vec<&Opened<'_>> {
+        vec![&self.lefts, &self.rights]
     }
 
     fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {

@@ -17,7 +17,7 @@ use crate::isa::each_isa;
 use crate::kernels::bounds;
 use crate::loss::Loss;
 use crate::node::{Cursor, Node};
-use crate::scheme::{Reader, Scheme, filter_decoded, unsuitable};
+use crate::scheme::{DecodeCost, Reader, Scheme, filter_decoded, unsuitable};
 use crate::scratch::Scratch;
 use crate::values_mut::ValuesMut;
 use crate::{Bitmap, Encoded, Narrow, Physical, Result, VECTOR_LEN, Values, ValuesBuf};
@@ -39,6 +39,10 @@ impl Scheme for BaseDelta {
 
     fn decode_rank(&self) -> u32 {
         1
+    }
+
+    fn decode_cost(&self, _physical: Physical) -> DecodeCost {
+        DecodeCost::of_value(0.1)
     }
 
     fn parameter(&self) -> Option<&'static str> {

@@ -9,7 +9,7 @@ use crate::fixed::{Fixed, Integer, for_fixed, for_integers};
 use crate::kernel::{Bounds, Rows, SquareSum, Tally, WideSum, add_code};
 use crate::node::Node;
 use crate::sample::Sample;
-use crate::scheme::{Reader, Scheme, unsuitable};
+use crate::scheme::{DecodeCost, Reader, Scheme, unsuitable};
 use crate::scratch::Scratch;
 use crate::values_mut::ValuesMut;
 use crate::{Bitmap, Encoded, Physical, Result, Values, ValuesBuf};
@@ -30,6 +30,13 @@ impl Scheme for Constant {
 
     fn decode_rank(&self) -> u32 {
         0
+    }
+
+    fn decode_cost(&self, physical: Physical) -> DecodeCost {
+        match physical {
+            Physical::Bytes => DecodeCost::of_value(4.0),
+            _ => DecodeCost::of_value(0.15),
+        }
     }
 
     fn estimate(&self, _sample: &Sample<'_>, _encoder: &Encoder<'_>) -> Option<usize> {

@@ -17,7 +17,7 @@ use crate::kernels::{greatest, look_up};
 use crate::node::{Cursor, Node, Opened, PAYLOAD_AT};
 use crate::picking::pick;
 use crate::sample::Sample;
-use crate::scheme::{Reader, Scheme};
+use crate::scheme::{DecodeCost, Reader, Scheme};
 use crate::scratch::Scratch;
 use crate::values_mut::{Native, ValuesMut};
 use crate::{
@@ -53,6 +53,13 @@ impl Scheme for Dict {
 
     fn decode_rank(&self) -> u32 {
         4
+    }
+
+    fn decode_cost(&self, physical: Physical) -> DecodeCost {
+        match physical {
+            Physical::Bytes => DecodeCost::of_value(6.0),
+            _ => DecodeCost::of_value(0.5),
+        }
     }
 
     fn nests(&self) -> bool {
@@ -222,6 +229,10 @@ impl<'a> DictReader<'a> {
 impl Reader for DictReader<'_> {
     fn describe(&self) -> String {
         format!("dict({})", self.describe_parts())
+    }
+
+    fn parts(&self) -> Vec<&Opened<'_>> {
+        vec![&self.codes, &self.values]
     }
 
     fn tests_entries(&self) -> bool {

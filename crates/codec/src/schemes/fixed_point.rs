@@ -14,7 +14,7 @@ use crate::loss::Loss;
 use crate::node::Node;
 use crate::sample::Sample;
 use crate::scaled::{Float, Point, Scale};
-use crate::scheme::{Reader, Scheme, unsuitable};
+use crate::scheme::{DecodeCost, Reader, Scheme, unsuitable};
 use crate::stand_ins::{self, Meaning, StandInReader};
 use crate::{Physical, Result, Values};
 
@@ -36,6 +36,10 @@ impl Scheme for FixedPoint {
 
     fn decode_rank(&self) -> u32 {
         31
+    }
+
+    fn decode_cost(&self, _physical: Physical) -> DecodeCost {
+        DecodeCost::of_value(0.15)
     }
 
     fn nests(&self) -> bool {

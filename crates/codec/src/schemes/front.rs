@@ -13,7 +13,7 @@ use crate::front_coding::{Comparison, Cut, RESTART_LEN, rebuild, shared_at};
 use crate::kernel::Rows;
 use crate::node::{Node, Opened, PAYLOAD_AT};
 use crate::sample::Sample;
-use crate::scheme::{Reader, Scheme, filter_decoded, unsuitable};
+use crate::scheme::{DecodeCost, Reader, Scheme, filter_decoded, unsuitable};
 use crate::scratch::Scratch;
 use crate::values_mut::ValuesMut;
 use crate::{Bitmap, BytesBuf, BytesView, Physical, Result, VECTOR_LEN, Values, ValuesBuf};
@@ -41,6 +41,10 @@ impl Scheme for Front {
 
     fn decode_rank(&self) -> u32 {
         65
+    }
+
+    fn decode_cost(&self, _physical: Physical) -> DecodeCost {
+        DecodeCost { value: 12.0, byte: 0.2 }
     }
 
     /// A string needs those between its restart point and itself.
@@ -166,6 +170,10 @@ impl FrontReader<'_> {
 impl Reader for FrontReader<'_> {
     fn describe(&self) -> String {
         format!("front({}, {})", self.shared.reader.describe(), self.suffixes.reader.describe())
+    }
+
+    fn parts(&self) -> Vec<&Opened<'_>> {
+        vec![&self.shared, &self.suffixes]
     }
 
     fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {

@@ -11,7 +11,7 @@ use crate::condition::{BytesCondition, Condition, Prepared};
 use crate::encoder::{Encoder, Role};
 use crate::node::{Node, Opened, PAYLOAD_AT};
 use crate::sample::Sample;
-use crate::scheme::{Reader, Scheme, filter_decoded, unsuitable};
+use crate::scheme::{DecodeCost, Reader, Scheme, filter_decoded, unsuitable};
 use crate::scratch::Scratch;
 use crate::symbol_table::{EncodedTexts, SymbolTable, code_capacity, packed_bytes, sample, sort_needles};
 use crate::values_mut::ValuesMut;
@@ -46,6 +46,10 @@ impl Scheme for Fsst {
 
     fn decode_rank(&self) -> u32 {
         60
+    }
+
+    fn decode_cost(&self, _physical: Physical) -> DecodeCost {
+        DecodeCost { value: 4.0, byte: 1.6 }
     }
 
     fn nests(&self) -> bool {
@@ -211,6 +215,10 @@ impl FsstReader<'_> {
 impl Reader for FsstReader<'_> {
     fn describe(&self) -> String {
         format!("fsst{}({})", self.table.width().bits(), self.code_counts.reader.describe())
+    }
+
+    fn parts(&self) -> Vec<&Opened<'_>> {
+        vec![&self.code_counts]
     }
 
     fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {

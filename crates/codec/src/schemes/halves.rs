@@ -13,7 +13,7 @@ use crate::encoder::{Encoder, Role};
 use crate::kernel::{Bounds, Rows, WideSum};
 use crate::kernels::bounds;
 use crate::node::{Node, Opened};
-use crate::scheme::{Reader, Scheme, filter_decoded, unsuitable};
+use crate::scheme::{DecodeCost, Reader, Scheme, filter_decoded, unsuitable};
 use crate::scratch::Scratch;
 use crate::values_mut::{Native, ValuesMut};
 use crate::{Bitmap, Physical, Result, Scalar, Values};
@@ -34,6 +34,10 @@ impl Scheme for Halves {
 
     fn decode_rank(&self) -> u32 {
         8
+    }
+
+    fn decode_cost(&self, _physical: Physical) -> DecodeCost {
+        DecodeCost::of_value(0.85)
     }
 
     fn nests(&self) -> bool {
@@ -230,6 +234,10 @@ impl HalvesReader<'_> {
 impl Reader for HalvesReader<'_> {
     fn describe(&self) -> String {
         format!("halves({}, {})", self.upper.reader.describe(), self.lower.reader.describe())
+    }
+
+    fn parts(&self) -> Vec<&Opened<'_>> {
+        vec![&self.upper, &self.lower]
     }
 
     fn decode(&self, range: Range<usize>, out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {

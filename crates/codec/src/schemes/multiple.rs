@@ -11,7 +11,7 @@ use crate::encoder::{Encoder, Role};
 use crate::fixed::{Integer, for_integers};
 use crate::kernels::{ExactDivisor, bounds, bounds_of, divide, map_rows, multiply};
 use crate::node::{Node, Opened};
-use crate::scheme::{Reader, Scheme, unsuitable};
+use crate::scheme::{DecodeCost, Reader, Scheme, unsuitable};
 use crate::scratch::Scratch;
 use crate::values_mut::{Native, ValuesMut};
 use crate::{Bitmap, Encoded, Narrow, Physical, Result, VECTOR_LEN, Values};
@@ -32,6 +32,10 @@ impl Scheme for Multiple {
 
     fn decode_rank(&self) -> u32 {
         7
+    }
+
+    fn decode_cost(&self, _physical: Physical) -> DecodeCost {
+        DecodeCost::of_value(0.1)
     }
 
     fn nests(&self) -> bool {
@@ -222,6 +226,10 @@ fn base<T: Integer>(bits: u128) -> T {
 impl Reader for MultipleReader<'_> {
     fn describe(&self) -> String {
         format!("multiple[{}]({})", self.divisor, self.numbers.reader.describe())
+    }
+
+    fn parts(&self) -> Vec<&Opened<'_>> {
+        vec![&self.numbers]
     }
 
     fn decode(&self, range: Range<usize>, mut out: ValuesMut<'_>, scratch: &mut Scratch) -> Result<()> {

@@ -17,7 +17,7 @@ use crate::kernel::{Bounds, Rows, Tally};
 use crate::measure::Counts;
 use crate::node::{Node, Opened, PAYLOAD_AT};
 use crate::sample::Sample;
-use crate::scheme::{Reader, Scheme, unsuitable};
+use crate::scheme::{DecodeCost, Reader, Scheme, unsuitable};
 use crate::scratch::Scratch;
 use crate::values_mut::{Native, ValuesMut};
 use crate::{Bitmap, BytesBuf, Error, Physical, Result, VECTOR_LEN, Values, ValuesBuf};
@@ -48,6 +48,13 @@ impl Scheme for Pdict {
 
     fn decode_rank(&self) -> u32 {
         6
+    }
+
+    fn decode_cost(&self, physical: Physical) -> DecodeCost {
+        match physical {
+            Physical::Bytes => DecodeCost::of_value(11.0),
+            _ => DecodeCost::of_value(0.9),
+        }
     }
 
     fn nests(&self) -> bool {
@@ -263,6 +270,10 @@ impl Reader for PdictReader<'_> {
     fn describe(&self) -> String {
         let (positions, exceptions) = (self.positions.reader.describe(), self.exceptions.reader.describe());
         format!("pdict({}, exceptions {exceptions} at {positions})", self.dictionary.describe_parts())
+    }
+
+    fn parts(&self) -> Vec<&Opened<'_>> {
+        [self.dictionary.parts(), vec![&self.positions, &self.exceptions]].concat()
     }
 
     fn tests_entries(&self) -> bool {

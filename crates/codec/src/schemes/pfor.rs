@@ -11,7 +11,7 @@ use crate::encoder::Encoder;
 use crate::fixed::for_integers;
 use crate::node::Node;
 use crate::packed::{self, Frames, Layout};
-use crate::scheme::{Reader, Scheme, unsuitable};
+use crate::scheme::{DecodeCost, Reader, Scheme, unsuitable};
 use crate::{Physical, Result, Values};
 
 /// The scheme.
@@ -31,6 +31,10 @@ impl Scheme for Pfor {
 
     fn decode_rank(&self) -> u32 {
         5
+    }
+
+    fn decode_cost(&self, _physical: Physical) -> DecodeCost {
+        DecodeCost::of_value(0.2)
     }
 
     fn encode(&self, values: Values<'_>, _encoder: &mut Encoder<'_>, out: &mut Vec<u8>) -> Result<()> {

@@ -9,7 +9,7 @@ use crate::encoder::Encoder;
 use crate::fixed::for_integers;
 use crate::node::Node;
 use crate::packed::{self, Frames, Layout};
-use crate::scheme::{Reader, Scheme, unsuitable};
+use crate::scheme::{DecodeCost, Reader, Scheme, unsuitable};
 use crate::{Physical, Result, Values};
 
 /// The scheme.
@@ -29,6 +29,10 @@ impl Scheme for PforDelta {
 
     fn decode_rank(&self) -> u32 {
         7
+    }
+
+    fn decode_cost(&self, _physical: Physical) -> DecodeCost {
+        DecodeCost::of_value(0.5)
     }
 
     fn is_direct(&self) -> bool {

@@ -6,7 +6,7 @@ use crate::encoder::Encoder;
 use crate::fixed::{Fixed, for_fixed};
 use crate::node::{Node, PAYLOAD_AT};
 use crate::sample::Sample;
-use crate::scheme::{Reader, Scheme};
+use crate::scheme::{DecodeCost, Reader, Scheme};
 use crate::scratch::Scratch;
 use crate::values_mut::ValuesMut;
 use crate::{BytesBuf, Error, Physical, Result, Values};
@@ -30,6 +30,13 @@ impl Scheme for Raw {
 
     fn decode_rank(&self) -> u32 {
         1
+    }
+
+    fn decode_cost(&self, physical: Physical) -> DecodeCost {
+        match physical {
+            Physical::Bytes => DecodeCost { value: 2.0, byte: 0.05 },
+            _ => DecodeCost::of_value(0.25),
+        }
     }
 
     fn estimate(&self, sample: &Sample<'_>, _encoder: &Encoder<'_>) -> Option<usize> {

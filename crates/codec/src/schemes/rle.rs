@@ -11,7 +11,7 @@ use crate::fixed::{Fixed, Integer, for_fixed, for_integers};
 use crate::kernel::{Bounds, Rows, SquareSum, Tally, WideSum, add_code};
 use crate::node::{Node, Opened, PAYLOAD_AT};
 use crate::sample::Sample;
-use crate::scheme::{Reader, Scheme};
+use crate::scheme::{DecodeCost, Reader, Scheme};
 use crate::scratch::Scratch;
 use crate::values_mut::{Native, ValuesMut};
 use crate::{Bitmap, BytesBuf, BytesView, Encoded, Error, Narrow, Physical, Result, VECTOR_LEN, Values, ValuesBuf};
@@ -39,6 +39,13 @@ impl Scheme for Rle {
 
     fn decode_rank(&self) -> u32 {
         4
+    }
+
+    fn decode_cost(&self, physical: Physical) -> DecodeCost {
+        match physical {
+            Physical::Bytes => DecodeCost::of_value(5.0),
+            _ => DecodeCost::of_value(0.25),
+        }
     }
 
     fn nests(&self) -> bool {
@@ -256,6 +263,10 @@ fn spread<T: Copy>(ends: &Ends, values: &[T], range: Range<usize>, out: &mut [T]
 impl Reader for RleReader<'_> {
     fn describe(&self) -> String {
         format!("rle({}, {})", self.values.reader.describe(), self.lengths.reader.describe())
+    }
+
+    fn parts(&self) -> Vec<&Opened<'_>> {
+        vec![&self.lengths, &self.values]
     }
 
     fn tests_entries(&self) -> bool {

@@ -12,7 +12,7 @@ use crate::isa::each_isa;
 use crate::loss::Loss;
 use crate::node::Node;
 use crate::sample::Sample;
-use crate::scheme::{Reader, Scheme, unsuitable};
+use crate::scheme::{DecodeCost, Reader, Scheme, unsuitable};
 use crate::stand_ins::{self, Meaning, StandInReader};
 use crate::{Physical, Result, VECTOR_LEN, Values};
 
@@ -34,6 +34,10 @@ impl Scheme for Single {
 
     fn decode_rank(&self) -> u32 {
         32
+    }
+
+    fn decode_cost(&self, _physical: Physical) -> DecodeCost {
+        DecodeCost::of_value(3.0)
     }
 
     fn nests(&self) -> bool {

@@ -25,7 +25,7 @@ use crate::loss::Loss;
 use crate::node::Node;
 use crate::sample::Sample;
 use crate::scaled::Point;
-use crate::scheme::{Reader, Scheme, unsuitable};
+use crate::scheme::{DecodeCost, Reader, Scheme, unsuitable};
 use crate::scratch::Scratch;
 use crate::values_mut::{Native, ValuesMut};
 use crate::{Error, Physical, Result, VECTOR_LEN, Values};
@@ -52,6 +52,10 @@ impl Scheme for Zfp {
 
     fn decode_rank(&self) -> u32 {
         60
+    }
+
+    fn decode_cost(&self, _physical: Physical) -> DecodeCost {
+        DecodeCost::of_value(35.0)
     }
 
     fn is_direct(&self) -> bool {

@@ -135,8 +135,4 @@ impl TableSource for Spilled {
         file.read(segment.offset, &mut bytes)?;
         Ok(Pinned::from_vec(bytes))
     }
-
-    fn segment_bytes(&self, group: usize, column: usize) -> Option<usize> {
-        self.groups[group].segments.get(column).map(|segment| segment.bytes)
-    }
 }
