@@ -2,8 +2,9 @@
 //! rounded already where their column asks for a loss: what is read does not change when they are pressed.
 
 use crate::group::{RowGroup, Segment, SegmentPlace};
-use crate::group_writer::{Gathered, press_column};
+use crate::group_writer::Gathered;
 use crate::held::Held;
+use crate::press::press_column;
 use crate::{ColumnTable, Error, Result};
 
 /// A delta batch of these rows.

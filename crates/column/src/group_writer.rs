@@ -5,17 +5,18 @@
 //! page. Where memory is short, row groups are smaller: a load under a small limit is compressed a little less, and
 //! goes on.
 
-use crate::chunk::{ChunkWriter, Pressed};
+use crate::chunk::ChunkWriter;
 use crate::group::RowGroup;
+use crate::press::{Press, PressedGroup};
 use crate::{ColumnTable, Error, Result, TableSchema};
 use arrow::array::{Array, ArrayRef};
 use arrow::compute::{cast, concat};
-use sinter_codec::{BlockStats, Choice, ROW_GROUP_LEN};
-use sinter_exec::edge::{self, SegmentEncoder};
-use sinter_exec::{LogicalType, RowIds};
+use sinter_codec::ROW_GROUP_LEN;
+use sinter_exec::RowIds;
+use sinter_exec::edge;
 use sinter_storage::page::PAYLOAD_BYTES_MAX;
 use sinter_storage::{Budget, Reservation, Use};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// What a row group takes at most in plain form, however much memory there is: 256 bytes for each row of a full one.
 pub(crate) const GROUP_BYTES: u64 = 32 << 20;
@@ -46,15 +47,13 @@ pub(crate) fn weight(rows: u64, bytes: u64, bytes_max: u64) -> u64 {
     u64::try_from(by_bytes).unwrap_or(u64::MAX).max(rows * (GROUP_BYTES / ROW_GROUP_LEN as u64))
 }
 
-/// Gathers rows and presses full row groups as it goes, so memory stays at a few times one row group in plain form, which
-/// is reserved.
+/// Gathers rows and presses full row groups as it goes, so memory stays at a few times those that are pressed side by side in
+/// plain form, which is reserved.
 #[derive(Debug)]
 pub(crate) struct GroupWriter {
     table: String,
     schema: Arc<TableSchema>,
-    threads: usize,
-    /// Per column; they know what suited the last row group.
-    encoders: Vec<SegmentEncoder>,
+    press: Press,
     /// Per column, pieces of the rows gathered.
     pending: Vec<Vec<ArrayRef>>,
     row_ids: Vec<u64>,
@@ -75,8 +74,7 @@ impl GroupWriter {
         let schema = Arc::clone(table.schema());
         GroupWriter {
             table: table.name().to_owned(),
-            threads: threads.max(1),
-            encoders: schema.columns.iter().map(|column| SegmentEncoder::new(&column.ty, &column.choice())).collect(),
+            press: Press::new(&schema, threads),
             pending: vec![Vec::new(); schema.columns.len()],
             row_ids: Vec::new(),
             bytes: 0,
@@ -108,6 +106,9 @@ impl GroupWriter {
         while start < row_ids.len() {
             let (end, bytes) = self.fitting(&row_bytes, start, bytes_max);
             if !self.reserve(bytes - self.bytes, bytes_max == SCARCE_BYTES) {
+                if self.write_first()? {
+                    continue;
+                }
                 bytes_max = SCARCE_BYTES;
                 self.press()?;
                 continue;
@@ -188,25 +189,38 @@ impl GroupWriter {
         Ok(Gathered { rows: ids.len(), columns: columns.collect::<Result<Vec<_>>>()?, row_ids: row_ids_of(ids) })
     }
 
-    /// Presses the rows gathered, if there are any.
+    /// Begins to press the rows gathered, if there are any.
     pub(crate) fn press(&mut self) -> Result<()> {
         if self.rows() == 0 {
             return Ok(());
         }
-        let Gathered { rows, row_ids, columns } = self.take()?;
-        let segments = press_columns(&self.schema, &mut self.encoders, &columns, self.threads)?;
+        self.bytes = 0;
+        let row_ids = std::mem::take(&mut self.row_ids);
+        let columns = self.pending.iter_mut().map(std::mem::take).collect();
+        let none = self.scratch.budget().take(Use::Scratch, 0);
+        let memory = std::mem::replace(&mut self.scratch, none);
+        self.press.begin(row_ids.len(), row_ids_of(row_ids), columns, memory);
+        while self.press.is_full() {
+            self.write_first()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the first row group that is being pressed, when that is done; false when there is none.
+    fn write_first(&mut self) -> Result<bool> {
+        let Some(PressedGroup { rows, row_ids, segments }) = self.press.first()? else { return Ok(false) };
         for (column, (bytes, _)) in self.schema.columns.iter().zip(&segments) {
             if bytes.len() > PAYLOAD_BYTES_MAX {
                 return Err(self.too_large(&column.name, bytes.len() as u64));
             }
         }
-        drop(columns);
-        self.scratch.shrink(usize::MAX);
-        self.chunks.push(rows, row_ids, segments)
+        self.chunks.push(rows, row_ids, segments)?;
+        Ok(true)
     }
 
     /// The row groups pressed.
-    pub(crate) fn finish(self) -> Result<Vec<RowGroup>> {
+    pub(crate) fn finish(mut self) -> Result<Vec<RowGroup>> {
+        while self.write_first()? {}
         self.chunks.finish()
     }
 }
@@ -231,49 +245,4 @@ pub(crate) fn concatenated(parts: &[ArrayRef]) -> Result<ArrayRef> {
     let parts = parts.iter().map(alike).collect::<std::result::Result<Vec<_>, _>>().map_err(foreign)?;
     let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
     Ok(concat(&parts).map_err(foreign)?)
-}
-
-/// Encodes the columns of one row group, columns side by side on the threads.
-fn press_columns(
-    schema: &TableSchema,
-    encoders: &mut [SegmentEncoder],
-    columns: &[ArrayRef],
-    threads: usize,
-) -> Result<Vec<Pressed>> {
-    let next = Mutex::new(encoders.iter_mut().zip(columns).zip(&schema.columns).enumerate());
-    let work = || {
-        let mut done = Vec::new();
-        loop {
-            // A thread that dies holds no lock: it dies while it presses.
-            let taken = next.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((index, ((encoder, array), column))) = taken else { return done };
-            done.push((index, press(encoder, array, &column.ty, &column.choice())));
-        }
-    };
-    let mut results: Vec<Option<Result<Pressed>>> = columns.iter().map(|_| None).collect();
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(columns.len())).map(|_| scope.spawn(work)).collect();
-        let mine = work();
-        let theirs = others.into_iter().filter_map(|thread| thread.join().ok()).flatten();
-        mine.into_iter().chain(theirs).for_each(|(index, result)| results[index] = Some(result));
-    });
-    let died = || sinter_exec::Error::Unsupported("pressing: a thread died before its column was done".to_owned());
-    results.into_iter().map(|result| result.unwrap_or_else(|| Err(died().into()))).collect()
-}
-
-/// Encodes one column as a segment, which has no next one. What a scheme makes too large for a page is kept plain.
-pub(crate) fn press_column(array: &ArrayRef, ty: &LogicalType, choice: &Choice) -> Result<Pressed> {
-    press(&mut SegmentEncoder::new(ty, choice), array, ty, choice)
-}
-
-/// [`press_column`] with the column's encoder.
-fn press(encoder: &mut SegmentEncoder, array: &ArrayRef, ty: &LogicalType, choice: &Choice) -> Result<Pressed> {
-    let mut bytes = Vec::new();
-    let mut stats: BlockStats = encoder.encode(array, &mut bytes)?;
-    if bytes.len() > PAYLOAD_BYTES_MAX && *choice != choice.raw() {
-        bytes.clear();
-        stats = edge::encode_segment(array, ty, &choice.raw(), &mut bytes)?;
-    }
-    bytes.shrink_to_fit();
-    Ok((bytes, ty.physical().map(|_| stats)))
 }

@@ -34,6 +34,7 @@ mod held;
 mod loader;
 mod marks;
 mod page;
+mod press;
 mod pressing;
 mod rebase;
 mod record;

@@ -1,8 +1,8 @@
 //! The segments of a column that is added: one value for all rows of a group.
 
 use crate::group::{Segment, SegmentPlace};
-use crate::group_writer::press_column;
 use crate::held::Held;
+use crate::press::press_column;
 use crate::schema::accepts;
 use crate::{ColumnSchema, ColumnTable, Error, Result};
 use arrow::array::{Array, ArrayRef, UInt32Array, new_null_array};

@@ -1,7 +1,7 @@
 //! Alterations in the log (docs/format/table.md, "Log record 21").
 
 use super::Alteration;
-use crate::group_writer::press_column;
+use crate::press::press_column;
 use crate::wire::{Reader, Writer};
 use crate::{Check, ColumnSchema, ColumnTable, Result};
 use arrow::array::Array;

@@ -11,4 +11,5 @@ mod pages_come_back_by_themselves;
 mod pressing_goes_on_behind_what_cannot_be_read;
 mod scans_read_ahead;
 mod support;
+mod threads_press_the_same;
 mod what_is_written_can_be_read;
