@@ -49,14 +49,14 @@ const BLOCKS_PER_CHOICE: u32 = 64;
 const DECAY: f64 = 1.05;
 
 /// Encodes the blocks of one column. Keep one per column: later blocks reuse what the first one found out.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Chooser {
     choice: Choice,
     last: Option<Chosen>,
 }
 
 /// The schemes in use.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Chosen {
     tree: Tree,
     /// Of the block for which they were chosen, as is the nature: small losses must not add up unseen.

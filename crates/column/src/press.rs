@@ -1,13 +1,13 @@
 //! Row groups on their way through the codec: while more rows are gathered, threads press those of some row groups.
 //!
 //! The columns of a row group are pressed apart, and so are the row groups: a thread takes a column of the first row group of
-//! which one can be had. A column's encoder knows what suited its last row group, so those of one *lane* come one after the
-//! other, and of several lanes side by side. Which lane a row group has does not depend on the number of threads, so neither
-//! do the bytes.
+//! which one can be had. A column's encoder knows what suited its last row group, so row groups of one *lane* come one after
+//! the other, and those of several lanes side by side, once the first row group of all has shown what suits. Which lane a row
+//! group has does not depend on the number of threads, so neither do the bytes.
 
 use crate::chunk::Pressed;
 use crate::group_writer::concatenated;
-use crate::{ColumnSchema, Result, TableSchema};
+use crate::{Result, TableSchema};
 use arrow::array::ArrayRef;
 use sinter_codec::{BlockStats, Choice};
 use sinter_exec::edge::{self, SegmentEncoder};
@@ -20,7 +20,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// How many row groups are pressed side by side at most.
-const LANES: usize = 4;
+const LANES: usize = 8;
 
 /// A row group in Arrow form: for each column, pieces of it.
 pub(crate) type Pieces = Vec<Vec<ArrayRef>>;
@@ -70,7 +70,8 @@ struct State {
     is_over: bool,
 }
 
-/// An encoder, unless a thread has it, and what it presses next: number of the row group, and pieces of the column.
+/// An encoder, unless a thread has it or the first row group is still to be pressed, and what it presses next: number of the
+/// row group, and pieces of the column.
 #[derive(Debug)]
 struct Turn {
     encoder: Option<SegmentEncoder>,
@@ -88,9 +89,9 @@ struct Work {
 impl Press {
     /// For a table's columns, on so many threads, this one included.
     pub(crate) fn new(schema: &Arc<TableSchema>, threads: usize) -> Press {
-        let encoder = |column: &ColumnSchema| SegmentEncoder::new(&column.ty, &column.choice());
-        let turn = |column| Turn { encoder: Some(encoder(column)), next: VecDeque::new() };
-        let encoders = (0..LANES).flat_map(|_| schema.columns.iter().map(turn)).collect();
+        let first = schema.columns.iter().map(|column| Some(SegmentEncoder::new(&column.ty, &column.choice())));
+        let all = first.chain((1..LANES).flat_map(|_| schema.columns.iter().map(|_| None)));
+        let encoders = all.map(|encoder| Turn { encoder, next: VecDeque::new() }).collect();
         let state = State { encoders, made: Vec::new(), is_over: false };
         let shared = Shared { schema: Arc::clone(schema), state: Mutex::new(state), changed: Condvar::new() };
         Press {
@@ -119,7 +120,7 @@ impl Press {
         self.under_way.push_back(UnderWay { row_ids, rows, _memory: memory });
         self.begun += 1;
         // Where no thread can be made, fewer do it.
-        while self.others.len() + 1 < self.threads.min(LANES * self.shared.schema.columns.len()) {
+        while self.others.len() + 1 < self.threads.min(self.under_way.len() * self.shared.schema.columns.len()) {
             let shared = Arc::clone(&self.shared);
             let Ok(other) = thread::Builder::new().spawn(move || shared.work()) else { break };
             self.others.push(other);
@@ -202,7 +203,12 @@ impl Shared {
         drop(pieces);
         let mut state = self.state();
         state.made.push((group, number, made.unwrap_or_else(died)));
-        state.encoders[turn].encoder = Some(encoder);
+        if group == 0 {
+            let of_lanes = state.encoders.iter_mut().skip(number).step_by(self.schema.columns.len());
+            of_lanes.for_each(|turn| turn.encoder = Some(encoder.clone()));
+        } else {
+            state.encoders[turn].encoder = Some(encoder);
+        }
         self.changed.notify_all();
         state
     }

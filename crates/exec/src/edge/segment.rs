@@ -17,7 +17,7 @@ pub(super) const PIECES_PLAIN_BYTES_MAX: usize = 1 << 30;
 ///
 /// It has a [`Chooser`] for each block of a segment, so that row groups which are pressed together are chosen for once and
 /// share what was found out. Where a column has no next row group, [`encode_segment`] does.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SegmentEncoder {
     ty: LogicalType,
     /// Of the values; for nested types of lengths or presence.
