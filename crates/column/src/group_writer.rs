@@ -25,7 +25,7 @@ pub(crate) const GROUP_BYTES: u64 = 32 << 20;
 pub(crate) const VALUE_BYTES_MAX: u64 = 255 << 20;
 const _: () = assert!(VALUE_BYTES_MAX < PAYLOAD_BYTES_MAX as u64);
 
-/// A row group may take this part of the memory that there is to reserve ...
+/// A row group, and all that are pressed side by side, may take this part of the memory that there is to reserve ...
 const GROUP_DIVISOR: u64 = 6;
 
 /// ... since its rows are in memory about so many times over, in halves, while it is pressed: as they came, as one array
@@ -100,18 +100,24 @@ impl GroupWriter {
     /// [`Error::Data`] for a value of more than [`VALUE_BYTES_MAX`] bytes; then none of these rows was taken. And those of
     /// pressing, after which the writer is to be dropped.
     pub(crate) fn push(&mut self, row_ids: &[u64], columns: &[ArrayRef]) -> Result<()> {
+        while self.press.is_first_made() {
+            self.write_first()?;
+        }
         let row_bytes = self.row_bytes(row_ids.len(), columns)?;
         let mut bytes_max = self.bytes_max();
         let mut start = 0;
         while start < row_ids.len() {
             let (end, bytes) = self.fitting(&row_bytes, start, bytes_max);
-            if !self.reserve(bytes - self.bytes, bytes_max == SCARCE_BYTES) {
+            if !self.reserve(bytes - self.bytes) {
                 if self.write_first()? {
                     continue;
                 }
-                bytes_max = SCARCE_BYTES;
-                self.press()?;
-                continue;
+                if bytes_max > SCARCE_BYTES {
+                    bytes_max = SCARCE_BYTES;
+                    self.press()?;
+                    continue;
+                }
+                self.take_memory(bytes - self.bytes);
             }
             if start < end {
                 for (pending, column) in self.pending.iter_mut().zip(columns) {
@@ -149,14 +155,14 @@ impl GroupWriter {
         (end, bytes)
     }
 
-    /// Reserves memory for more rows of so many bytes; by force, if so little cannot be refused. False if there is none.
-    fn reserve(&mut self, bytes: u64, is_forced: bool) -> bool {
-        let bytes = usize::try_from(bytes * HALVES_IN_MEMORY / 2).unwrap_or(usize::MAX);
-        let reserved = self.scratch.grow(bytes).is_ok();
-        if !reserved && is_forced {
-            self.scratch.take(bytes);
-        }
-        reserved || is_forced
+    /// Reserves memory for more rows of so many bytes; false where there is none.
+    fn reserve(&mut self, bytes: u64) -> bool {
+        self.scratch.grow(in_memory(bytes)).is_ok()
+    }
+
+    /// The same where so little cannot be refused.
+    fn take_memory(&mut self, bytes: u64) {
+        self.scratch.take(in_memory(bytes));
     }
 
     /// The bytes of each row in plain form.
@@ -200,8 +206,14 @@ impl GroupWriter {
         let none = self.scratch.budget().take(Use::Scratch, 0);
         let memory = std::mem::replace(&mut self.scratch, none);
         self.press.begin(row_ids.len(), row_ids_of(row_ids), columns, memory);
-        while self.press.is_full() {
-            self.write_first()?;
+        // All that are under way and the next one take no more than one alone may.
+        let bytes_max =
+            self.scratch.budget().reservable_bytes() / GROUP_DIVISOR as usize * HALVES_IN_MEMORY as usize / 2;
+        let next = in_memory(self.bytes_max());
+        while self.press.is_full() || self.press.bytes() + next > bytes_max {
+            if !self.write_first()? {
+                break;
+            }
         }
         Ok(())
     }
@@ -223,6 +235,11 @@ impl GroupWriter {
         while self.write_first()? {}
         self.chunks.finish()
     }
+}
+
+/// What rows of so many bytes in plain form take in memory.
+fn in_memory(bytes: u64) -> usize {
+    usize::try_from(bytes * HALVES_IN_MEMORY / 2).unwrap_or(usize::MAX)
 }
 
 /// Ids as they are kept: the first one where the others follow without gaps.

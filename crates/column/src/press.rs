@@ -50,7 +50,7 @@ struct UnderWay {
     row_ids: RowIds,
     rows: usize,
     /// Of its rows.
-    _memory: Reservation,
+    memory: Reservation,
 }
 
 #[derive(Debug)]
@@ -108,7 +108,22 @@ impl Press {
         self.under_way.len() >= self.threads.min(LANES)
     }
 
-    /// Begins with a row group, whose memory is given back when it is pressed.
+    /// What was reserved for the row groups that are under way.
+    pub(crate) fn bytes(&self) -> usize {
+        self.under_way.iter().map(|group| group.memory.bytes()).sum()
+    }
+
+    /// Whether the first row group can be [taken](Press::first) without waiting.
+    pub(crate) fn is_first_made(&self) -> bool {
+        !self.under_way.is_empty()
+            && self.shared.state().made_of(self.first_group()) == self.shared.schema.columns.len()
+    }
+
+    fn first_group(&self) -> usize {
+        self.begun - self.under_way.len()
+    }
+
+    /// Begins with a row group, whose memory is given back when it is taken.
     pub(crate) fn begin(&mut self, rows: usize, row_ids: RowIds, columns: Pieces, memory: Reservation) {
         let first = self.begun % LANES * columns.len();
         let mut state = self.shared.state();
@@ -117,7 +132,7 @@ impl Press {
         }
         drop(state);
         self.shared.changed.notify_all();
-        self.under_way.push_back(UnderWay { row_ids, rows, _memory: memory });
+        self.under_way.push_back(UnderWay { row_ids, rows, memory });
         self.begun += 1;
         // Where no thread can be made, fewer do it.
         while self.others.len() + 1 < self.threads.min(self.under_way.len() * self.shared.schema.columns.len()) {
@@ -132,10 +147,10 @@ impl Press {
     /// # Errors
     /// Those of pressing.
     pub(crate) fn first(&mut self) -> Result<Option<PressedGroup>> {
-        let group = self.begun - self.under_way.len();
-        let Some(UnderWay { row_ids, rows, _memory }) = self.under_way.pop_front() else { return Ok(None) };
+        let group = self.first_group();
+        let Some(UnderWay { row_ids, rows, memory: _memory }) = self.under_way.pop_front() else { return Ok(None) };
         let mut state = self.shared.state();
-        while state.made.iter().filter(|(number, ..)| *number == group).count() < self.shared.schema.columns.len() {
+        while state.made_of(group) < self.shared.schema.columns.len() {
             state = match state.take() {
                 Some(work) => {
                     drop(state);
@@ -215,6 +230,11 @@ impl Shared {
 }
 
 impl State {
+    /// How many segments of a row group are made.
+    fn made_of(&self, group: usize) -> usize {
+        self.made.iter().filter(|(number, ..)| *number == group).count()
+    }
+
     /// A column of the first row group of which one can be pressed.
     fn take(&mut self) -> Option<Work> {
         let next = |turn: &Turn| Some(turn.encoder.as_ref().and(turn.next.front())?.0);

@@ -140,6 +140,27 @@ fn a_load_goes_on_in_small_pieces_when_others_hold_everything() {
 }
 
 #[test]
+fn what_cannot_be_refused_is_taken_for_one_row_group_whatever_the_threads() {
+    for threads in [1, 8] {
+        let disk = CrashingFileSystem::new();
+        let store = open(&disk, 64 * MIB);
+        let shop = Shop::new(Arc::clone(&store), schema(vec![column("a", LogicalType::Binary)]));
+        let _others = store.budget().reserve(Use::Scratch, usage(&store).reservable as usize).unwrap();
+        let before = usage(&store).scratch;
+        let mut change = Change::new(&shop.table, threads);
+        let mut random = SmallRng::seed_from_u64(9);
+        for _ in 0..20 {
+            let value: Vec<u8> = (0..MIB).map(|_| random.random()).collect();
+            let values: ArrayRef = Arc::new(BinaryArray::from_iter_values([&value]));
+            change.insert(&batch("a", values)).unwrap();
+            let more = usage(&store).scratch - before;
+            assert!(more <= 3 * MIB as u64, "{threads} threads: {more} bytes");
+        }
+        assert_eq!(change.finish().unwrap().table.live_rows(), 20);
+    }
+}
+
+#[test]
 fn delta_batches_are_pressed_earlier_where_there_is_less_memory() {
     let disk = CrashingFileSystem::new();
     let store = open(&disk, 24 * MIB);
