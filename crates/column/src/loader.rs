@@ -15,7 +15,8 @@ pub const PRESS_ROWS_MIN: usize = VECTOR_LEN;
 /// Fewer rows are pressed, too, if they take more: delta batches stay in memory, and their bytes travel in the log.
 const PRESS_BYTES_MIN: u64 = 1 << 20;
 
-/// Takes batches and presses full row groups as it goes, so memory stays at a few times one row group in plain form.
+/// Takes batches and presses full row groups as it goes, so memory stays at a few times those that are pressed side by side
+/// in plain form.
 #[derive(Debug)]
 pub(crate) struct Loader {
     /// Without rows; for its schema.

@@ -19,7 +19,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// How many row groups are pressed side by side at most.
+/// How many row groups are pressed side by side at most: more threads than a table has columns that take long find work, and
+/// each lane's encoders remember dictionaries of their own.
 const LANES: usize = 8;
 
 /// A row group in Arrow form: for each column, pieces of it.

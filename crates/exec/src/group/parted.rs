@@ -1,6 +1,6 @@
 //! Many groups of several workers, merged by parts: equal keys are of one part, whoever met them. So each thread makes the
-//! groups of a part from those of all workers, and nobody waits for anybody. A text that is a key beside others may come to
-//! stand in several parts.
+//! groups of a part from those of all workers, and once all groups have a part, nobody waits for anybody. A text that is a
+//! key beside others may come to stand in several parts.
 
 use super::plan::GroupPlan;
 use super::sink::GroupSet;
