@@ -50,8 +50,6 @@ mod scaled;
 mod scheme;
 mod schemes;
 mod scratch;
-#[cfg(test)]
-mod sets_agree;
 mod stand_ins;
 mod stats;
 mod stretches;

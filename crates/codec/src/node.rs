@@ -94,8 +94,14 @@ impl Opened<'_> {
     /// About how long it takes to decode all values, parts included, in nanoseconds.
     pub(crate) fn decode_nanos(&self) -> f64 {
         let DecodeCost { value, byte } = self.entry.scheme.decode_cost(self.physical);
-        let own = value * self.value_count as f64 + byte * self.payload_bytes as f64;
+        let own = value * self.value_count as f64 + byte * self.own_bytes() as f64;
         own + self.reader.parts().into_iter().map(Opened::decode_nanos).sum::<f64>()
+    }
+
+    /// Bytes of the payload without its parts, whose headers are theirs.
+    fn own_bytes(&self) -> usize {
+        let parts = self.reader.parts();
+        self.payload_bytes - parts.iter().map(|part| PAYLOAD_AT + part.payload_bytes).sum::<usize>()
     }
 
     /// [`Reader::decode`] into a buffer.
@@ -206,5 +212,62 @@ impl<'a> Cursor<'a> {
     /// An error of this place.
     pub(crate) fn damaged(&self, what: impl Into<String>) -> Error {
         Error::damaged(self.place, what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schemes::SCHEMES;
+    use crate::{Block, BytesBuf, Choice, Values, encode};
+
+    const ROWS: usize = 3000;
+
+    /// Paths in order: what each shares with the one before, and what is left of it, are parts.
+    fn paths() -> BytesBuf {
+        let mut paths = BytesBuf::default();
+        for row in 0..ROWS {
+            paths.push(format!("/usr/share/doc/package-{:05}/file{:02}.html", row / 7, row % 7 * 5).as_bytes());
+        }
+        paths
+    }
+
+    fn written(scheme: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let choice = Choice::Forced(scheme.to_owned());
+        encode(Values::Bytes(paths().view()), None, &choice, &mut bytes).unwrap();
+        bytes
+    }
+
+    /// The bytes of a node and of its parts, all that are their own, and the headers between.
+    fn counted(node: &Opened<'_>) -> usize {
+        let parts = node.reader.parts();
+        node.own_bytes() + parts.into_iter().map(|part| PAYLOAD_AT + counted(part)).sum::<usize>()
+    }
+
+    #[test]
+    fn each_byte_of_a_cascade_is_decoded_once() {
+        for entry in SCHEMES.iter().filter(|entry| entry.holds(Physical::Bytes)) {
+            let bytes = written(entry.name);
+            let block = Block::open(&bytes).unwrap();
+            assert_eq!(counted(&block.values), block.values.payload_bytes, "{}", block.describe());
+        }
+    }
+
+    #[test]
+    fn a_node_costs_what_its_own_bytes_do_and_its_parts() {
+        for (scheme, has_own_bytes) in [("raw", true), ("fsst", true), ("front", false), ("dict", false)] {
+            let bytes = written(scheme);
+            let block = Block::open(&bytes).unwrap();
+            let (node, layout) = (&block.values, block.describe());
+            assert_eq!(node.entry.name, scheme, "{layout}");
+            assert_eq!(node.own_bytes() > 0, has_own_bytes, "{layout}");
+            let parts = node.reader.parts();
+            assert_eq!(node.own_bytes() == node.payload_bytes, parts.is_empty(), "{layout}");
+            let DecodeCost { value, byte } = node.entry.scheme.decode_cost(Physical::Bytes);
+            let own = value * ROWS as f64 + byte * node.own_bytes() as f64;
+            let all = own + parts.into_iter().map(Opened::decode_nanos).sum::<f64>();
+            assert_eq!(block.decode_nanos(), all, "{layout}");
+        }
     }
 }

@@ -27,7 +27,7 @@ use std::ops::Range;
 pub(crate) struct DecodeCost {
     /// Of each value.
     pub(crate) value: f64,
-    /// Of each byte of the payload.
+    /// Of each byte of the payload that is no part's: those are counted where the parts are.
     pub(crate) byte: f64,
 }
 

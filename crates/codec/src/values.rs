@@ -88,6 +88,18 @@ impl BytesBuf {
         self.offsets.push(u32::try_from(self.data.len()).expect("a batch holds less than 4 GiB of bytes"));
     }
 
+    /// Appends values, all at once.
+    ///
+    /// # Panics
+    /// As [`BytesBuf::push`].
+    pub fn extend(&mut self, view: BytesView<'_>) {
+        let (first, end) = (view.offsets[0], view.offsets[view.len()]);
+        let start = self.data.len() as u32;
+        self.data.extend_from_slice(&view.data[first as usize..end as usize]);
+        u32::try_from(self.data.len()).expect("a batch holds less than 4 GiB of bytes");
+        self.offsets.extend(view.offsets[1..].iter().map(|offset| start + (offset - first)));
+    }
+
     /// Appends one value that a block claims to hold, unless the buffer passes [`DECODED_BYTES_MAX`] by it.
     #[inline]
     pub(crate) fn push_decoded(&mut self, value: &[u8], place: &'static str) -> Result<()> {
@@ -225,12 +237,19 @@ macro_rules! values {
             pub fn extend(&mut self, values: Values<'_>) {
                 match (self, values) {
                     $((ValuesBuf::$variant(buf), Values::$variant(values)) => buf.extend_from_slice(values),)*
-                    (ValuesBuf::Bytes(buf), Values::Bytes(view)) => {
-                        for value in view.iter() {
-                            buf.push(value);
-                        }
-                    }
+                    (ValuesBuf::Bytes(buf), Values::Bytes(view)) => buf.extend(view),
                     (buf, values) => panic!("{} values for a {} buffer", values.physical().name(), buf.physical().name()),
+                }
+            }
+
+            /// Makes room for just so many more values, with so many bytes of text.
+            pub fn reserve(&mut self, count: usize, text_bytes: usize) {
+                match self {
+                    $(ValuesBuf::$variant(values) => values.reserve_exact(count),)*
+                    ValuesBuf::Bytes(buf) => {
+                        buf.offsets.reserve_exact(count);
+                        buf.data.reserve_exact(text_bytes);
+                    }
                 }
             }
 

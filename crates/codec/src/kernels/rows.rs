@@ -59,30 +59,3 @@ fn update_body<S: Copy, T: Copy, F: Fn(T, S) -> T>(rows: &mut [T], values: &[S],
         *row = compute(*row, value);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::isa::forms;
-
-    #[test]
-    fn every_row_is_computed_once() {
-        for len in [0, 1, 7, 64, 1000, 1024] {
-            let left: Vec<i32> = (0..len).map(|row| row * 7919 - 100_000).collect();
-            let right: Vec<u8> = (0..len).map(|row| (row * 31) as u8).collect();
-            let product = |left: i32, right: u8| i64::from(left) * i64::from(right);
-            let products: Vec<i64> = left.iter().zip(&right).map(|(&left, &right)| product(left, right)).collect();
-            let squares: Vec<i64> = left.iter().map(|&left| i64::from(left) * i64::from(left)).collect();
-            forms(|isa| {
-                let mut out = vec![5; 3];
-                zip_rows(&left, &right, &mut out, product);
-                assert_eq!(out, products, "{isa}, {len} rows");
-                map_rows(&left, &mut out, |left: i32| i64::from(left) * i64::from(left));
-                assert_eq!(out, squares, "{isa}, {len} rows");
-                update_rows(&mut out, &right, |row, value: u8| row - i64::from(value));
-                let differences: Vec<i64> = squares.iter().zip(&right).map(|(row, &by)| row - i64::from(by)).collect();
-                assert_eq!(out, differences, "{isa}, {len} rows");
-            });
-        }
-    }
-}

@@ -44,7 +44,7 @@ impl Scheme for Front {
     }
 
     fn decode_cost(&self, _physical: Physical) -> DecodeCost {
-        DecodeCost { value: 12.0, byte: 0.2 }
+        DecodeCost::of_value(12.4)
     }
 
     /// A string needs those between its restart point and itself.
