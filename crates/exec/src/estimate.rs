@@ -21,16 +21,18 @@ const TEXT_DECODED: f64 = 10.0;
 
 impl Pipeline {
     /// About how long it takes to unpack these columns, in nanoseconds a row: the processor's part in decompression (Westmann et
-    /// al., section 4.2), by what the schemes of the first row group were measured to take ([`TableSource::decode_nanos`]).
-    /// What joins and groups brought is unpacked already. How much is read does not count, as no order of joins reads a segment
-    /// twice.
+    /// al., section 4.2), by what the schemes of the row group with the most rows were measured to take
+    /// ([`TableSource::decode_nanos`]): how a few rows are stored says little of the others. What joins and groups brought is
+    /// unpacked already. How much is read does not count, as no order of joins reads a segment twice.
     ///
     /// [`TableSource::decode_nanos`]: crate::TableSource::decode_nanos
     pub fn unpacking_cost(&self, columns: impl IntoIterator<Item = usize>) -> f64 {
         let (Source::Table(table), types) = (&self.source, self.scan_types()) else { return 0.0 };
+        // The first of several that have as many: planning asks the same one again.
+        let largest = (0..table.group_count()).rev().max_by_key(|&group| table.group_rows(group));
         let cost = |column: usize| match self.columns[column] {
-            ScanColumn::Table(number) if table.group_count() > 0 => table.decode_nanos(0, number),
-            _ => None,
+            ScanColumn::Table(number) => table.decode_nanos(largest?, number),
+            ScanColumn::RowId => None,
         };
         let is_text = |column: usize| types[column].physical() == Some(Physical::Bytes);
         let unknown = |column: usize| if is_text(column) { TEXT_DECODED } else { NUMBER_DECODED };

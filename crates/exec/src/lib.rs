@@ -46,7 +46,7 @@ pub use memory::{Memory, Unlimited};
 pub use pin::{PageSource, Pinned};
 pub use pipeline::{Aggregate, AggregateFunction, GroupingSet, Output, Pipeline, Source, Step};
 pub use read_as::ReadAs;
-pub use run::{Counters, Reader, Run, Worker};
+pub use run::{Counters, Reader, Run, Worker, panicked};
 pub use scan::Gathered;
 pub use sort::{Merged, Order, SortKey, Sorted};
 pub use source::{ReadAhead, RowIds, ScanColumn, TableSource};

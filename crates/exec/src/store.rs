@@ -4,7 +4,7 @@ use crate::dispatch::each_type;
 use crate::error::check_cancelled;
 use crate::group::{canonical_f32, canonical_f64};
 use crate::memory::Held;
-use crate::parallel::{each, share, threads_for_quick};
+use crate::parallel::{deal, threads_for_quick};
 use crate::vector::{append, gather_values};
 use crate::{Error, Memory, Result, Vector};
 use foldhash::fast::RandomState;
@@ -100,7 +100,7 @@ impl RowStore {
     }
 
     /// The rows of several stores with the same columns, one store after the other, put together by so many threads; `None` of
-    /// none. Of one column a thread, values are there twice at a time.
+    /// none. Of a column that a thread is at, values are there twice; where there is no memory for that, one thread does it.
     ///
     /// # Errors
     /// As [`RowStore::push`], and [`Error::Cancelled`].
@@ -117,15 +117,17 @@ impl RowStore {
         if more == 0 {
             return Ok(Some(all));
         }
-        let (rows, own) = (all.rows, share(all.columns.len(), threads_for_quick(more, threads)));
-        let mut columns: Vec<_> = all.columns.iter_mut().zip(others).collect();
-        let mut shares = Vec::with_capacity(threads);
-        while !columns.is_empty() {
-            shares.push(columns.split_off(columns.len().saturating_sub(own)));
-        }
-        each(shares, |columns| {
-            columns.into_iter().try_for_each(|(column, others)| column.append(rows, others, cancelled))
-        })?;
+        let bytes_of = |(column, others): (&StoredColumn, &Vec<(StoredColumn, usize)>)| {
+            column.bytes() + others.iter().map(|(column, _)| column.bytes()).sum::<usize>()
+        };
+        let bytes = all.columns.iter().zip(&others).map(bytes_of);
+        let (largest, bytes) = (bytes.clone().max().unwrap_or(0), bytes.sum::<usize>());
+        let threads = threads_for_quick(more, threads).min(all.columns.len());
+        let is_room = all.memory.need(bytes + largest * threads).is_ok();
+        let (rows, threads) = (all.rows, if is_room { threads } else { 1 });
+        let columns = all.columns.iter_mut().zip(others).collect();
+        let appended = deal(columns, threads, |(column, others)| column.append(rows, others, cancelled));
+        appended.into_iter().collect::<Result<()>>()?;
         all.added(more)?;
         all.memory.keep(all.column_bytes());
         Ok(Some(all))
@@ -133,11 +135,7 @@ impl RowStore {
 
     /// The bytes of the column with most text.
     pub(crate) fn text_bytes(&self) -> usize {
-        let text = self.columns.iter().map(|column| match column.values.as_values() {
-            Values::Bytes(view) => view.data_bytes(),
-            _ => 0,
-        });
-        text.max().unwrap_or(0)
+        self.columns.iter().map(StoredColumn::text_bytes).max().unwrap_or(0)
     }
 
     /// Bytes that the values take, with what of texts says where they are.
@@ -296,13 +294,13 @@ pub(crate) fn gather_from(stores: &[RowStore], firsts: &[u32], column: usize, ro
 impl StoredColumn {
     /// Adds others, each of so many rows, behind its own `rows`.
     fn append(&mut self, mut rows: usize, others: Vec<(StoredColumn, usize)>, cancelled: &AtomicBool) -> Result<()> {
+        let text_bytes = others.iter().map(|(other, _)| other.text_bytes()).sum();
+        if self.text_bytes() + text_bytes > TEXT_BYTES_MAX {
+            return Err(too_many());
+        }
+        self.values.reserve(others.iter().map(|(_, rows)| rows).sum(), text_bytes);
         for (other, more) in others {
             check_cancelled(cancelled)?;
-            if let (Values::Bytes(ours), Values::Bytes(theirs)) = (self.values.as_values(), other.values.as_values())
-                && ours.data_bytes() + theirs.data_bytes() > TEXT_BYTES_MAX
-            {
-                return Err(too_many());
-            }
             self.make_room(rows, other.validity.is_some());
             self.values.extend(other.values.as_values());
             if let Some(validity) = &mut self.validity {
@@ -323,6 +321,14 @@ impl StoredColumn {
         }
     }
 
+    /// Bytes of text; 0 of numbers.
+    fn text_bytes(&self) -> usize {
+        match self.values.as_values() {
+            Values::Bytes(view) => view.data_bytes(),
+            _ => 0,
+        }
+    }
+
     fn bytes(&self) -> usize {
         let values = match &self.values {
             ValuesBuf::Bytes(bytes) => bytes.data.capacity() + 4 * bytes.offsets.capacity(),
@@ -337,4 +343,104 @@ fn too_many() -> Error {
     Error::OutOfMemory(
         "a join or a sort keeps more rows, or text of a column, than 32 bits can number; filter the rows".into(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Unlimited;
+
+    /// Of so many rows from a number on: the numbers, and their texts, of which every so many are NULL.
+    fn stored(first: i64, rows: usize, null_every: Option<usize>, memory: &Arc<dyn Memory>) -> RowStore {
+        let mut store = RowStore::new(&[Physical::I64, Physical::Bytes], memory);
+        let numbers = ValuesBuf::I64((first..first + rows as i64).collect());
+        let texts: Vec<String> = (first..first + rows as i64).map(|number| format!("number {number}")).collect();
+        let texts = ValuesBuf::Bytes(texts.iter().map(|text| text.as_bytes()).collect());
+        let validity = null_every.map(|every| Bitmap::from_bools((0..rows).map(|row| row % every != 0)));
+        let all: Vec<u32> = (0..rows as u32).collect();
+        let columns = [(numbers.as_values(), None), (texts.as_values(), validity.as_ref())];
+        store.push_rows(columns.into_iter(), &all).expect("there is memory");
+        store
+    }
+
+    /// The number and the text of each row.
+    fn rows(store: &RowStore) -> Vec<(i64, Option<Vec<u8>>)> {
+        let (Values::I64(numbers), Values::Bytes(texts)) = (store.values(0), store.values(1)) else {
+            panic!("an integer and a text")
+        };
+        assert_eq!((numbers.len(), texts.len()), (store.rows(), store.rows()));
+        let text = |row| store.place(1, row).map(|row| texts.get(row).to_vec());
+        (0..store.rows()).map(|row| (numbers[row], text(row as u32))).collect()
+    }
+
+    #[test]
+    fn stores_are_joined_in_their_order_by_any_number_of_threads() {
+        // Enough for several threads; with and without NULLs, and with nothing in one.
+        let parts = [(100_000, None), (0, Some(1)), (300_000, Some(7)), (1, None), (50_000, Some(1))];
+        let memory: Arc<dyn Memory> = Arc::new(Unlimited);
+        let all = || {
+            let mut first = 0;
+            let stores = parts.iter().map(|&(rows, null_every)| {
+                first += rows as i64;
+                stored(first - rows as i64, rows, null_every, &memory)
+            });
+            stores.collect::<Vec<_>>()
+        };
+        let wanted: Vec<_> = all().iter().flat_map(rows).collect();
+        for threads in [1, 2, 8] {
+            let joined = RowStore::joined(all(), threads, &AtomicBool::new(false)).expect("there is memory");
+            assert!(rows(&joined.expect("of some")) == wanted, "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn stores_without_columns_or_rows_are_joined() {
+        let memory: Arc<dyn Memory> = Arc::new(Unlimited);
+        let not_cancelled = AtomicBool::new(false);
+        assert!(RowStore::joined(Vec::new(), 4, &not_cancelled).expect("of none").is_none());
+        let mut counted = RowStore::new(&[], &memory);
+        counted.push(&[], 3).expect("there is memory");
+        let stores = vec![RowStore::new(&[], &memory), counted, RowStore::new(&[], &memory)];
+        let joined = RowStore::joined(stores, 4, &not_cancelled).expect("there is memory").expect("of some");
+        assert_eq!((joined.rows(), joined.columns()), (3, 0));
+        let stores = (0..3).map(|_| stored(0, 0, None, &memory)).collect();
+        let joined = RowStore::joined(stores, 4, &not_cancelled).expect("there is memory").expect("of some");
+        assert_eq!(rows(&joined), []);
+    }
+
+    #[test]
+    fn joining_ends_when_it_is_cancelled() {
+        let memory: Arc<dyn Memory> = Arc::new(Unlimited);
+        let stores = (0..3).map(|part| stored(part, 10, None, &memory)).collect();
+        assert!(matches!(RowStore::joined(stores, 2, &AtomicBool::new(true)), Err(Error::Cancelled)));
+    }
+
+    /// Grants so many bytes.
+    #[derive(Debug)]
+    struct Limited(std::sync::atomic::AtomicUsize);
+
+    impl Memory for Limited {
+        fn grow(&self, bytes: usize) -> Result<()> {
+            use std::sync::atomic::Ordering::Relaxed;
+            let granted = self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes));
+            granted.map(drop).map_err(|left| Error::OutOfMemory(format!("{left} bytes are left")))
+        }
+
+        fn shrink(&self, bytes: usize) {
+            self.0.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn with_memory_for_one_copy_only_stores_are_joined_and_all_is_given_back() {
+        let bytes = 2 * stored(0, 200_000, Some(3), &(Arc::new(Unlimited) as _)).column_bytes();
+        let limited = Arc::new(Limited((bytes * 5 / 4 + 100).into()));
+        let granted = limited.0.load(std::sync::atomic::Ordering::Relaxed);
+        let memory: Arc<dyn Memory> = limited.clone();
+        let stores: Vec<_> = (0..2).map(|part| stored(part * 200_000, 200_000, Some(3), &memory)).collect();
+        let wanted: Vec<_> = stores.iter().flat_map(rows).collect();
+        let joined = RowStore::joined(stores, 4, &AtomicBool::new(false)).expect("one thread needs no more");
+        assert!(rows(&joined.expect("of some")) == wanted);
+        assert_eq!(limited.0.load(std::sync::atomic::Ordering::Relaxed), granted);
+    }
 }

@@ -15,8 +15,8 @@ pub(super) const PIECES_PLAIN_BYTES_MAX: usize = 1 << 30;
 
 /// Encodes the segments of one column, one row group after the other.
 ///
-/// It has a [`Chooser`] for each block of a segment, so that row groups which are pressed together are chosen for once and
-/// share what was found out. Where a column has no next row group, [`encode_segment`] does.
+/// It has a [`Chooser`] for each block of a segment, so that its row groups are chosen for once and share what was found out;
+/// a clone goes on from there by itself. Where a column has no next row group, [`encode_segment`] does.
 #[derive(Clone, Debug)]
 pub struct SegmentEncoder {
     ty: LogicalType,

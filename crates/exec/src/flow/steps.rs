@@ -126,6 +126,8 @@ struct Level {
     from: Vec<u32>,
     matches: Vec<u32>,
     after: Survivors,
+    /// Which row each of those comes from that are alive still.
+    alive: Vec<u32>,
 }
 
 impl Level {
@@ -242,8 +244,8 @@ impl Sink for Chain<'_> {
                 continue;
             }
             let (before, from) = (std::mem::take(&mut level.before), std::mem::take(&mut level.from));
-            let mut after = std::mem::take(&mut level.after);
-            let mut repeated = Repeated::new(&before, &from);
+            let (mut after, mut alive) = (std::mem::take(&mut level.after), std::mem::take(&mut level.alive));
+            let mut repeated = Repeated::new(&before, &from, &mut alive);
             let mut rows = Flow::new(&mut after, self.layout, Some(&mut repeated));
             let goes_on = if are_pairs { self.judge(probe, index, &from, &mut rows) } else { Ok(true) };
             self.clock.note(step, begun, if matches!(goes_on, Ok(true)) { rows.rows() } else { 0 });
@@ -252,7 +254,7 @@ impl Sink for Chain<'_> {
                 false => Ok(ControlFlow::Continue(())),
             });
             let level = &mut self.state.levels[index];
-            (level.before, level.from, level.after) = (before, from, after);
+            (level.before, level.from, level.after, level.alive) = (before, from, after, alive);
             if done?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }

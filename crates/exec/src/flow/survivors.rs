@@ -8,10 +8,15 @@ use crate::vector::{compact, gather_vector};
 use crate::{Batch, Error, Result, Vector};
 use sinter_codec::Bitmap;
 
-/// What has the columns of a vector that is being scanned.
+/// What has the columns of the rows that stand in front: of a vector that is being scanned, or of rows that met several.
 pub(crate) trait LoadColumn {
     /// Writes a column of the selected rows over `vector`.
     fn load(&mut self, column: usize, selection: &Selection, vector: &mut Vector) -> Result<()>;
+
+    /// Whether a join's column is there, too.
+    fn has_payload(&self, _column: usize) -> bool {
+        false
+    }
 }
 
 /// The rows that are alive, with their columns as far as they have been asked for.
@@ -20,7 +25,7 @@ pub(crate) struct Survivors {
     columns: Vec<Vector>,
     /// Which columns are there.
     loaded: Vec<bool>,
-    /// Which rows of a scan's vector these are, if they are.
+    /// Which of the rows in front these are, if they are: of a scan's vector, or of [`Repeated`].
     selection: Selection,
     is_scanned: bool,
     /// Whether the columns that are there have the scan's dead rows, too.
@@ -110,6 +115,10 @@ impl Survivors {
         }
         let vector = &mut self.columns[column];
         match (column.checked_sub(layout.scan_columns), scan) {
+            (Some(_), Some(front)) if front.has_payload(column) => {
+                self.selection.write();
+                front.load(column, &self.selection, vector)
+            }
             (Some(payload), _) => {
                 let (join, column) = layout.payload[payload];
                 layout.tables[join].gather(column, &self.matches[join], vector);
@@ -224,12 +233,13 @@ pub(super) struct Repeated<'a> {
     /// Which of them each row comes from.
     from: &'a [u32],
     /// The same of rows that are alive.
-    alive: Vec<u32>,
+    alive: &'a mut Vec<u32>,
 }
 
 impl<'a> Repeated<'a> {
-    pub(super) fn new(before: &'a Survivors, from: &'a [u32]) -> Repeated<'a> {
-        Repeated { before, from, alive: Vec::new() }
+    pub(super) fn new(before: &'a Survivors, from: &'a [u32], alive: &'a mut Vec<u32>) -> Repeated<'a> {
+        alive.clear();
+        Repeated { before, from, alive }
     }
 }
 
@@ -241,12 +251,19 @@ impl LoadColumn for Repeated<'_> {
         let rows = match selection.positions() {
             None => self.from,
             Some(positions) => {
-                self.alive.clear();
-                self.alive.extend(positions.iter().map(|&position| self.from[usize::from(position)]));
-                &self.alive
+                // Rows only become fewer, so these are the same if they are as many.
+                if self.alive.len() != positions.len() {
+                    self.alive.clear();
+                    self.alive.extend(positions.iter().map(|&position| self.from[usize::from(position)]));
+                }
+                self.alive.as_slice()
             }
         };
         gather_vector(&self.before.columns[column], rows, vector)
+    }
+
+    fn has_payload(&self, column: usize) -> bool {
+        self.before.loaded[column]
     }
 }
 

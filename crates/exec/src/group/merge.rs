@@ -8,6 +8,7 @@ use super::index::{GroupIndex, Table};
 use super::key::{KeyColumn, KeyNumbers};
 use super::numbers::{Keys, Lookups, Numbers, Word, Words};
 use crate::error::check_cancelled;
+use crate::parallel::{on_shares, share, try_on_each};
 use crate::{Error, Result};
 use sinter_codec::VECTOR_LEN;
 use std::sync::atomic::AtomicBool;
@@ -82,8 +83,8 @@ fn merge_words<W: Word>(
 ) -> Result<Vec<u32>> {
     let mut words = std::mem::take(&mut theirs.keys_mut().words);
     let mut numbers = vec![0; words.len()];
-    let share = words.len().div_ceil(merging.threads.max(1)).max(1);
-    let find = |words: &mut [W], numbers: &mut [u32]| -> Result<()> {
+    let own = share(words.len(), merging.threads);
+    try_on_each(words.chunks_mut(own).zip(numbers.chunks_mut(own)).collect(), |(words, numbers)| {
         let mut lookups = Lookups::default();
         for (words, numbers) in words.chunks_mut(VECTOR_LEN).zip(numbers.chunks_mut(VECTOR_LEN)) {
             check_cancelled(merging.cancelled)?;
@@ -91,11 +92,6 @@ fn merge_words<W: Word>(
             ours.find_all(words.iter().copied(), &mut lookups, ABSENT, numbers);
         }
         Ok(())
-    };
-    std::thread::scope(|scope| {
-        let shares = words.chunks_mut(share).zip(numbers.chunks_mut(share));
-        let find = &find;
-        on_threads(scope, shares.map(|(words, numbers)| move || find(words, numbers)))
     })?;
     for (number, &word) in numbers.iter_mut().zip(&words).filter(|(number, _)| **number == ABSENT) {
         *number = if merging.is_last { ours.append(word)? } else { ours.number(word)? };
@@ -115,8 +111,7 @@ fn merge_keys<K: Keys + Sync>(
         numbers[but as usize] = ABSENT;
     }
     let threads = if theirs.len() < GROUPS_MIN { 1 } else { merging.threads };
-    let share = theirs.len().div_ceil(threads.max(1)).max(1);
-    let find = |first: usize, numbers: &mut [u32]| -> Result<()> {
+    let found = on_shares(&mut numbers, threads, |first, numbers| -> Result<()> {
         let mut lookups = Lookups::default();
         for (chunk, numbers) in numbers.chunks_mut(VECTOR_LEN).enumerate() {
             check_cancelled(merging.cancelled)?;
@@ -125,12 +120,8 @@ fn merge_keys<K: Keys + Sync>(
             ours.find_all(keys, &mut lookups, ABSENT, numbers);
         }
         Ok(())
-    };
-    std::thread::scope(|scope| {
-        let find = &find;
-        let shares = numbers.chunks_mut(share).enumerate();
-        on_threads(scope, shares.map(|(part, numbers)| move || find(part * share, numbers)))
-    })?;
+    });
+    found.into_iter().collect::<Result<()>>()?;
     for (number, ours_now) in numbers.iter_mut().enumerate().filter(|(_, ours_now)| **ours_now == ABSENT) {
         let number = number as u32;
         if Some(number) != but {
@@ -139,20 +130,6 @@ fn merge_keys<K: Keys + Sync>(
         }
     }
     Ok(numbers)
-}
-
-/// Does all of it, the last part here.
-fn on_threads<'s>(
-    scope: &'s std::thread::Scope<'s, '_>,
-    parts: impl Iterator<Item = impl FnOnce() -> Result<()> + Send + 's>,
-) -> Result<()> {
-    let mut parts: Vec<_> = parts.collect();
-    let last = parts.pop();
-    let threads: Vec<_> = parts.into_iter().map(|part| scope.spawn(part)).collect();
-    let done = last.map_or(Ok(()), |last| last());
-    let joined =
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-    joined.fold(done, Result::and)
 }
 
 /// The word of the same keys with our codes.

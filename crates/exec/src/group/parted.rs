@@ -3,14 +3,14 @@
 //! key beside others may come to stand in several parts.
 
 use super::plan::GroupPlan;
-use super::sink::GroupSet;
+use super::set::GroupSet;
 use crate::Result;
 use crate::error::check_cancelled;
 use crate::memory::Held;
-use crate::parallel::each;
+use crate::parallel::try_on_each;
 use foldhash::fast::RandomState;
 use sinter_codec::VECTOR_LEN;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// With fewer threads, groups of one worker are looked up among those of another one in less time.
 pub(super) const PARTS_MIN: usize = 3;
@@ -30,15 +30,29 @@ pub(super) fn merged(
     let mut lists = memory.other();
     lists.need(workers.iter().map(|worker| worker.index.len() * size_of::<u32>()).sum())?;
     let hasher = RandomState::default();
-    let parted = each(workers.iter().collect(), |worker: &GroupSet| worker.parts(part_count, &hasher, cancelled))?;
-    let emptied = (0..part_count).map(|_| workers[0].emptied(plan)).collect::<Result<Vec<_>>>()?;
-    let made = each(emptied.into_iter().enumerate().collect(), |(part, mut merged): (usize, GroupSet)| {
+    let parted =
+        try_on_each(workers.iter().collect(), |worker: &GroupSet| worker.parts(part_count, &hasher, cancelled))?;
+    // What comes of them is about as large as what the worker with most has, at least.
+    let largest = workers.iter().map(GroupSet::bytes).max().unwrap_or(0) / part_count;
+    let emptied = |_| -> Result<(GroupSet, Held)> {
         let mut held = memory.other();
-        for (worker, parts) in workers.iter().zip(&parted) {
-            merged.merge_some(worker, &parts[part], plan, &mut held, cancelled)?;
-        }
-        merged.finish(plan, cancelled)?;
-        held.need(merged.bytes())?;
+        held.need(largest)?;
+        Ok((workers[0].emptied(plan)?, held))
+    };
+    let emptied = (0..part_count).map(emptied).collect::<Result<Vec<_>>>()?;
+    let is_given_up = AtomicBool::new(false);
+    let made = try_on_each(emptied.into_iter().enumerate().collect(), |(part, (mut merged, mut held))| {
+        let mut make = || -> Result<()> {
+            for (worker, parts) in workers.iter().zip(&parted) {
+                if is_given_up.load(Ordering::Relaxed) {
+                    break;
+                }
+                merged.merge_some(worker, &parts[part], plan, &mut held, cancelled)?;
+            }
+            merged.finish(plan, cancelled)?;
+            held.need(merged.bytes())
+        };
+        make().inspect_err(|_| is_given_up.store(true, Ordering::Relaxed))?;
         Ok((merged, held))
     })?;
     let (mut sets, mut held) = (Vec::with_capacity(part_count), memory.other());
@@ -52,8 +66,9 @@ pub(super) fn merged(
 impl GroupSet {
     /// Which groups are of each part.
     fn parts(&self, part_count: usize, hasher: &RandomState, cancelled: &AtomicBool) -> Result<Vec<Vec<u32>>> {
-        let mut parts = vec![Vec::new(); part_count];
         let (len, mut hashes) = (self.index.len(), Vec::new());
+        // An eighth more than each has on average, as hashes are.
+        let mut parts = (0..part_count).map(|_| Vec::with_capacity(len / part_count * 9 / 8)).collect::<Vec<_>>();
         for first in (0..len).step_by(VECTOR_LEN) {
             check_cancelled(cancelled)?;
             let groups = first..len.min(first + VECTOR_LEN);
@@ -68,7 +83,7 @@ impl GroupSet {
 
     /// No group yet, of a part of the same keys.
     fn emptied(&self, plan: &GroupPlan) -> Result<GroupSet> {
-        GroupSet::new(plan, self.number, self.index.emptied(plan, &plan.sets[self.number])?)
+        GroupSet::new(plan, self.set_index, self.index.emptied(plan, &plan.sets[self.set_index])?)
     }
 
     /// Takes over some groups of a worker.
@@ -80,7 +95,10 @@ impl GroupSet {
         memory: &mut Held,
         cancelled: &AtomicBool,
     ) -> Result<()> {
-        let key_count = plan.sets[self.number].keys.len();
+        // Theirs, and which of ours they are.
+        let theirs = (other.bytes() as u128 * groups.len() as u128 / other.index.len().max(1) as u128) as usize;
+        memory.need(self.bytes() + theirs + size_of_val(groups))?;
+        let key_count = plan.sets[self.set_index].keys.len();
         let map = self.index.merge_some(&other.index, groups.iter().copied(), key_count, cancelled)?;
         let group_count = self.index.len();
         let pairs = groups.iter().zip(&map).map(|(&theirs, &ours)| (theirs as usize, ours as usize));

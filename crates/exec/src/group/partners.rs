@@ -79,13 +79,17 @@ pub(super) struct Partners {
 }
 
 impl Partners {
-    /// No group, of rows of the same table.
+    /// No group, of rows of the same table, of which a worker brings each once.
     pub(super) fn emptied(&self, keys: &PartnerKeys) -> Partners {
-        Partners::new(keys, &self.numbers.keys().table)
+        Partners::remembering(0, keys, &self.numbers.keys().table)
     }
 
     pub(super) fn new(keys: &PartnerKeys, table: &Arc<JoinTable>) -> Partners {
         let remembered = if table.rows() <= ROWS_MAX { table.rows() + 1 } else { 0 };
+        Partners::remembering(remembered, keys, table)
+    }
+
+    fn remembering(remembered: usize, keys: &PartnerKeys, table: &Arc<JoinTable>) -> Partners {
         let hashed = if keys.numbers.is_empty() { &keys.columns } else { &keys.numbers };
         let rows = KeyRows {
             table: Arc::clone(table),

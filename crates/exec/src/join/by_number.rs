@@ -1,17 +1,15 @@
 //! Rows side by side by the numbers of their keys: a counting sort. Each of several threads reads all numbers, and writes what
 //! comes of those that are its own.
 
-use crate::parallel::{all, share};
+use crate::parallel::{on_each, on_shares, readers_for, share};
 
-/// How many rows have each of `count` numbers, and a place more. Rows without a number, [`NONE`](crate::store::NONE), do not
-/// count.
+/// How many rows have each of `count` numbers, and a zero behind them, where [`placed`] puts the end. Rows without a number,
+/// [`NONE`](crate::store::NONE), do not count.
 pub(super) fn counted(numbers: &[u32], count: usize, threads: usize) -> Vec<u32> {
     let mut counts = vec![0u32; count + 1];
-    let own = share(count, threads);
-    all(counts[..count].chunks_mut(own).enumerate().collect(), |(part, counts)| {
-        let first = (part * own) as u32;
+    on_shares(&mut counts[..count], readers_for(threads), |first, counts| {
         for &number in numbers {
-            if let Some(count) = counts.get_mut(number.wrapping_sub(first) as usize) {
+            if let Some(count) = counts.get_mut(number.wrapping_sub(first as u32) as usize) {
                 *count += 1;
             }
         }
@@ -33,7 +31,7 @@ pub(super) fn placed<T: Clone + Default + Send>(
         end += std::mem::replace(offset, end);
     }
     let count = offsets.len() - 1;
-    let own = share(count, threads);
+    let own = share(count, readers_for(threads));
     let ends: Vec<u32> = (0..count).step_by(own).map(|first| offsets[count.min(first + own)]).collect();
     let mut placed = vec![T::default(); end as usize];
     let (mut parts, mut rest, mut start) = (Vec::with_capacity(ends.len()), &mut placed[..], 0);
@@ -42,7 +40,7 @@ pub(super) fn placed<T: Clone + Default + Send>(
         parts.push(((part * own) as u32, start, offsets, places));
         (rest, start) = (others, end);
     }
-    all(parts, |(first, start, offsets, places)| {
+    on_each(parts, |(first, start, offsets, places)| {
         for (row, &number) in numbers.iter().enumerate() {
             if let Some(offset) = offsets.get_mut(number.wrapping_sub(first) as usize) {
                 places[(*offset - start) as usize] = of_row(row);

@@ -6,12 +6,12 @@ use super::refined::{Refined, RefinedScratch};
 use crate::aggregate::{Argument, Form};
 use crate::error::check_cancelled;
 use crate::group::{ABSENT, Finder, GroupIndex, IndexPlan, IntScratch, Ints};
-use crate::parallel::{all, share};
+use crate::parallel::{on_shares, readers_for};
 use crate::store::{NONE, RowStore};
 use crate::{Error, LogicalType, Result};
-use sinter_codec::Bitmap;
+use sinter_codec::{Bitmap, VECTOR_LEN};
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An index over the keys of a store's rows. Keys have numbers, and a number has rows.
 #[derive(Debug)]
@@ -81,11 +81,12 @@ impl JoinIndex {
                 (Numbering::Ranks(ranks), numbers, count)
             }
             None if types.is_empty() => (Numbering::Same, vec![0; store.rows()], 1),
-            None => match Refined::new(store, types, bounds, nulls_are_equal, threads) {
+            None => match Refined::new(store, types, bounds, nulls_are_equal, threads, cancelled)? {
                 Some((refined, numbers, count)) => (Numbering::Refined(refined), numbers, count),
                 None => Numbering::by_groups(store, types, bounds, cancelled)?,
             },
         };
+        check_cancelled(cancelled)?;
         // Ranks have no place for NULL, and are taken only where there is none: then it is nobody's.
         let has_ranks = matches!(numbering, Numbering::Ranks(_) | Numbering::Refined(_));
         let nulls_are_left_out = !nulls_are_equal || has_ranks;
@@ -98,7 +99,8 @@ impl JoinIndex {
                     .for_each(|(_, number)| *number = NONE);
             }
         }
-        Ok(JoinIndex { numbering, rows: Rows::new(&numbers, count, threads), nulls_are_left_out })
+        let rows = Rows::new(&numbers, count, threads, cancelled)?;
+        Ok(JoinIndex { numbering, rows, nulls_are_left_out })
     }
 
     /// Over keys of which only one thing is asked: whether they are there.
@@ -265,28 +267,38 @@ fn argument<'a>(store: &'a RowStore, key: usize, range: &Range<usize>, bits: &'a
 
 impl Rows {
     /// Rows that have these of `count` numbers; none for [`NONE`].
-    fn new(numbers: &[u32], count: usize, threads: usize) -> Rows {
+    fn new(numbers: &[u32], count: usize, threads: usize, cancelled: &AtomicBool) -> Result<Rows> {
         let mut one = vec![NONE; count];
-        let own = share(count, threads);
-        let are_unique = all(one.chunks_mut(own).enumerate().collect(), |(part, one)| {
-            let (first, mut is_unique) = ((part * own) as u32, true);
-            for (row, &number) in numbers.iter().enumerate() {
-                if let Some(place) = one.get_mut(number.wrapping_sub(first) as usize) {
-                    is_unique &= *place == NONE;
-                    *place = row as u32;
+        // Set by whoever meets a number again.
+        let is_several = AtomicBool::new(false);
+        on_shares(&mut one, readers_for(threads), |first, one| {
+            for (stretch, numbers) in numbers.chunks(VECTOR_LEN).enumerate() {
+                if is_several.load(Ordering::Relaxed) {
+                    return;
+                }
+                let mut is_unique = true;
+                for (row, &number) in numbers.iter().enumerate() {
+                    if let Some(place) = one.get_mut(number.wrapping_sub(first as u32) as usize) {
+                        is_unique &= *place == NONE;
+                        *place = (stretch * VECTOR_LEN + row) as u32;
+                    }
+                }
+                if !is_unique {
+                    is_several.store(true, Ordering::Relaxed);
                 }
             }
-            is_unique
         });
-        if are_unique.into_iter().all(|is_unique| is_unique) {
+        check_cancelled(cancelled)?;
+        if !is_several.into_inner() {
             let is_same = one.iter().enumerate().all(|(number, &row)| number == row as usize);
             one.push(NONE);
-            return if is_same { Rows::Same } else { Rows::One(one) };
+            return Ok(if is_same { Rows::Same } else { Rows::One(one) });
         }
-        let has_empty = one.contains(&NONE);
         drop(one);
         let counts = counted(numbers, count, threads);
+        let has_empty = counts[..count].contains(&0);
+        check_cancelled(cancelled)?;
         let (offsets, rows) = placed(counts, numbers, threads, |row| row as u32);
-        Rows::Several { offsets, rows, has_empty }
+        Ok(Rows::Several { offsets, rows, has_empty })
     }
 }

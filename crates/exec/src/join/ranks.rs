@@ -4,7 +4,7 @@
 
 use crate::dispatch::each_type;
 use crate::group::Ints;
-use crate::parallel::{all, share, threads_for_quick};
+use crate::parallel::{on_each, on_shares, readers_for, share, threads_for_quick};
 use crate::store::{NONE, RowStore};
 use sinter_codec::{Bitmap, Values, map_rows};
 
@@ -19,7 +19,7 @@ pub(super) fn bounds(values: Values<'_>, validity: Option<&Bitmap>, threads: usi
     }
     let own = share(values.len(), threads);
     let of_part = |first: usize| bounds_of(values.slice(first..values.len().min(first + own)), first, validity);
-    let of_parts = all((0..values.len()).step_by(own).collect(), of_part);
+    let of_parts = on_each((0..values.len()).step_by(own).collect(), of_part);
     of_parts.into_iter().flatten().reduce(|(min, max), (low, high)| (min.min(low), max.max(high)))
 }
 
@@ -62,7 +62,7 @@ impl Ranks {
         let (values, validity) = (store.values(column), store.validity(column));
         let mut ranks = Ranks::between(bounds, store.rows())?;
         let min = ranks.min;
-        ranks.note(threads, |first, stretches| {
+        ranks.note(readers_for(threads), |first, stretches| {
             let (from, mut row) = (min.wrapping_add(64 * first as i64), 0);
             each_integer(values, |value| {
                 let position = value.wrapping_sub(from) as u64;
@@ -100,9 +100,9 @@ impl Ranks {
     /// of the first of them; those of other threads are no business of its own.
     fn note(&mut self, threads: usize, note: impl Fn(usize, &mut [RankedBits]) + Sync) {
         let end = self.stretches.len() - 1;
-        let (stretches, own) = (&mut self.stretches[..end], share(end, threads));
-        let counts = all(stretches.chunks_mut(own).enumerate().collect(), |(part, stretches)| {
-            note(part * own, stretches);
+        let stretches = &mut self.stretches[..end];
+        let counts = on_shares(stretches, threads, |first, stretches| {
+            note(first, stretches);
             let mut count = 0;
             for stretch in stretches {
                 stretch[BEFORE] = count;
@@ -117,7 +117,7 @@ impl Ranks {
         }
         self.count = before as usize;
         if counts.len() > 1 {
-            all(stretches.chunks_mut(own).zip(firsts).collect(), |(stretches, first)| {
+            on_each(stretches.chunks_mut(share(end, threads)).zip(firsts).collect(), |(stretches, first)| {
                 stretches.iter_mut().for_each(|stretch| stretch[BEFORE] += first);
             });
         }
@@ -126,9 +126,8 @@ impl Ranks {
     /// The rank of the integer of each row; [`NONE`] where it does not occur, and where a bit is not set.
     pub(super) fn numbers(&self, values: Values<'_>, validities: &[&Bitmap], threads: usize) -> Vec<u32> {
         let mut numbers = vec![0; values.len()];
-        let own = share(values.len(), threads);
-        all(numbers.chunks_mut(own).enumerate().collect(), |(part, numbers)| {
-            let rows = part * own..part * own + numbers.len();
+        on_shares(&mut numbers, threads, |first, numbers| {
+            let rows = first..first + numbers.len();
             let mut places = numbers.iter_mut();
             each_integer(values.slice(rows.clone()), |value| {
                 if let Some(number) = places.next() {

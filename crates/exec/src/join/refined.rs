@@ -6,11 +6,13 @@
 use super::by_number::{counted, placed};
 use super::ranks::{Ranks, each_integer};
 use crate::aggregate::Argument;
+use crate::error::check_cancelled;
 use crate::group::{IntScratch, Ints};
-use crate::parallel::{all, share};
+use crate::parallel::on_shares;
 use crate::store::{NONE, RowStore};
 use crate::{Error, LogicalType, Result};
 use sinter_codec::{Bitmap, Physical};
+use std::sync::atomic::AtomicBool;
 
 /// Rows that share one key: so many on average at most, and so many at worst.
 const ENTRIES_PER_RANK: usize = 8;
@@ -49,13 +51,34 @@ pub(super) struct RefinedScratch {
 impl Refined {
     /// Over the first columns of a store, which are keys of these types and within these bounds, with the number of each row's
     /// keys and how many there are at most. Rows with a NULL among their keys have none. `None` where it does not suit.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
     pub(super) fn new(
         store: &RowStore,
         types: &[LogicalType],
         bounds: &[Option<(i128, i128)>],
         nulls_are_equal: bool,
         threads: usize,
-    ) -> Option<(Refined, Vec<u32>, usize)> {
+        cancelled: &AtomicBool,
+    ) -> Result<Option<(Refined, Vec<u32>, usize)>> {
+        let suiting = Refined::unfilled(store, types, bounds, nulls_are_equal, threads);
+        let Some(mut refined) = suiting else { return Ok(None) };
+        let numbers = refined.fill(store, threads, cancelled)?;
+        Ok(numbers.map(|numbers| {
+            let count = refined.words.len();
+            (refined, numbers, count)
+        }))
+    }
+
+    /// The same without entries.
+    fn unfilled(
+        store: &RowStore,
+        types: &[LogicalType],
+        bounds: &[Option<(i128, i128)>],
+        nulls_are_equal: bool,
+        threads: usize,
+    ) -> Option<Refined> {
         let has_nulls = (0..types.len()).any(|key| store.validity(key).is_some());
         let are_integers = types.iter().all(|ty| ty.physical().is_some_and(Physical::is_integer));
         if types.len() < 2 || !are_integers || nulls_are_equal && has_nulls {
@@ -74,10 +97,7 @@ impl Refined {
         if shift > u64::BITS || store.rows() > ranks.count().saturating_mul(ENTRIES_PER_RANK) {
             return None;
         }
-        let mut refined = Refined { lead, ranks, offsets: Vec::new(), words: Vec::new(), others };
-        let numbers = refined.fill(store, threads)?;
-        let count = refined.words.len();
-        Some((refined, numbers, count))
+        Some(Refined { lead, ranks, offsets: Vec::new(), words: Vec::new(), others })
     }
 
     /// Which integers occur as the key, where it is the one that is ranked.
@@ -86,18 +106,18 @@ impl Refined {
     }
 
     /// Makes the entries, and returns the number of each row's keys; `None` where too many share one key.
-    fn fill(&mut self, store: &RowStore, threads: usize) -> Option<Vec<u32>> {
+    fn fill(&mut self, store: &RowStore, threads: usize, cancelled: &AtomicBool) -> Result<Option<Vec<u32>>> {
+        check_cancelled(cancelled)?;
         let keys = std::iter::once(self.lead).chain(self.others.iter().map(|other| other.key));
         let validities: Vec<&Bitmap> = keys.filter_map(|key| store.validity(key)).collect();
         let mut numbers = self.ranks.numbers(store.values(self.lead), &validities, threads);
         let counts = counted(&numbers, self.ranks.count(), threads);
         if counts.iter().any(|count| *count > ENTRIES_MAX) {
-            return None;
+            return Ok(None);
         }
+        check_cancelled(cancelled)?;
         let mut row_words = vec![0; store.rows()];
-        let own = share(store.rows(), threads);
-        all(row_words.chunks_mut(own).enumerate().collect(), |(part, words)| {
-            let first = part * own;
+        on_shares(&mut row_words, threads, |first, words| {
             for other in &self.others {
                 let mut places = words.iter_mut();
                 let keys = store.values(other.key).slice(first..first + places.len());
@@ -108,11 +128,13 @@ impl Refined {
                 });
             }
         });
+        check_cancelled(cancelled)?;
         (self.offsets, self.words) = placed(counts, &numbers, threads, |row| row_words[row]);
-        all(numbers.chunks_mut(own).zip(row_words.chunks(own)).collect(), |(numbers, words)| {
-            numbers.iter_mut().zip(words).for_each(|(number, &word)| *number = self.entry(*number, word));
+        check_cancelled(cancelled)?;
+        on_shares(&mut numbers, threads, |first, numbers| {
+            numbers.iter_mut().zip(&row_words[first..]).for_each(|(number, &word)| *number = self.entry(*number, word));
         });
-        Some(numbers)
+        Ok(Some(numbers))
     }
 
     /// The first entry of a rank with these other keys; [`NONE`] where there is none.

@@ -404,8 +404,8 @@ fn brought<T>(all: Vec<Result<T>>) -> Result<Vec<T>> {
     }
 }
 
-/// A panic is our own mistake; whoever asked for the query still gets an answer.
-fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
+/// What a panic said, as an error: it is our own mistake, and whoever asked for the query still gets an answer.
+pub fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     Error::Foreign(format!("a worker panicked: {}", text.unwrap_or_default()))

@@ -121,7 +121,7 @@ fn merge(
         left = others;
         pieces.push((cut.clone(), piece));
     }
-    parallel::each(pieces, |(at, rows)| merging.write(at, rows))?;
+    parallel::try_on_each(pieces, |(at, rows)| merging.write(at, rows))?;
     Ok(rows)
 }
 

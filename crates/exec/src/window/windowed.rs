@@ -97,7 +97,7 @@ impl Windowed {
                 check_cancelled(cancelled)?;
                 Ok(column)
             };
-            columns.push(parallel::each(pieces.clone(), of_piece)?.into_iter());
+            columns.push(parallel::try_on_each(pieces.clone(), of_piece)?.into_iter());
         }
         for piece in &pieces {
             let of_piece: Vec<Vector> = columns.iter_mut().filter_map(Iterator::next).collect();
@@ -160,7 +160,7 @@ fn hidden(
     let pieces = parallel::threads_for(sorted.len(), threads);
     let len = sorted.len().div_ceil(pieces).next_multiple_of(VECTOR_LEN);
     let ranges = (0..pieces).map(|piece| piece * len..sorted.len().min((piece + 1) * len)).collect();
-    let stores = parallel::each(ranges, |range: Range<usize>| {
+    let stores = parallel::try_on_each(ranges, |range: Range<usize>| {
         let mut store = RowStore::new(&types, memory);
         let mut vectors = vec![Vector::default(); types.len()];
         for first in range.clone().step_by(VECTOR_LEN) {

@@ -260,7 +260,7 @@ fn workers_agree_about_many_groups_of_several_keys() {
         aggregate(AggregateFunction::Max, float(Expr::Column(0)), LogicalType::Float64),
         aggregate(AggregateFunction::Min, some_text.clone(), LogicalType::Utf8),
         aggregate(AggregateFunction::Variance { of_sample: false }, Expr::Column(0), LogicalType::Float64),
-        aggregate(AggregateFunction::Sum, wide, decimal.clone()),
+        aggregate(AggregateFunction::Sum, wide.clone(), decimal.clone()),
         aggregate(AggregateFunction::Max, early, LogicalType::Int64),
     ];
     for keys in [
@@ -271,6 +271,8 @@ fn workers_agree_about_many_groups_of_several_keys() {
         vec![float(Expr::Column(0))],
         vec![float(remainder(30_000)), some(float(Expr::Column(0)))],
         vec![float(remainder(30_000)), float(Expr::Column(0)), some(float(Expr::Column(0)))],
+        vec![wide.clone()],
+        vec![some(wide), remainder(40_000)],
     ] {
         let types: Vec<LogicalType> =
             keys.iter().map(|key| model::type_of(key, &[LogicalType::Int64, LogicalType::Utf8])).collect();
@@ -287,6 +289,22 @@ fn workers_agree_about_many_groups_of_several_keys() {
         for threads in 2..5 {
             assert!(rows(threads) == wanted, "{threads} threads by {keys:?}");
         }
+    }
+}
+
+#[test]
+fn a_sum_that_overflows_in_one_of_many_groups_is_an_error() {
+    let (table, decimal) = (numbers(150_000), LogicalType::Decimal { precision: 38, scale: 0 });
+    let is_that_one = Expr::Compare(CompareOp::Equal, boxed(remainder(75_000)), boxed(int(12_345, LogicalType::Int64)));
+    // Two rows of that group are beyond 128 bits, whoever has them.
+    let most = int(10i128.pow(38) - 1, decimal.clone());
+    let otherwise = Some(boxed(int(1, decimal.clone())));
+    let value = Expr::Case { branches: vec![(is_that_one, most)], otherwise, ty: decimal.clone() };
+    let sum = Aggregate { function: AggregateFunction::Sum, argument: Some(value), filter: None, ty: decimal.clone() };
+    let types = [LogicalType::Int64, decimal];
+    for threads in 1..5 {
+        let found = found(pipeline(&table, 2, &[remainder(75_000)], std::slice::from_ref(&sum)), &types, threads);
+        assert!(matches!(found, Err(Error::Overflow { .. })), "{threads} threads: {:?}", found.map(|rows| rows.len()));
     }
 }
 

@@ -234,6 +234,96 @@ fn what_no_key_of_a_joins_table_can_equal_is_not_read() {
     assert_eq!(counted(vec![join(JoinKind::Inner, 100..5400)], 1).1, 0);
 }
 
+/// Partners of rows with these keys, two of each: the key, a number that says which it is, and two texts.
+fn partners(keys: impl Iterator<Item = i64>) -> Arc<MemoryTable> {
+    let keys: Vec<i64> = keys.flat_map(|key| [key, key]).collect();
+    let numbers: ArrayRef = Arc::new((0..keys.len() as i64).collect::<Int64Array>());
+    let texts = |what: &str| -> ArrayRef {
+        Arc::new((0..keys.len()).map(|number| Some(format!("{what} {number}"))).collect::<StringArray>())
+    };
+    let (names, remarks) = (texts("name"), texts("remark"));
+    let keys: ArrayRef = Arc::new(Int64Array::from(keys));
+    let columns = [keys, numbers].map(|column| (column, LogicalType::Int64)).into_iter();
+    let columns: Vec<_> = columns.chain([names, remarks].map(|column| (column, LogicalType::Utf8))).collect();
+    Arc::new(MemoryTable::new(&columns, 4096, &[Choice::Auto]))
+}
+
+/// A join by a column with such partners, which brings a number and two texts.
+fn join_with(partners: &Arc<MemoryTable>, key: usize) -> Step {
+    let mut build = pipeline(partners, vec![], Output::Rows((0..4).map(Expr::Column).collect()));
+    build.columns.push(ScanColumn::Table(3));
+    let (kind, keys) = (JoinKind::Inner, vec![Expr::Column(key)]);
+    Step::Join(Join { kind, build: Box::new(build), keys, nulls_are_equal: false, condition: None })
+}
+
+/// Rows that come out of a pipeline over [`table`], in any order, and how many vectors were decoded for them.
+fn rows_and_decoded(steps: Vec<Step>, outputs: &[usize]) -> (Vec<Vec<Scalar>>, u64) {
+    let output = Output::Rows(outputs.iter().map(|&column| Expr::Column(column)).collect());
+    let pipeline = Pipeline { steps, ..pipeline(&Arc::new(table()), vec![], output) };
+    let (types, run) = (pipeline.output_types(), pipeline.start().expect("ours"));
+    let memory: Arc<dyn Memory> = Arc::new(Unlimited);
+    run.prepare(2, &memory).expect("no error");
+    let rows = support::rows_of_run(&run, &types, 2).expect("no error");
+    assert_eq!(read(&run.counters.vectors_decoded_again), 0);
+    (rows, read(&run.counters.vectors_decoded))
+}
+
+#[test]
+fn what_nobody_wants_behind_a_join_with_several_partners_is_not_decoded() {
+    // Every eighth row has two of 4096 partners, of which the filter behind the join passes one in 40.
+    let partners = partners((0..2048).map(|key| 8 * key));
+    let steps = [join_with(&partners, 0), Step::Filter(compare(CompareOp::Less, 3, 100))];
+    // Keys and numbers of 4 vectors of theirs, keys of 16 of ours; and what comes out.
+    let always = 2 * 4 + 16;
+    for (outputs, decoded) in [
+        (vec![], always),
+        (vec![3], always),
+        (vec![0], always),
+        (vec![1], always + 16),
+        (vec![4], always + 4),
+        (vec![1, 2, 3, 4, 5], always + 2 * 16 + 2 * 4),
+    ] {
+        let (rows, found) = rows_and_decoded(steps.to_vec(), &outputs);
+        assert_eq!((rows.len(), found), (100, decoded), "{outputs:?}");
+    }
+}
+
+#[test]
+fn rows_without_any_of_several_partners_are_not_decoded() {
+    // Only the first vector of ours has some, and the last one.
+    let keys = (0..1024).chain(15 * 1024..16 * 1024);
+    let (rows, decoded) = rows_and_decoded(vec![join_with(&partners(keys), 0)], &[1]);
+    assert_eq!((rows.len(), decoded), (4096, 4 + 16 + 2));
+}
+
+#[test]
+fn columns_come_through_two_joins_with_several_partners_when_they_are_asked_for() {
+    let partners = partners((0..2048).map(|key| 8 * key));
+    let steps = vec![
+        join_with(&partners, 0),
+        Step::Filter(compare(CompareOp::GreaterOrEqual, 3, 16)),
+        join_with(&partners, 3),
+        Step::Filter(compare(CompareOp::Less, 6, 100)),
+        Step::Filter(compare(CompareOp::NotEqual, 6, 7)),
+    ];
+    let (mut rows, decoded) = rows_and_decoded(steps, &[0, 3, 4, 6]);
+    // The second join brings no text that anybody wants.
+    assert_eq!(decoded, 3 * 4 + 2 * 4 + 16);
+    let two = |key: i64| [key / 4, key / 4 + 1];
+    let first = (0..16384).step_by(8).flat_map(|row| two(row).map(|partner| (row, partner)));
+    let met = first.filter(|(_, partner)| *partner >= 16 && partner % 8 == 0);
+    let both = met.flat_map(|(row, partner)| two(partner).map(|other| (row, partner, other)));
+    let wanted = both.filter(|(.., other)| *other < 100 && *other != 7).map(|(row, partner, other)| {
+        let name = Scalar::Bytes(format!("name {partner}").into_bytes());
+        vec![Scalar::Int(row.into()), Scalar::Int(partner.into()), name, Scalar::Int(other.into())]
+    });
+    let text = |row: &Vec<Scalar>| format!("{row:?}");
+    let mut wanted: Vec<_> = wanted.collect();
+    wanted.sort_by_cached_key(text);
+    rows.sort_by_cached_key(text);
+    assert_eq!(rows, wanted);
+}
+
 #[test]
 fn statistics_answer_for_whole_groups() {
     let table = Arc::new(table());

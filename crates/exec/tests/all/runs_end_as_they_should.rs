@@ -6,10 +6,11 @@ use crate::support::{rows_of, rows_of_run};
 use arrow::array::{ArrayRef, Int32Array, Int64Array};
 use sinter_codec::{Choice, CompareOp, Scalar};
 use sinter_exec::{
-    Aggregate, AggregateFunction, ArithmeticOp, Batch, Error, Expr, LogicalType, Output, Pipeline, ScanColumn,
+    Aggregate, AggregateFunction, ArithmeticOp, Batch, Error, Expr, LogicalType, Memory, Output, Pipeline, Result, Run,
+    ScanColumn,
 };
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn numbers(rows: i64, group_rows: usize) -> MemoryTable {
     let values: ArrayRef = Arc::new((0..rows).collect::<Int64Array>());
@@ -87,6 +88,42 @@ fn cancelling_stops_every_worker() {
     let run = pipeline(numbers(200_000, 10_000), Output::Aggregate(vec![sum]), None).start().expect("ours");
     run.cancel();
     assert!(matches!(run.aggregate(2), Err(Error::Cancelled)));
+}
+
+/// Grants everything, and cancels a run when it is asked for the last time of so many.
+#[derive(Debug)]
+struct Cancelling {
+    run: Arc<Run>,
+    requests_left: AtomicUsize,
+}
+
+impl Memory for Cancelling {
+    fn grow(&self, _bytes: usize) -> Result<()> {
+        if self.requests_left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.run.cancel();
+        }
+        Ok(())
+    }
+
+    fn shrink(&self, _bytes: usize) {}
+}
+
+#[test]
+fn groups_end_wherever_they_are_cancelled() {
+    let mut cancelled = 0;
+    for requests in (1..60).step_by(3) {
+        let output = Output::Groups { keys: vec![Expr::Column(1)], aggregates: Vec::new() };
+        let run = pipeline(numbers(100_000, 5000), output, None).start().expect("ours");
+        let memory: Arc<dyn Memory> =
+            Arc::new(Cancelling { run: Arc::clone(&run), requests_left: AtomicUsize::new(requests) });
+        match run.groups(4, &memory) {
+            // There were fewer requests, or it was the last one.
+            Ok(groups) => assert_eq!(groups.len(), 100_000),
+            Err(Error::Cancelled) => cancelled += 1,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(cancelled > 3, "{cancelled} times cancelled");
 }
 
 #[test]

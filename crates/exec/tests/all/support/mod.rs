@@ -2,6 +2,7 @@
 
 pub(crate) mod aggregates;
 pub(crate) mod exprs;
+pub(crate) mod joins;
 pub(crate) mod memory;
 pub(crate) mod model;
 pub(crate) mod random;

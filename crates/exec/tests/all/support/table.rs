@@ -1,7 +1,7 @@
 //! A table in memory that counts how often its segments are asked for.
 
 use arrow::array::ArrayRef;
-use sinter_codec::{Bitmap, BlockStats, Choice};
+use sinter_codec::{Bitmap, Block, BlockStats, Choice};
 use sinter_exec::{LogicalType, Pinned, ReadAhead, Result, RowIds, TableSource, edge};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -69,6 +69,11 @@ impl MemoryTable {
         }
     }
 
+    /// Puts the last group before all others.
+    pub(crate) fn last_group_first(&mut self) {
+        self.groups.rotate_right(1);
+    }
+
     /// Marks rows as deleted, by their position in the table.
     pub(crate) fn delete(&mut self, is_deleted: impl Fn(usize) -> bool) {
         for group in &mut self.groups {
@@ -130,6 +135,11 @@ impl TableSource for MemoryTable {
         assert!(self.panics_at != Some(group), "this group panics");
         self.pins.fetch_add(1, Ordering::Relaxed);
         Ok(self.groups[group].segments[column].0.clone())
+    }
+
+    fn decode_nanos(&self, group: usize, column: usize) -> Option<f64> {
+        let block = Block::open(&self.groups[group].segments[column].0).ok()?;
+        Some(block.decode_nanos() / block.value_count() as f64)
     }
 
     fn will_read(&self, group: usize, columns: &[usize]) -> Option<ReadAhead> {
