@@ -81,8 +81,8 @@ pub struct RowGroup {
     pub row_ids: RowIds,
     /// One per column.
     pub segments: Vec<Segment>,
-    /// What [`RowGroup::decode_nanos`] said of each before.
-    decode_nanos: Box<[OnceLock<Option<f32>>]>,
+    /// What [`RowGroup::decode_nanos`] said of each before, where it could be read.
+    decode_nanos: Box<[OnceLock<f32>]>,
     /// For this directory: what says where its rows are.
     memory: Reservation,
 }
@@ -105,16 +105,17 @@ impl RowGroup {
     }
 
     /// About how long it takes to decode a row of a column, in nanoseconds; `None` for nested types, and where it cannot be
-    /// read, which is for whoever asks for its values. The segment is read for it once.
+    /// read, which is for whoever asks for its values. The segment is read for it once, and again only where that failed.
     pub fn decode_nanos(&self, column: usize) -> Option<f64> {
-        let segment = &self.segments[column];
+        let (segment, known) = (&self.segments[column], &self.decode_nanos[column]);
         segment.stats.as_ref()?;
-        let said = || {
-            let pinned = segment.pin().ok()?;
-            let block = Block::open(&pinned).ok()?;
-            Some((block.decode_nanos() / block.value_count().max(1) as f64) as f32)
-        };
-        self.decode_nanos[column].get_or_init(said).map(f64::from)
+        if let Some(known) = known.get() {
+            return Some(f64::from(*known));
+        }
+        let pinned = segment.pin().ok()?;
+        let block = Block::open(&pinned).ok()?;
+        let said = (block.decode_nanos() / block.value_count().max(1) as f64) as f32;
+        Some(f64::from(*known.get_or_init(|| said)))
     }
 
     /// What its directory holds in memory, without the segments.

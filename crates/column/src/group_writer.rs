@@ -28,8 +28,9 @@ const _: () = assert!(VALUE_BYTES_MAX < PAYLOAD_BYTES_MAX as u64);
 /// A row group, and all that are pressed side by side, may take this part of the memory that there is to reserve ...
 const GROUP_DIVISOR: u64 = 6;
 
-/// ... since its rows are in memory about so many times over, in halves, while it is pressed: as they came, as one array
-/// per column, and some columns on their way through the codec.
+/// ... since its rows are in memory about so many times over, in halves, while it is pressed: as they came; of columns
+/// that threads are at, which may be all, as one array, too; and of some on their way through the codec. The segments that
+/// take their place are smaller.
 const HALVES_IN_MEMORY: u64 = 5;
 
 /// Where not even that is to be had, row groups are pressed as soon as they have so many bytes in plain form.

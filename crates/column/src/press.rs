@@ -4,6 +4,11 @@
 //! which one can be had. A column's encoder knows what suited its last row group, so row groups of one *lane* come one after
 //! the other, and those of several lanes side by side, once the first row group of all has shown what suits. Which lane a row
 //! group has does not depend on the number of threads, so neither do the bytes.
+//!
+//! What suits may be a dictionary, for which no memory is reserved. The codec remembers none of more than 64 KiB, and none
+//! for long that changes from row group to row group; lanes share that of the first row group for as long as it suits them.
+//! So a column takes at most 64 KiB for each dictionary in its schemes, or half a mebibyte once every lane has met values of
+//! its own.
 
 use crate::chunk::Pressed;
 use crate::group_writer::concatenated;
@@ -14,7 +19,8 @@ use sinter_exec::edge::{self, SegmentEncoder};
 use sinter_exec::{LogicalType, RowIds};
 use sinter_storage::Reservation;
 use sinter_storage::page::PAYLOAD_BYTES_MAX;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::iter::repeat_n;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -65,24 +71,36 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     /// Those of the first lane, column by column, then those of the next.
-    encoders: Vec<Turn>,
-    /// Of row groups that are under way.
-    made: Vec<(usize, usize, Result<Pressed>)>,
+    lane_columns: Vec<LaneColumn>,
+    /// What can be pressed now: numbers of row groups, each with the place of its lane's column among all.
+    ready: BTreeSet<(usize, usize)>,
+    /// By the number of the row group, of those that are under way.
+    made: BTreeMap<usize, Made>,
     is_over: bool,
 }
 
-/// An encoder, unless a thread has it or the first row group is still to be pressed, and what it presses next: number of the
-/// row group, and pieces of the column.
+/// A column of the row groups that are one lane's.
 #[derive(Debug)]
-struct Turn {
+struct LaneColumn {
+    /// None while a thread has it, and in all lanes but the first until the first row group has shown what suits.
     encoder: Option<SegmentEncoder>,
-    next: VecDeque<(usize, Vec<ArrayRef>)>,
+    /// Numbers of row groups, and pieces of the column in each.
+    queued: VecDeque<(usize, Vec<ArrayRef>)>,
+}
+
+/// What has come of a row group so far.
+#[derive(Debug)]
+struct Made {
+    /// One per column, from when it is made.
+    segments: Vec<Option<Result<Pressed>>>,
+    /// How many are still to be made.
+    missing: usize,
 }
 
 /// A column of a row group and its encoder, which is none of others' until it is given back.
 struct Work {
-    turn: usize,
     group: usize,
+    lane_column: usize,
     pieces: Vec<ArrayRef>,
     encoder: SegmentEncoder,
 }
@@ -91,9 +109,9 @@ impl Press {
     /// For a table's columns, on so many threads, this one included.
     pub(crate) fn new(schema: &Arc<TableSchema>, threads: usize) -> Press {
         let first = schema.columns.iter().map(|column| Some(SegmentEncoder::new(&column.ty, &column.choice())));
-        let all = first.chain((1..LANES).flat_map(|_| schema.columns.iter().map(|_| None)));
-        let encoders = all.map(|encoder| Turn { encoder, next: VecDeque::new() }).collect();
-        let state = State { encoders, made: Vec::new(), is_over: false };
+        let encoders = first.chain(repeat_n(None, (LANES - 1) * schema.columns.len()));
+        let lane_columns = encoders.map(|encoder| LaneColumn { encoder, queued: VecDeque::new() }).collect();
+        let state = State { lane_columns, ready: BTreeSet::new(), made: BTreeMap::new(), is_over: false };
         let shared = Shared { schema: Arc::clone(schema), state: Mutex::new(state), changed: Condvar::new() };
         Press {
             shared: Arc::new(shared),
@@ -111,27 +129,22 @@ impl Press {
 
     /// What was reserved for the row groups that are under way.
     pub(crate) fn bytes(&self) -> usize {
-        self.under_way.iter().map(|group| group.memory.bytes()).sum()
+        self.under_way.iter().map(|under_way| under_way.memory.bytes()).sum()
     }
 
     /// Whether the first row group can be [taken](Press::first) without waiting.
     pub(crate) fn is_first_made(&self) -> bool {
-        !self.under_way.is_empty()
-            && self.shared.state().made_of(self.first_group()) == self.shared.schema.columns.len()
+        self.shared.state().is_made(self.first_group())
     }
 
+    /// The number of the first row group that is under way, or of the next one to begin.
     fn first_group(&self) -> usize {
         self.begun - self.under_way.len()
     }
 
     /// Begins with a row group, whose memory is given back when it is taken.
     pub(crate) fn begin(&mut self, rows: usize, row_ids: RowIds, columns: Pieces, memory: Reservation) {
-        let first = self.begun % LANES * columns.len();
-        let mut state = self.shared.state();
-        for (turn, pieces) in state.encoders[first..].iter_mut().zip(columns) {
-            turn.next.push_back((self.begun, pieces));
-        }
-        drop(state);
+        self.shared.state().queue(self.begun, columns);
         self.shared.changed.notify_all();
         self.under_way.push_back(UnderWay { row_ids, rows, memory });
         self.begun += 1;
@@ -151,19 +164,12 @@ impl Press {
         let group = self.first_group();
         let Some(UnderWay { row_ids, rows, memory: _memory }) = self.under_way.pop_front() else { return Ok(None) };
         let mut state = self.shared.state();
-        while state.made_of(group) < self.shared.schema.columns.len() {
-            state = match state.take() {
-                Some(work) => {
-                    drop(state);
-                    self.shared.make(work)
-                }
-                None => self.shared.wait(state),
-            };
+        while !state.is_made(group) {
+            state = self.shared.step(state);
         }
-        let mut made: Vec<_> = state.made.extract_if(.., |(number, ..)| *number == group).collect();
+        let made = state.made.remove(&group);
         drop(state);
-        made.sort_unstable_by_key(|(_, column, _)| *column);
-        let segments = made.into_iter().map(|(.., segment)| segment).collect::<Result<_>>()?;
+        let segments = made.into_iter().flat_map(|made| made.segments).flatten().collect::<Result<_>>()?;
         Ok(Some(PressedGroup { row_ids, rows, segments }))
     }
 }
@@ -186,64 +192,89 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What another thread does until the end.
     fn work(&self) {
         let mut state = self.state();
         while !state.is_over {
-            state = match state.take() {
-                Some(work) => {
-                    drop(state);
-                    self.make(work)
-                }
-                None => self.wait(state),
-            };
+            state = self.step(state);
         }
+    }
+
+    /// Makes a segment, or waits until more can be done or is done.
+    fn step<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let Some(work) = state.take() else {
+            return self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        };
+        drop(state);
+        self.make(work)
     }
 
     /// Makes a segment, and gives the encoder back.
     fn make(&self, work: Work) -> MutexGuard<'_, State> {
-        let Work { turn, group, pieces, mut encoder } = work;
-        let number = turn % self.schema.columns.len();
-        let column = &self.schema.columns[number];
+        let Work { group, lane_column, pieces, mut encoder } = work;
+        let column = &self.schema.columns[lane_column % self.schema.columns.len()];
         let made = catch_unwind(AssertUnwindSafe(|| {
             press(&mut encoder, &concatenated(&pieces)?, &column.ty, &column.choice())
         }));
-        let died = |_| {
-            let error = format!("pressing column '{}': a thread died before it was done", column.name);
-            Err(sinter_exec::Error::Unsupported(error).into())
-        };
+        let segment = made.unwrap_or_else(|panic| {
+            let error = format!("pressing column '{}': {}", column.name, sinter_exec::panicked(&*panic));
+            Err(sinter_exec::Error::Foreign(error).into())
+        });
         drop(pieces);
         let mut state = self.state();
-        state.made.push((group, number, made.unwrap_or_else(died)));
-        if group == 0 {
-            let of_lanes = state.encoders.iter_mut().skip(number).step_by(self.schema.columns.len());
-            of_lanes.for_each(|turn| turn.encoder = Some(encoder.clone()));
-        } else {
-            state.encoders[turn].encoder = Some(encoder);
-        }
+        state.put(group, lane_column, segment, encoder);
         self.changed.notify_all();
         state
     }
 }
 
 impl State {
-    /// How many segments of a row group are made.
-    fn made_of(&self, group: usize) -> usize {
-        self.made.iter().filter(|(number, ..)| *number == group).count()
+    /// Puts the columns of a row group behind those of earlier ones of its lane.
+    fn queue(&mut self, group: usize, columns: Pieces) {
+        let column_count = columns.len();
+        let segments = columns.iter().map(|_| None).collect();
+        self.made.insert(group, Made { segments, missing: column_count });
+        for (lane_column, pieces) in (group % LANES * column_count..).zip(columns) {
+            self.lane_columns[lane_column].queued.push_back((group, pieces));
+            self.note_ready(lane_column);
+        }
     }
 
     /// A column of the first row group of which one can be pressed.
     fn take(&mut self) -> Option<Work> {
-        let next = |turn: &Turn| Some(turn.encoder.as_ref().and(turn.next.front())?.0);
-        let (group, turn) =
-            self.encoders.iter().enumerate().filter_map(|(index, turn)| Some((next(turn)?, index))).min()?;
-        let Turn { encoder, next } = &mut self.encoders[turn];
-        let (encoder, (_, pieces)) = (encoder.take()?, next.pop_front()?);
-        Some(Work { turn, group, pieces, encoder })
+        let (group, lane_column) = self.ready.pop_first()?;
+        let LaneColumn { encoder, queued } = &mut self.lane_columns[lane_column];
+        let (encoder, (_, pieces)) = (encoder.take()?, queued.pop_front()?);
+        Some(Work { group, lane_column, pieces, encoder })
+    }
+
+    /// Puts a segment to those of its row group, and the encoder where it was. That of the first row group is copied to all
+    /// lanes.
+    fn put(&mut self, group: usize, lane_column: usize, segment: Result<Pressed>, encoder: SegmentEncoder) {
+        let column_count = self.lane_columns.len() / LANES;
+        if let Some(made) = self.made.get_mut(&group) {
+            made.segments[lane_column % column_count] = Some(segment);
+            made.missing -= 1;
+        }
+        let lanes = if group == 0 { LANES } else { 1 };
+        for (lane_column, encoder) in (lane_column..).step_by(column_count).zip(repeat_n(encoder, lanes)) {
+            self.lane_columns[lane_column].encoder = Some(encoder);
+            self.note_ready(lane_column);
+        }
+    }
+
+    /// Notes what a lane's column can be pressed next, if it has its encoder: whenever that, or a row group, has come to it.
+    fn note_ready(&mut self, lane_column: usize) {
+        if let LaneColumn { encoder: Some(_), queued } = &self.lane_columns[lane_column]
+            && let Some((group, _)) = queued.front()
+        {
+            self.ready.insert((*group, lane_column));
+        }
+    }
+
+    /// Whether a row group that is under way has all its segments.
+    fn is_made(&self, group: usize) -> bool {
+        self.made.get(&group).is_some_and(|made| made.missing == 0)
     }
 }
 
@@ -262,4 +293,56 @@ fn press(encoder: &mut SegmentEncoder, array: &ArrayRef, ty: &LogicalType, choic
     }
     bytes.shrink_to_fit();
     Ok((bytes, ty.physical().map(|_| stats)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ColumnSchema;
+    use arrow::array::Int64Array;
+    use sinter_storage::{Store, Use};
+
+    fn numbers() -> Vec<ArrayRef> {
+        vec![Arc::new(Int64Array::from_iter_values(0..100))]
+    }
+
+    /// What comes of row groups, said to be of 1, 2, 3 and so on rows: how many rows that is, of each. `second` makes the
+    /// pieces of the second column.
+    fn pressed(threads: usize, groups: usize, second: impl Fn(usize) -> Vec<ArrayRef>) -> Vec<Result<Option<usize>>> {
+        let (ty, store) = (LogicalType::Int64, Store::memory());
+        let columns = ["a", "b"].map(|name| ColumnSchema {
+            name: name.to_owned(),
+            ty: ty.clone(),
+            nullable: true,
+            compression: None,
+            default: None,
+        });
+        let mut press = Press::new(&Arc::new(TableSchema::new(columns.into())), threads);
+        for group in 0..groups {
+            let memory = store.budget().take(Use::Scratch, 0);
+            press.begin(group + 1, RowIds::From(0), vec![numbers(), second(group)], memory);
+        }
+        (0..=groups).map(|_| press.first().map(|pressed| pressed.map(|group| group.rows))).collect()
+    }
+
+    #[test]
+    fn row_groups_come_in_order_however_many_begin() {
+        for threads in [1, 2, 5] {
+            let row_counts = pressed(threads, 3 * LANES, |_| numbers()).into_iter().map(Result::unwrap);
+            assert!(row_counts.eq((1..=3 * LANES).map(Some).chain([None])), "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn a_panic_is_an_error_of_its_row_group_and_of_no_other() {
+        for (threads, at) in [1, 2, 5].into_iter().flat_map(|threads| [0, 3].map(|at| (threads, at))) {
+            // Of no piece there is no array to be made. The lane goes on with its next row group.
+            let second = |group: usize| if group == at { Vec::new() } else { numbers() };
+            let mut row_counts = pressed(threads, 2 * LANES, second);
+            let error = row_counts.remove(at).unwrap_err().to_string();
+            assert!(error.starts_with("pressing column 'b': a worker panicked: index out of bounds"), "{error}");
+            let others = (1..=2 * LANES).filter(|rows| *rows != at + 1).map(Some).chain([None]);
+            assert!(row_counts.into_iter().map(Result::unwrap).eq(others), "{threads} threads, row group {at}");
+        }
+    }
 }

@@ -1,9 +1,10 @@
 //! The threads of storage and column tables, in orders that a machine would not try.
 //!
-//! Both rooms are built with [shuttle](https://docs.rs/shuttle)'s locks and atomics here (`crates/storage/src/sync.rs`).
-//! At each of them, and so at each call to a disk, a seed says which thread goes on. Whoever waits for ever is found out,
-//! and so is a thread that reads a lock twice. What shuttle does not show is what weaker orderings of atomics allow: to it
-//! all are sequentially consistent.
+//! Storage is built with [shuttle](https://docs.rs/shuttle)'s locks and atomics here (`crates/storage/src/sync.rs`). At each
+//! of them, and so at each call to a disk, a seed says which thread goes on. Whoever waits for ever is found out, and so is
+//! a thread that reads a lock twice. What shuttle does not show is what weaker orderings of atomics allow: to it all are
+//! sequentially consistent. Nor does it show threads that press row groups in other orders than the machine does: those, and
+//! their locks, are the standard library's, and whoever waits for them lets nobody else go on.
 //!
 //! | file | what runs at once |
 //! |---|---|

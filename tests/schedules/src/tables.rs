@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch};
 use arrow::datatypes::{Int64Type, UInt64Type};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
@@ -28,6 +28,9 @@ const TABLE: ObjectId = ObjectId(1);
 /// So many rows become a row group at once.
 const MANY: i64 = PRESS_ROWS_MIN as i64;
 
+/// One for each column. The other one is none of shuttle's: it waits for no lock of the store's.
+const PRESSING_THREADS: usize = 2;
+
 /// Rows by their ids.
 type Rows = BTreeMap<u64, i64>;
 
@@ -41,9 +44,12 @@ struct State {
 
 impl State {
     fn new(store: &Arc<Store>) -> State {
-        let ty = LogicalType::Int64;
-        let column = ColumnSchema { name: "a".to_owned(), ty, nullable: true, compression: None, default: None };
-        let schema = Arc::new(TableSchema { columns: vec![column], ..TableSchema::default() });
+        let column = |(name, ty): (&str, LogicalType)| {
+            let name = name.to_owned();
+            ColumnSchema { name, ty, nullable: true, compression: None, default: None }
+        };
+        let columns = [("a", LogicalType::Int64), ("is_odd", LogicalType::Boolean)].map(column);
+        let schema = Arc::new(TableSchema { columns: columns.into(), ..TableSchema::default() });
         let table = ColumnTable::create(TABLE, "t", schema, Arc::clone(store));
         State { commits: 0, table: Some(Arc::new(table)), rows: Rows::new() }
     }
@@ -91,11 +97,15 @@ impl State {
 fn rows_of(table: &ColumnTable) -> Rows {
     let mut rows = Rows::new();
     for (index, entry) in table.groups().iter().enumerate() {
-        let segment = table.segment(index, 0).unwrap();
-        let values = edge::decode_segment(&segment, &LogicalType::Int64, 0..entry.group.rows, None).unwrap();
-        let values = values.as_primitive::<Int64Type>();
+        let decoded = |column: usize, ty: &LogicalType| {
+            let segment = table.segment(index, column).unwrap();
+            edge::decode_segment(&segment, ty, 0..entry.group.rows, None).unwrap()
+        };
+        let (values, are_odd) = (decoded(0, &LogicalType::Int64), decoded(1, &LogicalType::Boolean));
+        let (values, are_odd) = (values.as_primitive::<Int64Type>(), are_odd.as_boolean());
         let is_alive = |position: &usize| entry.deleted.as_ref().is_none_or(|deleted| !deleted.get(*position));
         for position in (0..entry.group.rows).filter(is_alive) {
+            assert_eq!(are_odd.value(position), is_odd(values.value(position)), "each column has its own segments");
             let known = rows.insert(entry.group.row_id_at(position), values.value(position));
             assert!(known.is_none(), "a row id stands for one row");
         }
@@ -123,9 +133,15 @@ fn scan(table: &Arc<ColumnTable>) -> Rows {
     rows
 }
 
+fn is_odd(value: i64) -> bool {
+    value % 2 != 0
+}
+
 fn batch(values: &[i64]) -> RecordBatch {
+    let are_odd: Vec<bool> = values.iter().map(|&value| is_odd(value)).collect();
+    let are_odd: ArrayRef = Arc::new(BooleanArray::from(are_odd));
     let values: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
-    RecordBatch::try_from_iter_with_nullable([("a", values, true)]).unwrap()
+    RecordBatch::try_from_iter_with_nullable([("a", values, true), ("is_odd", are_odd, true)]).unwrap()
 }
 
 #[derive(Clone)]
@@ -177,7 +193,7 @@ impl Shop {
     fn change(&self, seen: &State, deleted: &[u64], inserted: &[i64]) -> bool {
         let Ok(table) = seen.table() else { return false };
         let mut draft = Draft::new(Arc::clone(table));
-        let mut change = Change::on(&draft, 1);
+        let mut change = Change::on(&draft, PRESSING_THREADS);
         change.delete(deleted.to_vec()).unwrap();
         change.insert(&batch(inserted)).unwrap();
         draft.take(change.finish().unwrap());
@@ -305,7 +321,7 @@ fn live() {
     let shop = Shop::new(&disk);
     // A pressed group and a delta batch.
     assert!(shop.insert(0..8));
-    shop.rewrite(|table| table.pressing(1, &mut Unreadable::default()));
+    shop.rewrite(|table| table.pressing(PRESSING_THREADS, &mut Unreadable::default()));
     assert!(shop.insert(8..12));
     let [is_dropped, has_checkpoint, has_vacuum, is_large] = std::array::from_fn(|_| thread_rng().gen_bool(0.3));
     let has_backup = thread_rng().gen_bool(0.2);
@@ -316,8 +332,8 @@ fn live() {
         });
         scope.spawn(|| (0..2).for_each(|_| shop.update()));
         scope.spawn(|| (0..2).for_each(|_| shop.update()));
-        scope.spawn(|| shop.rewrite(|table| table.pressing(1, &mut Unreadable::default())));
-        scope.spawn(|| shop.rewrite(|table| table.settling(1)));
+        scope.spawn(|| shop.rewrite(|table| table.pressing(PRESSING_THREADS, &mut Unreadable::default())));
+        scope.spawn(|| shop.rewrite(|table| table.settling(PRESSING_THREADS)));
         scope.spawn(|| shop.read());
         if has_checkpoint {
             scope.spawn(|| shop.checkpoint());
@@ -359,12 +375,12 @@ fn rewrite() {
     (0..4).for_each(|step| assert!(shop.insert(step * 3..step * 3 + 3)));
     thread::scope(|scope| {
         scope.spawn(|| shop.rewrite(ColumnTable::merging));
-        scope.spawn(|| shop.rewrite(|table| table.pressing(1, &mut Unreadable::default())));
-        scope.spawn(|| shop.rewrite(|table| table.pressing(1, &mut Unreadable::default())));
+        scope.spawn(|| shop.rewrite(|table| table.pressing(PRESSING_THREADS, &mut Unreadable::default())));
+        scope.spawn(|| shop.rewrite(|table| table.pressing(PRESSING_THREADS, &mut Unreadable::default())));
         scope.spawn(|| shop.update());
         shop.update();
     });
-    shop.rewrite(|table| table.pressing(1, &mut Unreadable::default()));
+    shop.rewrite(|table| table.pressing(PRESSING_THREADS, &mut Unreadable::default()));
     shop.check_pages();
 }
 

@@ -137,8 +137,7 @@ pub(crate) fn rows(source: &dyn TableSource) -> Rows {
         for (column, ty) in source.column_types().iter().enumerate() {
             let segment = source.segment(group, column).unwrap();
             let array = edge::decode_segment(&segment, ty, 0..count, keep.as_ref()).unwrap();
-            let text = |row: usize| (!array.is_null(row)).then(|| array_value_to_string(&array, row).unwrap());
-            values.push((0..array.len()).map(text).collect());
+            values.push((0..array.len()).map(|row| text(&array, row)).collect());
         }
         let alive = (0..count).filter(|&row| keep.as_ref().is_none_or(|keep| keep.get(row)));
         for (index, position) in alive.enumerate() {
@@ -148,6 +147,11 @@ pub(crate) fn rows(source: &dyn TableSource) -> Rows {
         }
     }
     rows
+}
+
+/// A value in the form of [`rows`].
+pub(crate) fn text(array: &ArrayRef, row: usize) -> Option<String> {
+    (!array.is_null(row)).then(|| array_value_to_string(array, row).unwrap())
 }
 
 pub(crate) fn batch(name: &str, array: ArrayRef) -> RecordBatch {
