@@ -84,3 +84,20 @@ fn schemes_and_kernels_are_listed_with_what_they_do() {
         assert!(kernels.lines().any(|line| is_row(&line)), "{kernel} on {scheme} is not {way}:\n{kernels}");
     }
 }
+
+#[test]
+fn what_decoding_costs_is_said_and_measured_for_each_scheme() {
+    let decoding = output_of(&["codecs", "--decoding", "--csv"]);
+    let header = "scheme,layout,type,bytes_per_value,said_nanoseconds,measured_nanoseconds\n";
+    let rows = decoding.strip_prefix(header).unwrap_or_else(|| panic!("no such header:\n{decoding}"));
+    for row in rows.lines() {
+        // From the end: layouts have commas of their own.
+        for nanoseconds in row.rsplit(',').take(2) {
+            assert!(nanoseconds.parse::<f64>().is_ok_and(|number| number > 0.0), "{nanoseconds} in {row}");
+        }
+    }
+    let schemes = output_of(&["codecs", "--csv"]);
+    for scheme in schemes.lines().skip(1).filter_map(|line| line.split(',').next()) {
+        assert!(rows.lines().any(|row| row.starts_with(&format!("{scheme},"))), "{scheme} is missing:\n{decoding}");
+    }
+}

@@ -202,6 +202,37 @@ fn groups_that_a_join_would_drop_are_not_made() {
     }
 }
 
+/// Of a thousand sales that are wanted, about forty are paid. A thousand are fewer than all that are paid, so they are kept, but
+/// not where it takes long to unpack a thousand notes instead of forty.
+#[test]
+fn what_takes_long_to_unpack_is_streamed() {
+    let sql =
+        "SELECT s.id, s.note FROM sale s JOIN wanted w ON s.kind = w.kind JOIN paid p ON p.id = s.id ORDER BY s.id";
+    let mut answers = Vec::new();
+    for (scheme, expected) in [("raw", ["paid", "sale", "wanted"]), ("fsst", ["sale", "wanted", "paid"])] {
+        let conn = Database::memory().unwrap().connect();
+        let create = format!("CREATE TABLE sale (id INT, kind INT, note VARCHAR) WITH (compression_note = '{scheme}')");
+        for sql in [
+            &create[..],
+            "INSERT INTO sale SELECT value, value % 60, 'order ' || (value * 7919 % 100003) || ' of customer ' || \
+             (value * 104729 % 99991) || ' to street ' || (value * 31 % 997) FROM generate_series(0, 59999)",
+            "CREATE TABLE wanted (kind INT)",
+            "INSERT INTO wanted VALUES (7)",
+            "CREATE TABLE paid (id INT)",
+            "INSERT INTO paid SELECT value * 23 FROM generate_series(0, 2499)",
+        ] {
+            conn.execute(sql, &[]).unwrap();
+        }
+        let plan = plan(&conn, sql);
+        let scanned = |line: &String| Some(line.split_once("Scan ")?.1.split(' ').next()?.to_owned());
+        let scans: Vec<String> = plan.iter().filter_map(scanned).collect();
+        assert_eq!(scans, expected, "{scheme}\n{}", plan.join("\n"));
+        answers.push(lines(&conn, sql));
+    }
+    assert!((41..=42).contains(&answers[0].len()), "{} sales", answers[0].len());
+    assert_eq!(answers[0], answers[1]);
+}
+
 #[test]
 fn groups_are_not_missed_by_what_a_semi_join_looks_up() {
     let conn = Database::memory().unwrap().connect();
