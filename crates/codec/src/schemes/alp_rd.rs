@@ -40,7 +40,7 @@ impl Scheme for AlpRd {
     }
 
     fn decode_cost(&self, _physical: Physical) -> DecodeCost {
-        DecodeCost::of_value(0.6)
+        DecodeCost::of_value(0.3)
     }
 
     fn nests(&self) -> bool {

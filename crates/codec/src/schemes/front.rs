@@ -44,7 +44,7 @@ impl Scheme for Front {
     }
 
     fn decode_cost(&self, _physical: Physical) -> DecodeCost {
-        DecodeCost::of_value(12.4)
+        DecodeCost::of_value(7.0)
     }
 
     /// A string needs those between its restart point and itself.

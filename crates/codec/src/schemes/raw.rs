@@ -34,7 +34,7 @@ impl Scheme for Raw {
 
     fn decode_cost(&self, physical: Physical) -> DecodeCost {
         match physical {
-            Physical::Bytes => DecodeCost { value: 2.0, byte: 0.05 },
+            Physical::Bytes => DecodeCost { value: 1.5, byte: 0.025 },
             _ => DecodeCost::of_value(0.25),
         }
     }

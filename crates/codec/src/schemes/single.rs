@@ -37,7 +37,7 @@ impl Scheme for Single {
     }
 
     fn decode_cost(&self, _physical: Physical) -> DecodeCost {
-        DecodeCost::of_value(3.0)
+        DecodeCost::of_value(1.4)
     }
 
     fn nests(&self) -> bool {
