@@ -172,6 +172,19 @@ impl<'a> Block<'a> {
         })
     }
 
+    /// Replaces the content of `out` by how many characters, of UTF-8, the texts of `range` have, or of those at the `kept`
+    /// places of it, which ascend, counted on the symbols that stand for them; `range` is at most one vector. What is said at
+    /// a NULL is any. False where the scheme has no such symbols.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`](crate::Error::Damaged), where a decoding would say so.
+    pub fn characters(&self, range: Range<usize>, kept: Option<&[u16]>, out: &mut Vec<i32>) -> Result<bool> {
+        self.check(&range);
+        assert!(range.len() <= VECTOR_LEN, "{range:?} is more than a vector");
+        out.clear();
+        Scratch::with(|scratch| self.values.reader.characters(range, kept, out, scratch))
+    }
+
     /// Writes over `out` one bit per row of `range`: the row is present and passes. Answered on the encoded form where the
     /// scheme can. Returns true when no value had to be decoded for it.
     ///

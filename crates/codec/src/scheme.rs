@@ -170,6 +170,18 @@ pub(crate) trait Reader: Debug + Send + Sync {
         kernel::tally_decoded(self, rows, physical, tally, scratch)
     }
 
+    /// Appends how many characters, of UTF-8, the texts of `range` have, or of those at the `kept` places of it, without
+    /// decoding them; false, and nothing is appended, where that cannot be.
+    fn characters(
+        &self,
+        _range: Range<usize>,
+        _kept: Option<&[u16]>,
+        _out: &mut Vec<i32>,
+        _scratch: &mut Scratch,
+    ) -> Result<bool> {
+        Ok(false)
+    }
+
     /// For the reader of codes, `U32` all: counts how often each occurs. The default decodes.
     ///
     /// # Errors

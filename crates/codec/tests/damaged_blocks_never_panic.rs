@@ -24,6 +24,8 @@ fn interrogate(bytes: &[u8], column: &Column, random: &mut SmallRng) {
         let _ = block.validity(range.clone(), &mut bits);
         let positions: Vec<u16> = (0..range.len() as u16).step_by(7).collect();
         let _ = block.gather(start, &positions, &mut values);
+        let _ = block.characters(range.clone(), None, &mut Vec::new());
+        let _ = block.characters(range.clone(), Some(&positions), &mut Vec::new());
         if block.physical() == column.values.physical() {
             for predicate in predicates(column, random) {
                 let _ = block.filter(range.clone(), &predicate, &mut bits);

@@ -54,6 +54,25 @@ fn loaded(block: &Block<'_>, range: Range<usize>, form: &mut Encoded) -> ValuesB
     values
 }
 
+/// Characters of the texts of `range`, and of some of them, where they are counted.
+fn check_characters(block: &Block<'_>, column: &Column, range: Range<usize>, some: &[u16], what: &str) {
+    let Values::Bytes(texts) = column.values.as_values() else { return };
+    let all: Vec<u16> = (0..range.len() as u16).collect();
+    let mut counts = Vec::new();
+    for (kept, rows) in [(None, &all[..]), (Some(some), some)] {
+        if !block.characters(range.clone(), kept, &mut counts).unwrap() {
+            assert!(counts.is_empty() && !what.contains(" as fsst"), "{what}");
+            return;
+        }
+        assert_eq!(counts.len(), rows.len(), "{what}");
+        for (&place, &count) in rows.iter().zip(&counts) {
+            let row = range.start + usize::from(place);
+            let begin = texts.get(row).iter().filter(|byte| !(0x80..0xC0).contains(*byte)).count();
+            assert!(!column.is_present(row) || count as usize == begin, "{what}: {count} characters of row {row}");
+        }
+    }
+}
+
 fn check(column: &Column, choice: &Choice, random: &mut SmallRng) {
     let values = column.values.as_values();
     let len = values.len();
@@ -91,6 +110,7 @@ fn check(column: &Column, choice: &Choice, random: &mut SmallRng) {
         }
         let one_in = random.random_range(1..80);
         let picked: Vec<u16> = (0..range.len() as u16).filter(|_| random.random_range(0..one_in) == 0).collect();
+        check_characters(&block, column, range.clone(), &picked, &what);
         Block::open(&bytes[3..]).unwrap().gather(range.start, &picked, &mut decoded).unwrap();
         assert_eq!(decoded.len(), picked.len());
         for (index, &position) in picked.iter().enumerate() {

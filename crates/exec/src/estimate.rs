@@ -32,7 +32,7 @@ impl Pipeline {
         let largest = (0..table.group_count()).rev().max_by_key(|&group| table.group_rows(group));
         let cost = |column: usize| match self.columns[column] {
             ScanColumn::Table(number) => table.decode_nanos(largest?, number),
-            ScanColumn::RowId => None,
+            ScanColumn::Length(_) | ScanColumn::RowId => None,
         };
         let is_text = |column: usize| types[column].physical() == Some(Physical::Bytes);
         let unknown = |column: usize| if is_text(column) { TEXT_DECODED } else { NUMBER_DECODED };

@@ -259,6 +259,7 @@ impl Pipeline {
     fn column_text(&self, column: usize) -> String {
         match self.columns.get(column) {
             Some(ScanColumn::Table(column)) => self.source.column_text(*column),
+            Some(ScanColumn::Length(column)) => format!("length({})", self.source.column_text(*column)),
             Some(ScanColumn::RowId) => "row id".to_owned(),
             None => self.payload_text(column - self.columns.len()),
         }
@@ -297,6 +298,7 @@ impl Pipeline {
         match (expr, &self.source) {
             (Expr::Column(column), Source::Table(table)) => match self.columns.get(*column) {
                 Some(ScanColumn::Table(column)) => table.column_name(*column).to_owned(),
+                Some(ScanColumn::Length(column)) => format!("length({})", table.column_name(*column)),
                 _ => format!("column {column}"),
             },
             (Expr::Column(column), _) => format!("column {column}"),

@@ -18,6 +18,7 @@ mod expr;
 mod flow;
 mod group;
 mod join;
+mod lengths;
 mod measure;
 mod memory;
 mod parallel;

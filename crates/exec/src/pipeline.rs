@@ -82,6 +82,7 @@ impl Source {
         let all = self.column_types();
         let type_of = |column: &ScanColumn| match column {
             ScanColumn::Table(column) => all.get(*column).cloned().unwrap_or(LogicalType::Boolean),
+            ScanColumn::Length(_) => LogicalType::Int32,
             ScanColumn::RowId => LogicalType::UInt64,
         };
         columns.iter().map(type_of).collect()
@@ -358,7 +359,7 @@ impl Pipeline {
         let Some(mut payload) = column.checked_sub(self.columns.len()) else {
             return match self.columns[column] {
                 ScanColumn::Table(column) => self.source.origin(column),
-                ScanColumn::RowId => None,
+                ScanColumn::Length(_) | ScanColumn::RowId => None,
             };
         };
         for join in self.joins() {

@@ -35,8 +35,20 @@ impl fmt::Debug for ReadAhead {
 pub enum ScanColumn {
     /// By position in the table.
     Table(usize),
+    /// How many characters each text of that column has (`Int32`), counted where it is stored.
+    Length(usize),
     /// The 64-bit row id (`UInt64`), never NULL.
     RowId,
+}
+
+impl ScanColumn {
+    /// The table's column that is read for it, if one is.
+    pub fn table_column(self) -> Option<usize> {
+        match self {
+            ScanColumn::Table(column) | ScanColumn::Length(column) => Some(column),
+            ScanColumn::RowId => None,
+        }
+    }
 }
 
 /// One immutable snapshot of a table, as row groups. Pressed groups and fresh inserts look the same.

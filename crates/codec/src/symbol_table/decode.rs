@@ -223,6 +223,6 @@ impl Text<'_> {
     }
 }
 
-fn damaged(what: String) -> Error {
+pub(super) fn damaged(what: String) -> Error {
     Error::Damaged { place: "fsst".into(), what }
 }

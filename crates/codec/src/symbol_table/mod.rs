@@ -14,6 +14,7 @@
 //! [`SymbolTable::write`] and go through [`SymbolTable::read`]; [`SymbolTable::decode`] is the way back.
 //! The bytes are described in docs/format/codecs/fsst.md.
 
+mod characters;
 mod codes;
 mod compare;
 mod count;
@@ -29,6 +30,7 @@ mod texts;
 mod train;
 mod wire;
 
+pub(crate) use characters::CharacterCounts;
 pub(crate) use codes::{code_capacity, packed_bytes};
 pub(crate) use compare::sort_needles;
 pub(crate) use encoder::StringEncoder;

@@ -138,7 +138,7 @@ impl Part {
         match plan.operand(self)? {
             Operand::Column(column) => match plan.columns[column] {
                 ScanColumn::Table(column) => Some(column),
-                ScanColumn::RowId => None,
+                ScanColumn::Length(_) | ScanColumn::RowId => None,
             },
             _ => None,
         }

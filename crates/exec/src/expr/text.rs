@@ -88,7 +88,7 @@ fn begins(byte: u8) -> bool {
     byte & 0xC0 != 0x80
 }
 
-fn characters(text: &[u8]) -> usize {
+pub(crate) fn characters(text: &[u8]) -> usize {
     text.iter().filter(|&&byte| begins(byte)).count()
 }
 

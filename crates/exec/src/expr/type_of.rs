@@ -42,30 +42,39 @@ impl Expr {
 
     /// Shows the position of each column in it.
     pub fn visit_columns(&mut self, visit: &mut dyn FnMut(&mut usize)) {
-        match self {
-            Expr::Column(position) => visit(position),
-            Expr::Literal(..) => {}
-            Expr::Compare(_, left, right) | Expr::Arithmetic { left, right, .. } => {
-                left.visit_columns(visit);
-                right.visit_columns(visit);
+        self.visit_parts(&mut |part| {
+            if let Expr::Column(position) = part {
+                visit(position);
             }
-            Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().for_each(|part| part.visit_columns(visit)),
-            Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsNotNull(inner) => inner.visit_columns(visit),
+        });
+    }
+
+    /// Shows it, and then the expressions that are parts of what it has become.
+    pub(crate) fn visit_parts(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        visit(self);
+        match self {
+            Expr::Column(_) | Expr::Literal(..) => {}
+            Expr::Compare(_, left, right) | Expr::Arithmetic { left, right, .. } => {
+                left.visit_parts(visit);
+                right.visit_parts(visit);
+            }
+            Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().for_each(|part| part.visit_parts(visit)),
+            Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsNotNull(inner) => inner.visit_parts(visit),
             Expr::InList { expr, .. }
             | Expr::IsKey { expr, .. }
             | Expr::Like { expr, .. }
             | Expr::Text { expr, .. }
-            | Expr::Cast { expr, .. } => expr.visit_columns(visit),
+            | Expr::Cast { expr, .. } => expr.visit_parts(visit),
             Expr::Case { branches, otherwise, .. } => {
                 for (condition, result) in branches {
-                    condition.visit_columns(visit);
-                    result.visit_columns(visit);
+                    condition.visit_parts(visit);
+                    result.visit_parts(visit);
                 }
                 if let Some(otherwise) = otherwise {
-                    otherwise.visit_columns(visit);
+                    otherwise.visit_parts(visit);
                 }
             }
-            Expr::Foreign { arguments, .. } => arguments.iter_mut().for_each(|part| part.visit_columns(visit)),
+            Expr::Foreign { arguments, .. } => arguments.iter_mut().for_each(|part| part.visit_parts(visit)),
         }
     }
 

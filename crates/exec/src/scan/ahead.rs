@@ -8,8 +8,8 @@
 use super::group::Group;
 use super::plan::ScanPlan;
 use super::vectors::Shared;
+use crate::ReadAhead;
 use crate::flow::Sink;
-use crate::{ReadAhead, ScanColumn};
 use std::sync::atomic::Ordering;
 
 /// Chunks hold a column of several row groups, so that one read serves some groups, and then all columns' next chunks
@@ -41,10 +41,7 @@ impl Ahead {
                 continue;
             }
             let columns = self.columns(shared.plan, sink, &entered);
-            let table_columns = columns.iter().filter_map(|&column| match shared.plan.columns[column] {
-                ScanColumn::Table(column) => Some(column),
-                ScanColumn::RowId => None,
-            });
+            let table_columns = columns.iter().filter_map(|&column| shared.plan.columns[column].table_column());
             let wish = shared.source.will_read(next, &table_columns.collect::<Vec<_>>());
             self.announced.extend(wish.map(|wish| (next, wish)));
         }

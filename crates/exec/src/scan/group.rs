@@ -6,7 +6,7 @@ use super::tally::Tally;
 use super::test::Test;
 use super::zone::Verdict;
 use crate::edge::SegmentReader;
-use crate::{Error, Pinned, Result, RowIds, ScanColumn, TableSource};
+use crate::{Error, LogicalType, Pinned, Result, RowIds, ScanColumn, TableSource};
 use sinter_codec::{Bitmap, Block, Predicate, PreparedPredicate, Scratch, VECTOR_LEN};
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -59,7 +59,7 @@ impl Group {
         }
         let stats = |column: usize| match plan.columns[column] {
             ScanColumn::Table(column) => source.zone(index, column),
-            ScanColumn::RowId => None,
+            ScanColumn::Length(_) | ScanColumn::RowId => None,
         };
         let mut tests = Vec::new();
         for (number, planned) in plan.tests.iter().enumerate() {
@@ -179,7 +179,7 @@ impl<'p> Segments<'p> {
     /// For messages.
     pub(super) fn place(&self, column: usize) -> String {
         let name = match self.plan.columns[column] {
-            ScanColumn::Table(column) => self.source.column_name(column),
+            ScanColumn::Table(column) | ScanColumn::Length(column) => self.source.column_name(column),
             ScanColumn::RowId => "row id",
         };
         format!("{}, row group {}, column \"{name}\"", self.source.name(), self.group)
@@ -198,7 +198,7 @@ impl<'p> Segments<'p> {
         let pinned = match self.pins[column].get() {
             Some(pinned) => pinned,
             None => {
-                let ScanColumn::Table(table_column) = self.plan.columns[column] else {
+                let Some(table_column) = self.plan.columns[column].table_column() else {
                     return Err(Error::Unsupported("row ids as a segment".into()));
                 };
                 let pinned = self.source.segment(self.group, table_column)?;
@@ -212,7 +212,10 @@ impl<'p> Segments<'p> {
 
     /// Opens a segment and holds it to what the table says about it.
     fn read(&self, pinned: &'p Pinned, column: usize) -> Result<Segment<'p>> {
-        let ty = &self.plan.types[column];
+        let ty = match self.plan.columns[column] {
+            ScanColumn::Length(_) => &LogicalType::Utf8,
+            ScanColumn::Table(_) | ScanColumn::RowId => &self.plan.types[column],
+        };
         let Some(physical) = ty.physical() else {
             let reader = SegmentReader::open(pinned, ty)?;
             reader.check_rows(&(0..self.rows))?;

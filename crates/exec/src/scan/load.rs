@@ -4,10 +4,11 @@ use super::group::{Group, Segment, Segments};
 use super::row_ids;
 use super::tally::Tally;
 use crate::edge::SegmentReader;
+use crate::expr::characters;
 use crate::flow::{LoadColumn, Selection};
 use crate::vector::{compact, compact_bits};
 use crate::{Dictionary, Error, Result, ScanColumn, Vector};
-use sinter_codec::{Block, Encoded, Physical, ValuesBuf};
+use sinter_codec::{Block, BytesView, Encoded, Physical, ValuesBuf};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -35,7 +36,11 @@ impl LoadColumn for GroupVector<'_, '_> {
         let loaded = match segments.open(column, self.tally)? {
             Segment::Nested(reader) => load_nested(reader, range, selection, vector, self.tally),
             Segment::Plain(block) => {
-                load_plain(block, range, selection, &mut self.group.entries[column], vector, self.tally)
+                let load = match segments.column(column) {
+                    ScanColumn::Length(_) => load_lengths,
+                    ScanColumn::Table(_) | ScanColumn::RowId => load_plain,
+                };
+                load(block, range, selection, &mut self.group.entries[column], vector, self.tally)
             }
         };
         loaded.map_err(|error| error.at(segments.place(column)))
@@ -78,6 +83,9 @@ pub(super) struct Entries {
     are_none: bool,
     /// How many were picked one by one.
     picked: usize,
+    /// For a column of lengths: those of a dictionary's texts, and the texts of a vector.
+    lengths: Option<Vec<i32>>,
+    texts: Vector,
 }
 
 impl Entries {
@@ -100,11 +108,7 @@ fn load_plain(
     tally: &mut Tally,
 ) -> Result<()> {
     (vector.dictionary, vector.nested) = (None, None);
-    let some_null =
-        block.stats().null_count > 0 && block.validity(range.clone(), vector.validity.get_or_insert_default())?;
-    if !some_null {
-        vector.validity = None;
-    }
+    load_validity(block, range.clone(), vector)?;
     match selection.positions() {
         Some(positions) if entries.are_picked(block, positions.len(), range.len()) => {
             entries.picked += positions.len();
@@ -137,6 +141,66 @@ fn load_plain(
         }
     }
     Ok(())
+}
+
+fn load_validity(block: &Block<'_>, range: Range<usize>, vector: &mut Vector) -> Result<()> {
+    let some_null = block.stats().null_count > 0 && block.validity(range, vector.validity.get_or_insert_default())?;
+    if !some_null {
+        vector.validity = None;
+    }
+    Ok(())
+}
+
+/// How many characters texts have: counted on their symbols, on a dictionary once for all rows, or else on what is decoded.
+fn load_lengths(
+    block: &Block<'_>,
+    range: Range<usize>,
+    selection: &Selection,
+    entries: &mut Entries,
+    vector: &mut Vector,
+    tally: &mut Tally,
+) -> Result<()> {
+    (vector.dictionary, vector.nested) = (None, None);
+    if !matches!(vector.values, Encoded::Flat(ValuesBuf::I32(_))) {
+        vector.values = Encoded::Flat(ValuesBuf::new(Physical::I32));
+    }
+    let Encoded::Flat(ValuesBuf::I32(out)) = &mut vector.values else { unreachable!("it was just made so") };
+    if block.characters(range.clone(), selection.positions(), out)? {
+        tally.bytes_decoded += size_of_val(&out[..]) as u64;
+        load_validity(block, range, vector)?;
+        if let (Some(validity), Some(positions)) = (&mut vector.validity, selection.positions()) {
+            compact_bits(validity, positions);
+        }
+        return Ok(());
+    }
+    let mut texts = std::mem::take(&mut entries.texts);
+    load_plain(block, range, selection, entries, &mut texts, tally)?;
+    vector.validity.clone_from(&texts.validity);
+    match (&texts.values, &texts.dictionary) {
+        (Encoded::Codes(codes), Some(dictionary)) => {
+            let lengths = entries.lengths.get_or_insert_with(|| lengths(&dictionary.values).collect());
+            crate::dispatch::each_narrow!(codes, codes => {
+                out.extend(codes.iter().map(|&code| lengths[code as usize]));
+            });
+        }
+        (Encoded::Constant(text), _) => {
+            let equal = lengths(text).collect();
+            vector.values = Encoded::Constant(ValuesBuf::I32(equal));
+        }
+        (Encoded::Flat(texts), _) => out.extend(lengths(texts)),
+        (Encoded::Codes(_) | Encoded::BaseDelta { .. }, _) => return Err(codes_without_dictionary()),
+    }
+    entries.texts = texts;
+    Ok(())
+}
+
+/// Of each text.
+fn lengths(texts: &ValuesBuf) -> impl Iterator<Item = i32> {
+    let texts = match texts {
+        ValuesBuf::Bytes(texts) => Some(texts.view()),
+        _ => None,
+    };
+    texts.into_iter().flat_map(BytesView::iter).map(|text| characters(text) as i32)
 }
 
 fn codes_without_dictionary() -> Error {

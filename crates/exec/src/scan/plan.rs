@@ -53,8 +53,12 @@ impl ScanPlan {
                 ScanColumn::Table(column) if column >= table.len() => {
                     return Err(Error::Unsupported(format!("column {column} of a source that has {}", table.len())));
                 }
-                ScanColumn::Table(_) | ScanColumn::RowId if is_table => {}
+                ScanColumn::Length(column) if table.get(column) != Some(&LogicalType::Utf8) => {
+                    return Err(Error::Unsupported(format!("the length of column {column}, which is no text")));
+                }
+                _ if is_table => {}
                 ScanColumn::Table(column) => source_columns.push(column),
+                ScanColumn::Length(_) => return Err(Error::Unsupported("stored lengths of what is no table".into())),
                 ScanColumn::RowId => return Err(Error::Unsupported("row ids of what is no table".into())),
             }
         }

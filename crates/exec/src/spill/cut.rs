@@ -74,7 +74,7 @@ impl Pipeline {
     }
 
     /// Shows every expression of steps and output that is over its columns.
-    fn visit_exprs(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+    pub(crate) fn visit_exprs(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         for step in &mut self.steps {
             match step {
                 Step::Filter(condition) => visit(condition),

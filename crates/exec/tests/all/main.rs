@@ -13,6 +13,7 @@ mod groups_that_cannot_be_read_are_left_out_whole;
 mod joins_agree_with_a_naive_model;
 mod joins_keep_within_limits;
 mod keys_of_joins_are_asked_about_early;
+mod lengths_are_counted_where_texts_are;
 mod long_expressions_run;
 mod rejected_vectors_stay_undecoded;
 mod row_groups_share_an_encoder;

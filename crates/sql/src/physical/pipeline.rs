@@ -56,11 +56,12 @@ impl Current {
 
 impl PipelineExec {
     pub(crate) fn new(
-        pipeline: Pipeline,
+        mut pipeline: Pipeline,
         schema: SchemaRef,
         statistics: Statistics,
         threads: usize,
     ) -> Result<PipelineExec> {
+        pipeline.measure_texts();
         let types = pipeline.output_types();
         let partitions = match &pipeline.output {
             Output::Rows(_) => threads.min(pipeline.worker_count_max()).max(1),
