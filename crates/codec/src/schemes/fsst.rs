@@ -249,20 +249,16 @@ impl Reader for FsstReader<'_> {
         scratch: &mut Scratch,
     ) -> Result<bool> {
         let counts = self.characters.get_or_init(|| self.table.character_counts());
-        let mut kept = kept.map(|kept| kept.iter().copied().map(usize::from).peekable());
-        let mut place = 0;
+        let start = out.len();
         self.for_stretches(range, scratch, |stretch| {
-            let mut first_code = stretch.first_code;
-            for &code_count in stretch.code_counts {
-                let code_count = code_count as usize;
-                if kept.as_mut().is_none_or(|kept| kept.next_if_eq(&place).is_some()) {
-                    out.push(self.table.characters(counts, self.packed, first_code, code_count)?);
-                }
-                first_code += code_count;
-                place += 1;
-            }
-            Ok(())
+            self.table.characters(counts, self.packed, stretch.first_code, stretch.code_counts, out)
         })?;
+        if let Some(kept) = kept {
+            for (at, &place) in (start..).zip(kept) {
+                out[at] = out[start + usize::from(place)];
+            }
+            out.truncate(start + kept.len());
+        }
         Ok(true)
     }
 
