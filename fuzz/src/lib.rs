@@ -75,6 +75,8 @@ pub fn interrogate(block: &Block<'_>) {
         let _ = block.validity(range.clone(), &mut bits);
         let positions: Vec<u16> = (0..range.len() as u16).step_by(7).collect();
         let _ = block.gather(start, &positions, &mut values);
+        let _ = block.characters(range.clone(), None, &mut Vec::new());
+        let _ = block.characters(range.clone(), Some(&positions), &mut Vec::new());
         for predicate in predicates(block) {
             let _ = block.filter(range.clone(), &predicate, &mut bits);
         }

@@ -174,13 +174,20 @@ impl<'a> Block<'a> {
 
     /// Replaces the content of `out` by how many characters, of UTF-8, the texts of `range` have, or of those at the `kept`
     /// places of it, which ascend, counted on the symbols that stand for them; `range` is at most one vector. What is said at
-    /// a NULL is any. False where the scheme has no such symbols.
+    /// a NULL is any. False where the scheme is not one of such symbols.
+    ///
+    /// # Panics
+    /// When the range is no part of the block, or a place none of the range: mistakes of the caller.
     ///
     /// # Errors
     /// [`Error::Damaged`](crate::Error::Damaged), where a decoding would say so.
     pub fn characters(&self, range: Range<usize>, kept: Option<&[u16]>, out: &mut Vec<i32>) -> Result<bool> {
         self.check(&range);
         assert!(range.len() <= VECTOR_LEN, "{range:?} is more than a vector");
+        assert!(
+            kept.and_then(<[u16]>::last).is_none_or(|&last| usize::from(last) < range.len()),
+            "a place is in {range:?}"
+        );
         out.clear();
         Scratch::with(|scratch| self.values.reader.characters(range, kept, out, scratch))
     }

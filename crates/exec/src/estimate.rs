@@ -168,7 +168,12 @@ impl Pipeline {
     pub fn distinct_estimate(&self, column: usize) -> Option<usize> {
         let span = |(min, max): (i128, i128)| max.checked_sub(min)?.checked_add(2);
         let spanned = bounds(&Expr::Column(column), self).and_then(span).and_then(|span| usize::try_from(span).ok());
-        let (source, column) = self.origin(column)?;
+        // No more lengths than texts.
+        let origin = match self.columns.get(column) {
+            Some(ScanColumn::Length(text)) => self.source.origin(*text),
+            _ => self.origin(column),
+        };
+        let (source, column) = origin?;
         let distinct = |group| {
             let stats = source.zone(group, column)?;
             let is_known = stats.distinct_estimate > 0 || stats.null_count == stats.value_count;

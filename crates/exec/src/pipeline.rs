@@ -42,7 +42,7 @@ pub enum Source {
 
 impl Source {
     /// The table's column that a column is, however many groups it came through.
-    fn origin(&self, column: usize) -> Option<(&dyn TableSource, usize)> {
+    pub(crate) fn origin(&self, column: usize) -> Option<(&dyn TableSource, usize)> {
         match self {
             Source::Table(table) => Some((&**table, column)),
             Source::Gathered(inner) => match &inner.output {

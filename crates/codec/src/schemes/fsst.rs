@@ -249,11 +249,25 @@ impl Reader for FsstReader<'_> {
         scratch: &mut Scratch,
     ) -> Result<bool> {
         let counts = self.characters.get_or_init(|| self.table.character_counts());
-        let start = out.len();
+        let (start, rows) = (out.len(), range.len());
+        let few = kept.filter(|kept| kept.len() * ROWS_PER_KEPT < rows);
+        let (mut few, mut place) = (few.map(|few| few.iter().map(|&place| usize::from(place)).peekable()), 0);
         self.for_stretches(range, scratch, |stretch| {
-            self.table.characters(counts, self.packed, stretch.first_code, stretch.code_counts, out)
+            let count = |first_code, code_counts, out: &mut Vec<i32>| {
+                self.table.characters(counts, self.packed, first_code, code_counts, out)
+            };
+            let Some(few) = &mut few else { return count(stretch.first_code, stretch.code_counts, out) };
+            let mut first_code = stretch.first_code;
+            for code_count in stretch.code_counts {
+                if few.next_if_eq(&place).is_some() {
+                    count(first_code, std::slice::from_ref(code_count), out)?;
+                }
+                first_code += *code_count as usize;
+                place += 1;
+            }
+            Ok(())
         })?;
-        if let Some(kept) = kept {
+        if let (Some(kept), None) = (kept, few) {
             for (at, &place) in (start..).zip(kept) {
                 out[at] = out[start + usize::from(place)];
             }
@@ -314,6 +328,9 @@ impl Reader for FsstReader<'_> {
         }
     }
 }
+
+/// With more strings for each that is wanted, those are counted one by one; else all are in one go.
+const ROWS_PER_KEPT: usize = 16;
 
 /// Codes of these strings together.
 fn total(code_counts: &[u32]) -> usize {

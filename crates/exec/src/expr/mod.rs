@@ -33,7 +33,7 @@ pub(crate) use like::{LikePattern, Shape};
 pub(crate) use machine::{Frame, Machine};
 pub(crate) use program::{Operand, Program};
 pub use text::TextFunction;
-pub(crate) use text::characters;
+pub(crate) use text::lengths;
 
 use crate::join::KeyFilter;
 use crate::{LogicalType, Result};

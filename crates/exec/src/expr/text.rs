@@ -40,15 +40,15 @@ pub(super) fn text(function: TextFunction, input: Input<'_>, rows: usize, out: &
     let Values::Bytes(texts) = input.values else {
         return Err(Error::Unsupported("a text function of something other than text".into()));
     };
-    let all = &texts.data[texts.offsets[0] as usize..][..texts.data_bytes()];
-    let is_ascii = all.is_ascii();
     let text = |row: usize| texts.get(if input.constant { 0 } else { row });
     match (function, &mut out.values) {
-        (TextFunction::Length, ValuesBuf::I32(out)) if is_ascii && !input.constant => lengths(texts, rows, out),
-        (TextFunction::Length, ValuesBuf::I32(out)) => out.extend((0..rows).map(|row| characters(text(row)) as i32)),
+        (TextFunction::Length, ValuesBuf::I32(out)) => {
+            lengths(texts, out);
+            out.resize(rows, out.first().copied().unwrap_or(0));
+        }
         (TextFunction::Substring { skipped, taken }, ValuesBuf::Bytes(out)) => {
             let (skipped, taken) = (skipped as usize, taken as usize);
-            match is_ascii {
+            match is_ascii(texts) {
                 true => substrings(text, rows, out, |text| {
                     let first = skipped.min(text.len());
                     first..text.len().min(first.saturating_add(taken))
@@ -64,10 +64,20 @@ pub(super) fn text(function: TextFunction, input: Input<'_>, rows: usize, out: &
     Ok(())
 }
 
-/// Of texts of which each byte is a character.
-fn lengths(texts: BytesView<'_>, rows: usize, out: &mut Vec<i32>) {
-    let ends = &texts.offsets[1..=rows];
-    out.extend(ends.iter().zip(texts.offsets).map(|(end, start)| (end - start) as i32));
+/// Appends how many characters each text has.
+pub(crate) fn lengths(texts: BytesView<'_>, out: &mut Vec<i32>) {
+    match is_ascii(texts) {
+        true => {
+            let ends = &texts.offsets[1..];
+            out.extend(ends.iter().zip(texts.offsets).map(|(end, start)| (end - start) as i32));
+        }
+        false => out.extend(texts.iter().map(|text| characters(text) as i32)),
+    }
+}
+
+/// Whether each byte of all texts is a character.
+fn is_ascii(texts: BytesView<'_>) -> bool {
+    texts.data[texts.offsets[0] as usize..][..texts.data_bytes()].is_ascii()
 }
 
 fn substrings<'a>(
@@ -88,7 +98,7 @@ fn begins(byte: u8) -> bool {
     byte & 0xC0 != 0x80
 }
 
-pub(crate) fn characters(text: &[u8]) -> usize {
+fn characters(text: &[u8]) -> usize {
     text.iter().filter(|&&byte| begins(byte)).count()
 }
 

@@ -42,21 +42,23 @@ pub(super) fn merged(
     let emptied = (0..part_count).map(emptied).collect::<Result<Vec<_>>>()?;
     let is_given_up = AtomicBool::new(false);
     let made = try_on_each(emptied.into_iter().enumerate().collect(), |(part, (mut merged, mut held))| {
-        let mut make = || -> Result<()> {
+        let mut make = || -> Result<bool> {
             for (worker, parts) in workers.iter().zip(&parted) {
                 if is_given_up.load(Ordering::Relaxed) {
-                    break;
+                    return Ok(false);
                 }
                 merged.merge_some(worker, &parts[part], plan, &mut held, cancelled)?;
             }
             merged.finish(plan, cancelled)?;
-            held.need(merged.bytes())
+            held.need(merged.bytes())?;
+            Ok(true)
         };
-        make().inspect_err(|_| is_given_up.store(true, Ordering::Relaxed))?;
-        Ok((merged, held))
+        let is_whole = make().inspect_err(|_| is_given_up.store(true, Ordering::Relaxed))?;
+        Ok(is_whole.then_some((merged, held)))
     })?;
     let (mut sets, mut held) = (Vec::with_capacity(part_count), memory.other());
-    for (set, more) in made {
+    // Where a part is not whole, there was an error.
+    for (set, more) in made.into_iter().flatten() {
         sets.push(set);
         held.take_over(more);
     }

@@ -4,11 +4,11 @@ use super::group::{Group, Segment, Segments};
 use super::row_ids;
 use super::tally::Tally;
 use crate::edge::SegmentReader;
-use crate::expr::characters;
+use crate::expr::lengths;
 use crate::flow::{LoadColumn, Selection};
 use crate::vector::{compact, compact_bits};
 use crate::{Dictionary, Error, Result, ScanColumn, Vector};
-use sinter_codec::{Block, BytesView, Encoded, Physical, ValuesBuf};
+use sinter_codec::{Block, Encoded, Physical, ValuesBuf};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ pub(super) struct Entries {
     /// How many were picked one by one.
     picked: usize,
     /// For a column of lengths: those of a dictionary's texts, and the texts of a vector.
-    lengths: Option<Vec<i32>>,
+    lengths: Vec<i32>,
     texts: Vector,
 }
 
@@ -178,29 +178,29 @@ fn load_lengths(
     vector.validity.clone_from(&texts.validity);
     match (&texts.values, &texts.dictionary) {
         (Encoded::Codes(codes), Some(dictionary)) => {
-            let lengths = entries.lengths.get_or_insert_with(|| lengths(&dictionary.values).collect());
+            if entries.lengths.is_empty() {
+                lengths_of(&dictionary.values, &mut entries.lengths)?;
+            }
             crate::dispatch::each_narrow!(codes, codes => {
-                out.extend(codes.iter().map(|&code| lengths[code as usize]));
+                out.extend(codes.iter().map(|&code| entries.lengths[code as usize]));
             });
         }
         (Encoded::Constant(text), _) => {
-            let equal = lengths(text).collect();
-            vector.values = Encoded::Constant(ValuesBuf::I32(equal));
+            lengths_of(text, out)?;
+            vector.values = Encoded::Constant(ValuesBuf::I32(std::mem::take(out)));
         }
-        (Encoded::Flat(texts), _) => out.extend(lengths(texts)),
+        (Encoded::Flat(texts), _) => lengths_of(texts, out)?,
         (Encoded::Codes(_) | Encoded::BaseDelta { .. }, _) => return Err(codes_without_dictionary()),
     }
     entries.texts = texts;
     Ok(())
 }
 
-/// Of each text.
-fn lengths(texts: &ValuesBuf) -> impl Iterator<Item = i32> {
-    let texts = match texts {
-        ValuesBuf::Bytes(texts) => Some(texts.view()),
-        _ => None,
-    };
-    texts.into_iter().flat_map(BytesView::iter).map(|text| characters(text) as i32)
+/// Appends that of each text.
+fn lengths_of(texts: &ValuesBuf, out: &mut Vec<i32>) -> Result<()> {
+    let ValuesBuf::Bytes(texts) = texts else { return Err(codes_without_dictionary()) };
+    lengths(texts.view(), out);
+    Ok(())
 }
 
 fn codes_without_dictionary() -> Error {

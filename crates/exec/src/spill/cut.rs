@@ -73,7 +73,7 @@ impl Pipeline {
         vec![Pipeline::of_source(Source::Gathered(Box::new(groups)), Output::Rows(row))]
     }
 
-    /// Shows every expression of steps and output that is over its columns.
+    /// Shows every expression of steps and output that is over its columns: who renumbers or replaces columns relies on that.
     pub(crate) fn visit_exprs(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         for step in &mut self.steps {
             match step {

@@ -73,10 +73,10 @@ fn in_every_scheme() {
     for choice in [Choice::Raw, Choice::Auto].into_iter().chain(forced) {
         for (number, asked) in pipelines(&table(choice.clone())).into_iter().enumerate() {
             let types = asked.output_types();
-            let mut measured = asked.clone();
-            measured.measure_texts();
-            assert_eq!(measured.columns, [ScanColumn::Table(0), ScanColumn::Length(1)]);
-            assert_eq!(measured.output_types(), types);
+            let mut of_lengths = asked.clone();
+            of_lengths.bring_lengths();
+            assert_eq!(of_lengths.columns, [ScanColumn::Table(0), ScanColumn::Length(1)]);
+            assert_eq!(of_lengths.output_types(), types);
             for threads in [1, 3] {
                 let sorted = |pipeline: &Pipeline| {
                     let pipeline = match &pipeline.output {
@@ -87,7 +87,7 @@ fn in_every_scheme() {
                     rows.sort_by_key(|row| format!("{row:?}"));
                     rows
                 };
-                assert!(sorted(&measured) == sorted(&asked), "query {number} as {choice:?}, {threads} threads");
+                assert!(sorted(&of_lengths) == sorted(&asked), "query {number} as {choice:?}, {threads} threads");
             }
         }
     }
@@ -97,9 +97,9 @@ fn in_every_scheme() {
 fn symbols_are_not_turned_into_texts() {
     let table = table(Choice::Forced("fsst".into()));
     let asked = pipeline(&table, Vec::new(), Output::Rows(vec![length()]));
-    let mut measured = asked.clone();
-    measured.measure_texts();
-    let [as_texts, as_lengths] = [asked, measured].map(|pipeline| {
+    let mut of_lengths = asked.clone();
+    of_lengths.bring_lengths();
+    let [as_texts, as_lengths] = [asked, of_lengths].map(|pipeline| {
         let run = pipeline.start().expect("ours");
         run.prepare(1, &(Arc::new(Unlimited) as _)).expect("nothing to do");
         rows_of_run(&run, &[LogicalType::Int32], 1).expect("no error");
@@ -120,7 +120,7 @@ fn a_text_that_is_asked_for_otherwise_stays_one() {
         pipeline(&table, Vec::new(), as_rows(vec![Expr::Column(0)])),
     ] {
         let before = format!("{pipeline:?}");
-        pipeline.measure_texts();
+        pipeline.bring_lengths();
         assert_eq!(format!("{pipeline:?}"), before);
     }
 }

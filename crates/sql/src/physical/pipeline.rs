@@ -61,7 +61,7 @@ impl PipelineExec {
         statistics: Statistics,
         threads: usize,
     ) -> Result<PipelineExec> {
-        pipeline.measure_texts();
+        pipeline.bring_lengths();
         let types = pipeline.output_types();
         let partitions = match &pipeline.output {
             Output::Rows(_) => threads.min(pipeline.worker_count_max()).max(1),
