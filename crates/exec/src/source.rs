@@ -35,7 +35,7 @@ impl fmt::Debug for ReadAhead {
 pub enum ScanColumn {
     /// By position in the table.
     Table(usize),
-    /// How many characters each text of that column has (`Int32`), counted where it is stored.
+    /// How many characters each text of that column has (`Int32`), counted on its symbols where it is stored as such.
     Length(usize),
     /// The 64-bit row id (`UInt64`), never NULL.
     RowId,

@@ -123,7 +123,7 @@ impl RowStore {
         let bytes = all.columns.iter().zip(&others).map(bytes_of);
         let (largest, bytes) = (bytes.clone().max().unwrap_or(0), bytes.sum::<usize>());
         let threads = threads_for_quick(more, threads).min(all.columns.len());
-        // One thread goes on even where there is no room for one column more: it is the last that is missing.
+        // Where that is refused, one thread goes on all the same, and nobody is asked for its copy of a column.
         let is_room = all.memory.need(bytes + largest * threads).is_ok();
         let (rows, threads) = (all.rows, if is_room { threads } else { 1 });
         let columns = all.columns.iter_mut().zip(others).collect();
