@@ -25,6 +25,8 @@ class Answer:
     ours: list[Row] | str
     """Rows, or the message of an error."""
     theirs: list[Row] | str
+    unoptimized: list[Row] | str | None = None
+    """What DuckDB says without its optimizer; asked for where its rows are others than ours with it."""
 
     def error(self) -> tuple[str, str] | None:
         """Return the engine that alone refuses, and what it says."""
@@ -40,7 +42,13 @@ class Answer:
             return f"{error[0]} alone refuses: {error[1]}"
         if isinstance(self.ours, str) or isinstance(self.theirs, str):
             return None
-        return difference(self.ours, self.theirs, ordered)
+        return None if self.duckdb_contradicts_itself(ordered) else difference(self.ours, self.theirs, ordered)
+
+    def duckdb_contradicts_itself(self, ordered: bool) -> bool:
+        """Return whether DuckDB gives our rows without its optimizer, and others with it."""
+        if isinstance(self.ours, str) or not isinstance(self.unoptimized, list):
+            return False
+        return difference(self.ours, self.unoptimized, ordered) is None
 
 
 class Engines:
@@ -83,7 +91,12 @@ class Engines:
         sql = query.sql()
         theirs = _rows(lambda: self._theirs.execute(sql).fetchall(), self._theirs.interrupt)
         ours = _rows(lambda: self._ours.sql(sql).fetchall(), self._ours.interrupt)
-        return Answer(ours, theirs)
+        if isinstance(ours, str) or isinstance(theirs, str) or difference(ours, theirs, bool(query.order)) is None:
+            return Answer(ours, theirs)
+        self._theirs.execute("PRAGMA disable_optimizer")
+        unoptimized = _rows(lambda: self._theirs.execute(sql).fetchall(), self._theirs.interrupt)
+        self._theirs.execute("PRAGMA enable_optimizer")
+        return Answer(ours, theirs, unoptimized)
 
     def foreign_operators(self, query: Query) -> list[str]:
         """Return the operators that DataFusion runs for SinterDB, by EXPLAIN."""

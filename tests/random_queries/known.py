@@ -1,6 +1,6 @@
 """What SinterDB refuses, by design or for now, while DuckDB answers it; and the other way round.
 
-Each with its reason. A query that ends so counts as refused and not as a difference; the report says how many there
+Each with its reason. A query that ends so counts as unjudged and not as a difference; the report says how many there
 are. Wrong answers have no place here.
 """
 

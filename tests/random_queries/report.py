@@ -30,7 +30,7 @@ class Report:
     ours_alone: int = 0
     features: Counter[str] = field(default_factory=Counter)
     foreign: Counter[str] = field(default_factory=Counter)
-    refused: Counter[str] = field(default_factory=Counter)
+    unjudged: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
     failures: list[Outcome] = field(default_factory=list)
 
@@ -47,8 +47,8 @@ class Report:
             self.failures.append(outcome)
             if outcome.error:
                 self.errors[outcome.error] += 1
-        elif outcome.refused is not None:
-            self.refused[outcome.refused] += 1
+        elif outcome.unjudged is not None:
+            self.unjudged[outcome.unjudged] += 1
         else:
             self.agree += 1
 
@@ -84,13 +84,13 @@ class Report:
 
         say("agree", self.agree, self.count)
         say("differ", len(self.failures), self.count)
-        say("refused", sum(self.refused.values()), self.count)
+        say("unjudged", sum(self.unjudged.values()), self.count)
         say("return rows", self.with_rows, self.count)
         say("no operator of DataFusion's", self.ours_alone, self.planned)
         for title, counts in (
             ("queries with", self.features),
             ("queries in which DataFusion runs", self.foreign),
-            ("refused", self.refused),
+            ("unjudged", self.unjudged),
             ("errors of one engine alone", self.errors),
         ):
             if counts:

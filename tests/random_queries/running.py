@@ -24,6 +24,8 @@ from random_queries.tree import Query
 SHRUNK_MAX = 10
 """Failures of one process that are shrunk; of more, the numbers are enough."""
 
+CONTRADICTION = "DuckDB's optimizer changes its answer, which is SinterDB's without it"
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -34,8 +36,8 @@ class Outcome:
     row_count: int = 0
     foreign: tuple[str, ...] | None = ()
     """The operators that DataFusion ran; None where there is no plan."""
-    refused: str | None = None
-    """Why there is no answer, where that is no failure."""
+    unjudged: str | None = None
+    """Why the answers are not compared, where that is no failure."""
     error: str | None = None
     """What the one engine says that alone refuses."""
     failure: str | None = None
@@ -54,9 +56,11 @@ def ask(seed: int, number: int, tables: Database, both: Engines, shrink_seconds:
     answer = both.ask(query)
     error = answer.error()
     if isinstance(answer.ours, str) and isinstance(answer.theirs, str):
-        return Outcome(number, features, foreign=None, refused=f"both refuse: {_first_line(answer.theirs)}")
+        return Outcome(number, features, foreign=None, unjudged=f"both refuse: {_first_line(answer.theirs)}")
     if error is not None and (known := refusal(*error)) is not None:
-        return Outcome(number, features, foreign=None, refused=f"{known.engine} alone refuses: {known.reason}")
+        return Outcome(number, features, foreign=None, unjudged=f"{known.engine} alone refuses: {known.reason}")
+    if answer.duckdb_contradicts_itself(bool(query.order)):
+        return Outcome(number, features, len(answer.ours), tuple(both.foreign_operators(query)), unjudged=CONTRADICTION)
     row_count = len(answer.theirs) if isinstance(answer.theirs, list) else 0
     foreign = None if isinstance(answer.ours, str) else tuple(both.foreign_operators(query))
     difference = answer.differs(bool(query.order))

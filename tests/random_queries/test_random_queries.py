@@ -85,6 +85,17 @@ def test_order_counts_where_the_query_gives_one() -> None:
     assert difference([(1,), (2,)], [(2,), (1,)], ordered=False) is None
 
 
+def test_what_duckdb_answers_with_its_optimizer_alone_is_no_difference() -> None:
+    ours: list[tuple[object, ...]] = [(1,)]
+    theirs: list[tuple[object, ...]] = [(2,)]
+    assert Answer(ours, theirs).differs(ordered=False) is not None
+    assert Answer(ours, theirs, unoptimized=theirs).differs(ordered=False) is not None
+    assert Answer(ours, theirs, unoptimized="an error").differs(ordered=False) is not None
+    assert Answer(ours, theirs, unoptimized=ours).differs(ordered=False) is None
+    assert Answer(ours, theirs, unoptimized=ours).duckdb_contradicts_itself(ordered=False)
+    assert not Answer("an error", theirs, unoptimized=ours).duckdb_contradicts_itself(ordered=False)
+
+
 def test_a_fault_is_shrunk_to_a_small_query_on_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault: a LEFT JOIN loses the rows that have NULL in their first column."""
     ask = Engines.ask

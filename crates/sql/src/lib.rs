@@ -35,6 +35,7 @@ mod physical;
 mod planner;
 mod progress;
 mod provider;
+mod quantiles;
 mod query_memory;
 mod scalar_subquery;
 mod session;

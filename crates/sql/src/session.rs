@@ -10,7 +10,7 @@ use crate::not_in::NotIn;
 use crate::only_row::OnlyRow;
 use crate::own_names::OwnNames;
 use crate::parse::{Statement, column_names, parse, with_rows_of_floats};
-use crate::physical::Scans;
+use crate::physical::{Scans, SetsHaveNoOrder};
 use crate::planner::{Planned, Planner};
 use crate::progress::{Notes, Progress};
 use crate::provider::{Reading, StatementCatalog};
@@ -18,7 +18,7 @@ use crate::query_memory::Spilling;
 use crate::scalar_subquery::NoRowIsNull;
 use crate::set_operations::CopiesCount;
 use crate::transaction::{Reads, Transaction};
-use crate::{Database, Error, OnCorruption, Result, Value, functions, guards, numbering, statement};
+use crate::{Database, Error, OnCorruption, Result, Value, functions, guards, numbering, quantiles, statement};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
@@ -185,6 +185,7 @@ impl Session {
         // It mistakes a condition on one side of an outer join for one on a column of that name of the other.
         let mut physical_rules = PhysicalOptimizer::default().rules;
         physical_rules.retain(|rule| !rule.name().starts_with("FilterPushdown"));
+        physical_rules.insert(0, Arc::new(SetsHaveNoOrder));
         let mut state = SessionStateBuilder::new_with_default_features()
             .with_config(config)
             .with_runtime_env(database.runtime_environment())
@@ -196,6 +197,7 @@ impl Session {
             .build();
         functions::register(&mut state, &database);
         numbering::register(&mut state);
+        quantiles::register(&mut state);
         let settings = Settings {
             threads: options.threads,
             engine_forced_off: false,

@@ -30,6 +30,7 @@ impl Chain<'_> {
             }
             check_cancelled(self.cancelled)?;
             let Some(step) = self.plan.step(rest.step) else { return Ok(false) };
+            let begun = self.clock.now();
             rest.rows.clear();
             let mut join = 0;
             if let StepPlan::Join(probe) = step
@@ -48,6 +49,7 @@ impl Chain<'_> {
             }
             rest.survivors.start_with_rest(join, &mut rest.rows, self.layout.columns());
             let mut flow = Flow::new(&mut rest.survivors, self.layout, None);
+            self.clock.note(rest.step, begun, flow.rows());
             if self.run(rest.step + 1, &mut flow)?.is_break() {
                 return Ok(true);
             }

@@ -81,6 +81,8 @@ struct UnionFeed {
     forwarder: Forwarder,
     /// The first that is not done.
     at: usize,
+    /// With how many, some of them perhaps passed over, it has begun.
+    begun: usize,
 }
 
 impl SourceFeed<'_> {
@@ -134,6 +136,10 @@ impl UnionFeed {
             if input.is_full() {
                 self.at += 1;
                 continue;
+            }
+            if self.begun <= self.at {
+                self.begun = self.at + 1;
+                input.note_worker();
             }
             let admit = |rows: usize| input.admit(rows);
             let own = &mut self.forwarder;

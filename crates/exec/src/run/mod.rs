@@ -198,10 +198,15 @@ impl Run {
     }
 
     fn own_worker(self: &Arc<Run>) -> Worker {
+        self.note_worker();
+        Worker { run: Arc::clone(self), feed: Default::default(), rows: Default::default() }
+    }
+
+    /// Counts one who works at it, where somebody wants to know.
+    fn note_worker(&self) {
         if let Some(measured) = &self.measured {
             measured.workers.fetch_add(1, Ordering::Relaxed);
         }
-        Worker { run: Arc::clone(self), feed: Default::default(), rows: Default::default() }
     }
 
     /// Makes every worker stop with [`Error::Cancelled`] at its next vector.

@@ -283,3 +283,24 @@ fn explain_analyze_says_what_each_operator_did() {
     assert!(lines.iter().any(|line| line.trim_start().starts_with("scanned: 0 of 1 row groups pruned")));
     assert!(!lines.iter().any(|line| line.contains("datafusion:")), "{}", lines.join("\n"));
 }
+
+#[test]
+fn explain_analyze_counts_who_reads_unions_and_rows_that_met_nobody() {
+    let conn = Database::memory().unwrap().connect();
+    for (table, step) in [("a", 1), ("b", 3)] {
+        conn.execute(
+            &format!("CREATE TABLE {table} AS SELECT value * {step} AS id FROM generate_series(1, 20000)"),
+            &[],
+        )
+        .unwrap();
+    }
+    let analyzed = |sql: &str| lines(&conn, &format!("EXPLAIN ANALYZE {sql}")).join("\n");
+    let plan = analyzed("SELECT sum(id) FROM (SELECT id FROM a UNION ALL SELECT id FROM b) AS all_ids");
+    assert!(plan.contains("Scan a [id] -- 20000 rows") && !plan.contains(" 0 threads"), "{plan}");
+    // 6666 of each meet each other.
+    for (join, rows) in [("FULL", 33_334), ("RIGHT", 20_000), ("LEFT", 20_000)] {
+        let plan = analyzed(&format!("SELECT count(*), count(a.id) FROM a {join} JOIN b ON a.id = b.id"));
+        let line = plan.lines().find(|line| line.contains(" join: ")).unwrap_or_else(|| panic!("{plan}"));
+        assert!(line.contains(&format!(" -- {rows} rows, ")), "{join}\n{plan}");
+    }
+}

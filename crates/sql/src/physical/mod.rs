@@ -1,10 +1,13 @@
-//! What is ours in DataFusion's physical plans: leaves, and a root that chooses between two plans.
+//! What is ours in DataFusion's physical plans: leaves, a root that chooses between two plans, and what lies around
+//! aggregates of several sets.
 
+mod any_order;
 mod files;
 mod hopeful;
 mod pipeline;
 mod scans;
 
+pub(crate) use any_order::SetsHaveNoOrder;
 pub(crate) use files::FilesExec;
 pub(crate) use hopeful::HopefulExec;
 pub(crate) use pipeline::PipelineExec;

@@ -1,5 +1,8 @@
 //! Keeps rules of DataFusion's from plans that they get wrong.
 
+mod lists_apart;
+
+use self::lists_apart::{ListsApart, SIMPLIFY};
 use crate::exists_as_value::{DECORRELATE, ExistsAsValue};
 use crate::walk::WalkPlan;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -22,10 +25,11 @@ const GUARDS: [(&str, Suits); 4] = [
     ("eliminate_duplicated_expr", is_no_order),
 ];
 
-/// The rules, with those guarded, and the one for EXISTS as [`ExistsAsValue`].
+/// The rules, with those guarded, and those for EXISTS and for expressions as [`ExistsAsValue`] and [`ListsApart`].
 pub(crate) fn guarded(rules: &[Rule]) -> Vec<Rule> {
     let guard = |rule: &Rule| match GUARDS.iter().find(|(name, _)| *name == rule.name()) {
         Some(&(_, suits)) => Arc::new(Guarded { rule: Arc::clone(rule), suits }) as Rule,
+        None if rule.name() == SIMPLIFY => Arc::new(ListsApart { rule: Arc::clone(rule) }),
         None if rule.name() == DECORRELATE => Arc::new(ExistsAsValue { of_conditions: Arc::clone(rule) }),
         None => Arc::clone(rule),
     };
