@@ -102,7 +102,7 @@ pub trait File: Send + Sync + fmt::Debug {
     ///
     /// The caller has checked `bytes` against the file's length: this much memory is taken.
     fn read_shared(&self, offset: u64, bytes: usize) -> io::Result<Pinned> {
-        pinned(bytes, |buffer| self.read_at(offset, buffer))
+        pinned(bytes, MAPPED_BYTES_MIN, |buffer| self.read_at(offset, buffer))
     }
     /// Says that these bytes will not be read before they are written again. Their memory may be given back.
     fn discard(&self, _offset: u64, _bytes: u64) {}
@@ -113,9 +113,10 @@ pub trait File: Send + Sync + fmt::Debug {
 /// the pool that they were for.
 const MAPPED_BYTES_MIN: usize = 256 << 10;
 
-/// So many bytes in memory of their own, made by `fill` of zeros.
-fn pinned(bytes: usize, fill: impl FnOnce(&mut [u8]) -> io::Result<()>) -> io::Result<Pinned> {
-    if bytes >= MAPPED_BYTES_MIN
+/// So many bytes in memory of their own, made by `fill` of zeros; from the operating system where they are `mapped_min` or
+/// more.
+fn pinned(bytes: usize, mapped_min: usize, fill: impl FnOnce(&mut [u8]) -> io::Result<()>) -> io::Result<Pinned> {
+    if bytes >= mapped_min
         && let Ok(mut buffer) = MmapMut::map_anon(bytes)
     {
         fill(&mut buffer)?;
