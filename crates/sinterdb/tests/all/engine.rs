@@ -1,7 +1,7 @@
 //! Filters, aggregates and groups of one table run wholly in our engine, on the encoded form, and what a filter rejects is not
 //! decoded: EXPLAIN and the counters of EXPLAIN ANALYZE say so.
 
-use crate::answers::lines;
+use crate::answers::{lines, rows};
 use sinterdb::{Connection, Database};
 
 fn plan(conn: &Connection, sql: &str) -> Vec<String> {
@@ -100,9 +100,22 @@ fn ungrouped_filters_and_aggregates_use_no_datafusion_operator() {
         "SELECT DISTINCT s, day FROM t",
         "SELECT s, sum(d) / count(*) AS mean FROM (SELECT * FROM t WHERE k < 4) AS q GROUP BY s",
         "SELECT extract(year FROM day) AS year, max(f) FROM t GROUP BY extract(year FROM day)",
+        "SELECT low FROM (SELECT min(id) AS low, count(*) AS c FROM t ORDER BY c LIMIT 9) AS q GROUP BY low, c ORDER BY low",
+        "SELECT id, sum(n) FILTER (WHERE k = 3) OVER (PARTITION BY k ORDER BY id) FROM t",
     ] {
         assert_ours(&conn, sql);
     }
+}
+
+#[test]
+fn sums_of_rows_that_a_filter_lets_into_a_window_need_room() {
+    let conn = Database::memory().unwrap().connect();
+    conn.execute("CREATE TABLE t (id INT, a BIGINT)", &[]).unwrap();
+    conn.execute("INSERT INTO t VALUES (1, 9223372036854775807), (2, -5), (3, 5)", &[]).unwrap();
+    let sum = |filter: &str| format!("SELECT sum(a) FILTER (WHERE {filter}) OVER (ORDER BY id) FROM t ORDER BY id");
+    assert_eq!(lines(&conn, &sum("id < 3")), ["9223372036854775807", "9223372036854775802", "9223372036854775802"]);
+    let error = rows(&conn, &sum("a > 0")).unwrap_err().to_string();
+    assert!(error.contains("verflow") || error.contains("out of range"), "{error}");
 }
 
 #[test]

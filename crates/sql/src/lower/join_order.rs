@@ -6,7 +6,7 @@
 //! rows is joined first, again and again.
 
 /// Relations beyond which sets are too many.
-const RELATIONS_MAX: usize = 10;
+const RELATIONS_MAX: usize = 12;
 
 /// What a row costs that is kept and indexed, in nanoseconds.
 pub(super) const KEPT: f64 = 8.0;

@@ -8,7 +8,7 @@ use arrow::datatypes::IntervalMonthDayNano;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::WindowFunction as DfWindowFunction;
 use datafusion::logical_expr::{
-    Expr as DfExpr, SortExpr, Window as DfWindow, WindowFrame, WindowFrameBound, WindowFrameUnits,
+    Expr as DfExpr, SortExpr, Window as DfWindow, WindowFrame, WindowFrameBound, WindowFrameUnits, when,
 };
 use sinter_codec::Scalar;
 use sinter_exec::{
@@ -72,7 +72,7 @@ fn call(expr: &DfExpr) -> Option<&DfWindowFunction> {
 
 fn function(call: &DfWindowFunction, ty: LogicalType, scope: &Scope<'_>) -> Option<WindowFunction> {
     let params = &call.params;
-    if params.filter.is_some() || params.null_treatment.is_some() || params.distinct {
+    if params.null_treatment.is_some() || params.distinct {
         return None;
     }
     let number = |argument: usize| match params.args.get(argument) {
@@ -108,7 +108,7 @@ fn function(call: &DfWindowFunction, ty: LogicalType, scope: &Scope<'_>) -> Opti
         "first_value" => WindowKind::First,
         "last_value" => WindowKind::Last,
         "nth_value" => WindowKind::Nth(number(1)?.try_into().ok().filter(|number| *number > 0)?),
-        "count" if is_plain_count => WindowKind::Aggregate(AggregateFunction::CountStar),
+        "count" if is_plain_count && params.filter.is_none() => WindowKind::Aggregate(AggregateFunction::CountStar),
         "count" => WindowKind::Aggregate(AggregateFunction::Count),
         "sum" => WindowKind::Aggregate(AggregateFunction::Sum),
         "avg" => WindowKind::Aggregate(AggregateFunction::Average),
@@ -121,11 +121,17 @@ fn function(call: &DfWindowFunction, ty: LogicalType, scope: &Scope<'_>) -> Opti
         WindowKind::Aggregate(function) => *function != AggregateFunction::CountStar,
         _ => false,
     };
-    let argument = if has_argument { Some(group_key(params.args.first()?, scope)?) } else { None };
     let is_one = matches!(kind, WindowKind::Aggregate(_));
-    if is_one && params.args.len() > 1 {
+    if is_one && params.args.len() > 1 || !is_one && params.filter.is_some() {
         return None;
     }
+    let argument = match (params.args.first(), params.filter.as_deref()) {
+        _ if !has_argument => None,
+        (None, _) => return None,
+        (Some(argument), None) => Some(group_key(argument, scope)?),
+        // Aggregates leave NULLs out.
+        (Some(argument), Some(filter)) => Some(group_key(&when(filter.clone(), argument.clone()).end().ok()?, scope)?),
+    };
     let key = match &params.order_by[..] {
         [key] => scope.type_of(&key.expr),
         _ => None,
