@@ -20,7 +20,7 @@ const MEDIAN: &str = "approx_median";
 const PERCENTILE: &str = "approx_percentile_cont";
 
 /// Of a digest.
-pub(crate) const CENTROIDS: u64 = 512;
+pub(crate) const CENTROIDS: u64 = 1024;
 
 /// Values that wait until a digest takes them in.
 const WAITING_MAX: usize = 1 << 13;

@@ -9,7 +9,8 @@
 //! And in memory with vectors of three rows, so that whatever goes from one vector to the next does so all the time; with operators
 //! that spill whatever they can; and in a file with each compression scheme forced on all columns that it can hold, with either
 //! engine, one thread or two, and vectors and operators as above: some schemes for each script, each with another one of these,
-//! or with `SINTER_EVERY_SCHEME=1` all of them with all. What a script asks about the choice of schemes has `skipif forced`.
+//! or with `SINTER_EVERY_SCHEME=1` (scripts/try-every-scheme) all of them with all. What a script asks about the choice of
+//! schemes has `skipif forced`.
 //!
 //! The answers may not depend on any of it.
 
