@@ -273,6 +273,7 @@ scripts! {
     candidates
     checks
     create_drop
+    dates
     decimal_casts
     decimals
     delete_update
@@ -290,11 +291,13 @@ scripts! {
     joins_groups
     marks
     names_and_types
+    natural_joins
     nulls
     order_by
     overflow
     other_aggregates
     quantise
+    regular_expressions
     schemas
     set_operations
     spill_compression
@@ -303,8 +306,10 @@ scripts! {
     subqueries_over_joins
     subquery_values
     text_functions
+    text_functions_of_rows
     transactions
     types
+    unnest
     views
     windows
 }
