@@ -11,6 +11,7 @@ use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Column, Result, internal_err};
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::split_binary;
 use datafusion::logical_expr::{
     BinaryExpr, Cast, ColumnarValue, Expr, LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
@@ -41,10 +42,30 @@ impl OptimizerRule for ListsApart {
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         let Some(lists) = Lists::of(&plan)? else { return self.rule.rewrite(plan, config) };
-        let apart = plan.rewrite_exprs(&mut |expr| expr.rewrite_up(&mut |expr| Ok(lists.apart(expr))))?;
+        // Names of aggregates say what they are filtered by.
+        let (preserver, mut names) = (NamePreserver::new(&plan), Vec::new());
+        let apart = plan.rewrite_exprs(&mut |expr| {
+            names.push((expr.schema_name().to_string(), preserver.save(&expr)));
+            expr.rewrite_up(&mut |expr| Ok(lists.apart(expr)))
+        })?;
         let simplified = self.rule.rewrite(apart.data, config)?;
-        let together = simplified.data.rewrite_exprs(&mut |expr| expr.rewrite_up(&mut |expr| Ok(together(expr))))?;
+        let mut names = names.into_iter();
+        let together = simplified.data.rewrite_exprs(&mut |expr| {
+            let expr = expr.rewrite_up(&mut |expr| Ok(together(expr)))?;
+            Ok(match names.next() {
+                Some((text, name)) => expr.update_data(|expr| name.restore(without_other_alias(expr, &text))),
+                None => expr,
+            })
+        })?;
         Ok(Transformed { data: together.data, ..simplified })
+    }
+}
+
+/// An expression without a name that the rule gave it, unless it is this one.
+fn without_other_alias(expr: Expr, name: &str) -> Expr {
+    match expr {
+        Expr::Alias(alias) if alias.name != name => *alias.expr,
+        expr => expr,
     }
 }
 
