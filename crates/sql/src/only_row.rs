@@ -6,6 +6,7 @@
 //! taken, and there is nothing to count.
 
 use crate::correlation::outer_columns;
+use crate::dependent_join::has_one_row_at_most;
 use crate::scalar_subquery::{each_scalar_subquery, has_a_row};
 use arrow::array::AsArray;
 use arrow::datatypes::{DataType, Int64Type};
@@ -47,7 +48,7 @@ impl AnalyzerRule for OnlyRow {
 fn may_have_rows(subquery: &Subquery) -> bool {
     let plan = &subquery.subquery;
     let is_limited = matches!(plan.as_ref(), LogicalPlan::Limit(_));
-    !outer_columns(plan).is_empty() && !has_a_row(plan) && (is_limited || plan.max_rows().is_none_or(|rows| rows > 1))
+    !outer_columns(plan).is_empty() && !has_a_row(plan) && (is_limited || !has_one_row_at_most(plan).unwrap_or(false))
 }
 
 /// The value of the subquery's one row.

@@ -223,8 +223,9 @@ fn lateral_join(join: Join, number: &mut usize) -> Result<Transformed<LogicalPla
     Ok(Transformed::yes(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(joined))?)))
 }
 
-/// Whether a subquery has one row or none, whatever it is asked about.
-fn has_one_row_at_most(plan: &LogicalPlan) -> Result<bool> {
+/// Whether a plan has one row or none, whatever it is asked about. DataFusion's own notion of it takes several grouping sets
+/// of one row for one.
+pub(crate) fn has_one_row_at_most(plan: &LogicalPlan) -> Result<bool> {
     Ok(match plan {
         plan if has_a_row(plan) => true,
         LogicalPlan::Limit(limit) => {

@@ -25,6 +25,7 @@ pub(crate) use expr::{argument_type, can_run_anywhere};
 pub(crate) use part::NotedScan;
 pub(crate) use scalar::{from_datafusion, to_datafusion};
 
+use crate::dependent_join::has_one_row_at_most;
 use crate::provider::PipelineTable;
 use columns::lower_all;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -210,12 +211,14 @@ impl Walk<'_> {
                 let (skip, fetch) = (number(&limit.skip), number(&limit.fetch));
                 let skip = skip.map_or(Some(0), |skip| skip)?;
                 let fetch = fetch.map_or(Some(None), |fetch| fetch.map(Some))?;
-                if skip == 0 && fetch != Some(0) && has_one_row_at_most(&limit.input) {
+                if skip == 0 && fetch != Some(0) && has_one_row_at_most(&limit.input).unwrap_or(false) {
                     return Some((*input).clone());
                 }
                 Some(Ours::Part(self.part(input)?.clone().limited(skip, fetch)?))
             }
-            (LogicalPlan::Sort(sort), [input]) if sort.fetch != Some(0) && has_one_row_at_most(&sort.input) => {
+            (LogicalPlan::Sort(sort), [input])
+                if sort.fetch != Some(0) && has_one_row_at_most(&sort.input).unwrap_or(false) =>
+            {
                 Some((*input).clone())
             }
             (LogicalPlan::Sort(sort), [input]) if self.sorts => self.if_it_fits(sorted(sort, self.part(input)?)?),
@@ -290,11 +293,6 @@ fn grouped(aggregate: &Aggregate, part: &Part) -> Option<Part> {
     }
     let keys = aggregate.group_expr.iter().map(|key| group_key(key, &scope)).collect::<Option<Vec<_>>>()?;
     Some(Part::of_gathered(part.clone(), aggregate::output(keys, aggregates)))
-}
-
-/// Whether there is nothing to bring into an order, or to choose from.
-fn has_one_row_at_most(plan: &LogicalPlan) -> bool {
-    plan.max_rows().is_some_and(|rows| rows <= 1)
 }
 
 /// The rows in an order.
