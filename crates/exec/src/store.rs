@@ -71,6 +71,7 @@ impl RowStore {
         for (column, vector) in self.columns.iter_mut().zip(vectors) {
             column.make_room(self.rows, vector.validity.is_some());
             append(vector, rows, &mut column.values)?;
+            debug_assert_eq!(column.values.len(), self.rows + rows, "a value for each row");
             if let Some(validity) = &mut column.validity {
                 match &vector.validity {
                     Some(bits) => validity.extend(bits),

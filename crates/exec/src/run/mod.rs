@@ -24,8 +24,8 @@ use crate::measure::{Measured, NotedMemory, Stage};
 use crate::scan::{Claims, ScanPlan, Shared, vector_count};
 use crate::sort::{SortPlan, SortedRuns};
 use crate::{
-    AggregateState, Error, Gathered, Groups, LogicalType, Memory, Pipeline, Result, Sorted, Source, Step, TableSource,
-    Windowed,
+    AggregateState, Error, Expr, Gathered, Groups, LogicalType, Memory, Output, Pipeline, Result, Sorted, Source, Step,
+    TableSource, Windowed,
 };
 use prepared::{Preparation, Prepared};
 use role::{OutputPlan, Role};
@@ -104,6 +104,17 @@ struct Shares {
     depth: u32,
 }
 
+/// A join's build side with NULL for the payload that is not wanted: whoever cuts it in two keeps no columns for that.
+fn with_payload(build: &Pipeline, key_count: usize, is_wanted: &[bool]) -> Pipeline {
+    let (mut build, types) = (build.clone(), build.column_types());
+    if let Output::Rows(exprs) = &mut build.output {
+        for (expr, _) in exprs.iter_mut().skip(key_count).zip(is_wanted).filter(|(_, wanted)| !**wanted) {
+            *expr = Expr::Literal(Scalar::Null, expr.type_over(&types));
+        }
+    }
+    build
+}
+
 impl Run {
     fn new(pipeline: Pipeline, role: Role, shares: Shares) -> Result<Arc<Run>> {
         let measured = shares.is_measured.then(|| Arc::new(Measured::new(pipeline.steps.len())));
@@ -148,8 +159,9 @@ impl Run {
             let key_types: Vec<LogicalType> = join.keys.iter().map(|key| key.type_over(&types)).collect();
             let (kind, nulls_are_equal, has_condition) = (join.kind, join.nulls_are_equal, join.condition.is_some());
             let filter_keys_max = pipeline.filter_keys_max(number, join, scan.has_conditions_on_values());
+            let build = with_payload(&join.build, key_types.len(), &is_wanted);
             let wanted = WantedTable { kind, nulls_are_equal, has_condition, key_types, is_wanted, filter_keys_max };
-            builds.push(Run::new((*join.build).clone(), Role::Build(wanted), shares.clone())?);
+            builds.push(Run::new(build, Role::Build(wanted), shares.clone())?);
         }
         let needs_nothing = builds.is_empty() && !matches!(pipeline.source, Source::Gathered(_));
         Ok(Arc::new(Run {

@@ -200,3 +200,23 @@ fn a_table_larger_than_the_limit_loads_and_scans() {
         assert!(all <= LIMIT / 8 * 7, "{all} bytes");
     }
 }
+
+#[test]
+fn what_a_build_side_hands_out_for_nobody_is_not_spilled() {
+    let conn = Database::memory_with(Config::builder().threads(1)).unwrap().connect();
+    for statement in [
+        "SET sinter.operator_memory = '1B'",
+        "CREATE TABLE a (i BIGINT, d INT)",
+        "INSERT INTO a VALUES (5, 1), (7, 2), (NULL, 3)",
+        "CREATE TABLE o (id INT, k INT, i BIGINT)",
+        "INSERT INTO o VALUES (1, 1, 10), (2, 2, NULL), (6, 3, 30)",
+        "CREATE TABLE e (k SMALLINT)",
+        "CREATE TABLE big (k INT)",
+        "INSERT INTO big SELECT value FROM generate_series(1, 5000)",
+    ] {
+        conn.execute(statement, &[]).unwrap();
+    }
+    let sql = "SELECT o.i, count(*) FROM (SELECT i AS q FROM a GROUP BY d, i) AS g JOIN o ON g.q >= o.id \
+               LEFT JOIN e ON o.k = e.k WHERE e.k <= ANY (SELECT k FROM big) GROUP BY GROUPING SETS ((), (o.i))";
+    assert_eq!(lines(&conn, sql), ["NULL 0"]);
+}
