@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from random_queries.comparison import difference
+from random_queries.comparison import Row, difference
 from random_queries.engines import Answer, Engines
 from random_queries.report import SHARE_MIN, WANTED
 from random_queries.running import write
@@ -86,8 +86,8 @@ def test_order_counts_where_the_query_gives_one() -> None:
 
 
 def test_what_duckdb_answers_with_its_optimizer_alone_is_no_difference() -> None:
-    ours: list[tuple[object, ...]] = [(1,)]
-    theirs: list[tuple[object, ...]] = [(2,)]
+    ours: list[Row] = [(1,)]
+    theirs: list[Row] = [(2,)]
     assert Answer(ours, theirs).differs(ordered=False) is not None
     assert Answer(ours, theirs, unoptimized=theirs).differs(ordered=False) is not None
     assert Answer(ours, theirs, unoptimized="an error").differs(ordered=False) is not None
