@@ -1,13 +1,13 @@
 //! `approx_percentile_cont` and `approx_median` that are as near however the rows come.
 //!
-//! DataFusion's digest of at most 100 centroids takes in each batch by itself. Of batches of a vector or less, and of the
-//! digests of several workers, it is off by up to a 400th of all rows. Here values wait until they are many, and there are
-//! [`CENTROIDS`] of them unless the query says how many.
+//! DataFusion's digest of at most 100 centroids takes in each batch by itself, so that it is further off the smaller the
+//! batches and the more the workers. Here values wait until they are many, and there are [`CENTROIDS`] unless the query says
+//! how many.
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, FieldRef, Float64Type};
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::{Result, ScalarValue, not_impl_err};
 use datafusion::execution::{FunctionRegistry, SessionState};
 use datafusion::functions_aggregate::approx_percentile_cont::approx_percentile_cont_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -23,7 +23,7 @@ const PERCENTILE: &str = "approx_percentile_cont";
 pub(crate) const CENTROIDS: u64 = 1024;
 
 /// Values that wait until a digest takes them in.
-const WAITING_MAX: usize = 1 << 13;
+pub(crate) const WAITING_MAX: usize = 1 << 13;
 
 /// Puts them in the place of DataFusion's.
 pub(crate) fn register(state: &mut SessionState) {
@@ -59,9 +59,13 @@ impl AggregateUDFImpl for Quantile {
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         let literal = |value| Arc::new(Literal::new(value)) as Arc<dyn PhysicalExpr>;
+        if args.is_distinct {
+            // DataFusion would take each value as often as it comes.
+            return not_impl_err!("{} of DISTINCT values; percentile_cont and median know them", self.name());
+        }
         let mut exprs = args.exprs.to_vec();
         match (self.name(), &exprs[..]) {
-            (MEDIAN, [_]) if !args.is_distinct && !args.expr_fields[0].data_type().is_null() => {
+            (MEDIAN, [_]) if !args.expr_fields[0].data_type().is_null() => {
                 exprs.push(literal(ScalarValue::Float64(Some(0.5))));
             }
             (PERCENTILE, [_, _]) => {}

@@ -104,8 +104,8 @@ struct Shares {
     depth: u32,
 }
 
-/// A join's build side with NULL for the payload that is not wanted: whoever cuts it in two keeps no columns for that.
-fn with_payload(build: &Pipeline, key_count: usize, is_wanted: &[bool]) -> Pipeline {
+/// A join's build side, with NULL for the payload that is not wanted: whoever cuts it in two keeps no columns for that.
+fn without_unwanted(build: &Pipeline, key_count: usize, is_wanted: &[bool]) -> Pipeline {
     let (mut build, types) = (build.clone(), build.column_types());
     if let Output::Rows(exprs) = &mut build.output {
         for (expr, _) in exprs.iter_mut().skip(key_count).zip(is_wanted).filter(|(_, wanted)| !**wanted) {
@@ -159,7 +159,7 @@ impl Run {
             let key_types: Vec<LogicalType> = join.keys.iter().map(|key| key.type_over(&types)).collect();
             let (kind, nulls_are_equal, has_condition) = (join.kind, join.nulls_are_equal, join.condition.is_some());
             let filter_keys_max = pipeline.filter_keys_max(number, join, scan.has_conditions_on_values());
-            let build = with_payload(&join.build, key_types.len(), &is_wanted);
+            let build = without_unwanted(&join.build, key_types.len(), &is_wanted);
             let wanted = WantedTable { kind, nulls_are_equal, has_condition, key_types, is_wanted, filter_keys_max };
             builds.push(Run::new(build, Role::Build(wanted), shares.clone())?);
         }

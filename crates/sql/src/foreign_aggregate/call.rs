@@ -3,7 +3,7 @@
 use super::each_group::EachGroup;
 use super::states::{Kept, States};
 use crate::one_zero::{compares_arguments, one_floats};
-use crate::quantiles::CENTROIDS;
+use crate::quantiles::{CENTROIDS, WAITING_MAX};
 use arrow::array::ArrayRef;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -25,8 +25,8 @@ const STATE_BYTES: usize = 64;
 /// Bytes of a sketch of different values, once it has seen many.
 const SKETCH_BYTES: usize = 1 << 14;
 
-/// Bytes of a sketch of quantiles, two numbers for each centroid.
-const DIGEST_BYTES: usize = CENTROIDS as usize * 16;
+/// Bytes of a sketch of quantiles: two numbers for each centroid, and the values that wait.
+const DIGEST_BYTES: usize = CENTROIDS as usize * 16 + WAITING_MAX * 8;
 
 /// Bytes of a value that is kept where its type does not say it: a text, and what says where it is.
 const TEXT_BYTES: usize = 56;

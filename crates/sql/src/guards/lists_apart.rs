@@ -154,7 +154,9 @@ impl Lists {
 
     /// A list that looks for its value by a name of its own; other expressions as they are.
     fn apart(&self, expr: Expr) -> Transformed<Expr> {
-        let Some(&number) = self.numbers.get(&expr) else { return Transformed::no(expr) };
+        let may_be_one = matches!(expr, Expr::InList(_)) || compared_column(&expr).is_some();
+        let number = if may_be_one { self.numbers.get(&expr).copied() } else { None };
+        let Some(number) = number else { return Transformed::no(expr) };
         let named = |value: Box<Expr>| Box::new(named(*value, number));
         Transformed::yes(match expr {
             Expr::InList(list) => Expr::InList(InList { expr: named(list.expr), ..list }),

@@ -14,9 +14,9 @@ use crate::pin::Pinned;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Extents of so many bytes are kept apart from what the allocator has. In the heaps of the threads that load a table they
-/// would lie between buffers that are soon gone, and of the memory of those little would go back: a process with TPC-H of SF
-/// 1 was a seventh larger. As the operating system joins such pieces where they touch, they do not count as many.
-const MAPPED_BYTES_MIN: usize = 32 << 10;
+/// would lie between buffers that are soon gone, and of the memory of those little would go back. As the operating system
+/// joins such pieces where they touch, they do not count as many.
+const MAPPED_EXTENT_BYTES_MIN: usize = 32 << 10;
 
 /// Files that live as long as this value or a handle does. Thread-safe.
 #[derive(Debug, Default)]
@@ -184,7 +184,7 @@ impl File for HeapFile {
         if bytes == 0 {
             return Ok(());
         }
-        let extent = super::pinned(bytes, MAPPED_BYTES_MIN, |mut rest| {
+        let extent = super::pinned(bytes, MAPPED_EXTENT_BYTES_MIN, |mut rest| {
             for part in parts {
                 let (place, behind) = rest.split_at_mut(part.len());
                 place.copy_from_slice(part);
@@ -222,7 +222,7 @@ impl File for HeapFile {
         if let Some(extent) = self.read().extents.get(&offset).filter(|extent| extent.len() >= bytes) {
             return Ok(extent.slice(0..bytes));
         }
-        super::pinned(bytes, MAPPED_BYTES_MIN, |buffer| self.read_at(offset, buffer))
+        super::pinned(bytes, MAPPED_EXTENT_BYTES_MIN, |buffer| self.read_at(offset, buffer))
     }
 
     fn discard(&self, offset: u64, bytes: u64) {
