@@ -272,6 +272,7 @@ scripts! {
     any_all
     candidates
     checks
+    conditions
     create_drop
     dates
     decimal_casts

@@ -1,9 +1,7 @@
 //! Keeps rules of DataFusion's from plans that they get wrong.
 
-mod lists_apart;
-
-use self::lists_apart::{ListsApart, SIMPLIFY};
 use crate::exists_as_value::{DECORRELATE, ExistsAsValue};
+use crate::simplify::{SIMPLIFY, Simplify};
 use crate::walk::WalkPlan;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{JoinType, NullEquality, Result, tree_node::Transformed};
@@ -25,11 +23,11 @@ const GUARDS: [(&str, Suits); 4] = [
     ("eliminate_duplicated_expr", is_no_order),
 ];
 
-/// The rules, with those guarded, and those for EXISTS and for expressions as [`ExistsAsValue`] and [`ListsApart`].
+/// The rules, with those guarded, and those for EXISTS and for expressions as [`ExistsAsValue`] and [`Simplify`].
 pub(crate) fn guarded(rules: &[Rule]) -> Vec<Rule> {
     let guard = |rule: &Rule| match GUARDS.iter().find(|(name, _)| *name == rule.name()) {
         Some(&(_, suits)) => Arc::new(Guarded { rule: Arc::clone(rule), suits }) as Rule,
-        None if rule.name() == SIMPLIFY => Arc::new(ListsApart { rule: Arc::clone(rule) }),
+        None if rule.name() == SIMPLIFY => Arc::new(Simplify { of_aggregates: Arc::clone(rule) }),
         None if rule.name() == DECORRELATE => Arc::new(ExistsAsValue { of_conditions: Arc::clone(rule) }),
         None => Arc::clone(rule),
     };
