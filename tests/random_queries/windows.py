@@ -24,6 +24,9 @@ def direction(writer: Writer) -> str:
 
 def window(writer: Writer, relation: Relation) -> Value:
     """Return a window function over the rows."""
+    if not relation.columns:
+        # Groups without keys, of which nothing is exact.
+        return _number(relation, _over("count(*)", Several(()), ""))
     found = writer.any_of(
         (3, lambda: _numbering(writer, relation)),
         (2, lambda: _ranking(writer, relation)),
