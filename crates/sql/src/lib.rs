@@ -40,6 +40,7 @@ mod query_memory;
 mod scalar_subquery;
 mod session;
 mod set_operations;
+mod shared_columns;
 mod simplify;
 mod spill_file;
 mod statement;

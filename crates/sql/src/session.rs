@@ -17,6 +17,7 @@ use crate::provider::{Reading, StatementCatalog};
 use crate::query_memory::Spilling;
 use crate::scalar_subquery::NoRowIsNull;
 use crate::set_operations::CopiesCount;
+use crate::shared_columns::{FullJoins, with_shared_columns};
 use crate::transaction::{Reads, Transaction};
 use crate::{Database, Error, OnCorruption, Result, Value, functions, guards, numbering, quantiles, statement};
 use arrow::array::RecordBatch;
@@ -194,6 +195,7 @@ impl Session {
             .with_optimizer_rules(guards::guarded(&Optimizer::default().rules))
             .with_physical_optimizer_rules(physical_rules)
             .with_type_planner(Arc::new(statement::TypesOfTables))
+            .with_relation_planners(vec![Arc::new(FullJoins)])
             .build();
         functions::register(&mut state, &database);
         numbering::register(&mut state);
@@ -568,6 +570,7 @@ impl Session {
             ast::Statement::Query(query) => column_names(query),
             _ => Vec::new(),
         };
+        with_shared_columns(state, &mut sql)?;
         let statement = datafusion::sql::parser::Statement::Statement(Box::new(sql));
         pollster::block_on(async {
             let logical = state.statement_to_plan(statement).await?;

@@ -311,6 +311,7 @@ scripts! {
     transactions
     types
     unnest
+    using_joins
     views
     windows
 }

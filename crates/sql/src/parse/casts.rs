@@ -112,15 +112,16 @@ fn name_casts(expr: &mut Expr, count: usize) {
         let is_one = matches!(expr, Expr::Cast { expr: inner, .. } if !matches!(inner.as_ref(), Expr::Value(_)));
         for _ in 0..if is_one { count } else { 0 } {
             let inner = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
-            *expr = coalesce(inner);
+            *expr = coalesce(vec![inner]);
         }
         Ok(())
     });
     debug_assert!(walked.is_ok());
 }
 
-fn coalesce(expr: Expr) -> Expr {
-    let args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))];
+/// A call of `coalesce`.
+pub(crate) fn coalesce(exprs: Vec<Expr>) -> Expr {
+    let args = exprs.into_iter().map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))).collect();
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new("coalesce")]),
         uses_odbc_syntax: false,

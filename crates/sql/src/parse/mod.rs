@@ -10,6 +10,7 @@ mod grouping_sets;
 mod rewrite;
 mod walk;
 
+pub(crate) use casts::coalesce;
 pub(crate) use copy::{Copy, CopyTarget, FileOption};
 pub(crate) use file_functions::path_of;
 pub(crate) use float_rows::{is_cast_to_float, with_rows_of_floats};

@@ -6,6 +6,7 @@ use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName, View};
 use crate::parse::{parse_one, path_of, with_rows_of_floats};
 use crate::progress::Notes;
 use crate::session::CATALOG_NAME;
+use crate::shared_columns::with_shared_columns;
 use crate::transaction::Reads;
 use crate::view_query::name_within;
 use async_trait::async_trait;
@@ -213,11 +214,11 @@ impl Tables {
         // Views that an older build stored may name databases.
         name_within(&self.of.databases.seen, &self.database, name, &mut sql)?;
         with_rows_of_floats(&mut sql);
+        let unreadable = |error: crate::Error| crate::Error::Sql(format!("view '{name}' cannot be read: {error}"));
+        with_shared_columns(&state, &mut sql).map_err(unreadable)?;
         let statement = datafusion::sql::parser::Statement::Statement(Box::new(sql));
         let plan = Box::pin(state.statement_to_plan(statement)).await;
-        let plan = plan.map_err(|error| {
-            crate::Error::Sql(format!("view '{name}' cannot be read: {}", crate::Error::from(error)))
-        })?;
+        let plan = plan.map_err(|error| unreadable(error.into()))?;
         Ok(Some(Arc::new(ViewTable::new(plan, Some(view.sql.clone())))))
     }
 }
