@@ -287,6 +287,7 @@ scripts! {
     groups
     groups_of_partners
     insert
+    intervals
     is_distinct_from
     joins
     joins_groups

@@ -13,11 +13,15 @@
 //! other side: of `CAST(d AS DECIMAL(9, 1)) = 6.5` it makes `d = 6.50`. So such a cast goes through a function that it does
 //! not look through.
 //!
+//! [`intervals`] are compared by how long they are, and texts with patterns as SQL has it ([`similar_to`]).
+//!
 //! UUIDs are sixteen bytes to DataFusion, which compares and casts them with bytes only. Here text on the other side is
 //! read as a UUID. Runs before DataFusion's coercion.
 
 mod grouping_sets;
+mod intervals;
 mod rows;
+mod similar_to;
 
 use crate::correlation::schema_below;
 use crate::scalar_subquery::PERHAPS;
@@ -115,6 +119,7 @@ fn analyzed(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         return Ok(Transformed::no(plan));
     }
     let plan = match plan {
+        LogicalPlan::Sort(sort) => intervals::sort_by_lengths(sort, &schema)?,
         LogicalPlan::Aggregate(aggregate) => {
             LogicalPlan::Aggregate(grouping_sets::with_keys_below(aggregate, &schema)?)
         }
@@ -129,9 +134,10 @@ fn analyzed(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 }
 
 fn rewritten(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    expr.rewrite_up(&mut |expr| match &expr {
-        Expr::Cast(cast) if rounds(cast, schema) => Ok(Transformed::yes(PERHAPS.call(vec![expr]))),
-        _ => coerced(expr, schema),
+    expr.rewrite_up(&mut |expr| match expr {
+        Expr::Cast(ref cast) if rounds(cast, schema) => Ok(Transformed::yes(PERHAPS.call(vec![expr]))),
+        Expr::SimilarTo(similar) => Ok(Transformed::yes(similar_to::by_regex(similar))),
+        expr => coerced(expr, schema),
     })
 }
 
@@ -141,7 +147,10 @@ fn is_float(ty: &DataType) -> bool {
 
 /// Whether something in a node's expressions is to change. To look is cheaper than to make all of them anew.
 fn has_such(plan: &LogicalPlan, schema: &DFSchema) -> Result<bool> {
-    let mut found = false;
+    let mut found = match plan {
+        LogicalPlan::Sort(sort) => intervals::has_interval(sort.expr.iter().map(|sort| &sort.expr), schema),
+        _ => false,
+    };
     plan.visit_exprs(&mut |expr| {
         found = found || expr.any(&mut |expr| Ok(is_such(expr, schema)))?;
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
@@ -156,11 +165,15 @@ fn is_such(expr: &Expr, schema: &DFSchema) -> bool {
             let to = cast.field.data_type();
             rounds(cast, schema) || (*to == UUID || is_text(to)) && function_for(cast, schema).is_some()
         }
+        Expr::BinaryExpr(binary) if intervals::are_date_and_hours(binary, schema) => true,
         Expr::BinaryExpr(binary) if binary.op.supports_propagation() => {
-            is_backwards(binary) || differ([&*binary.left, &*binary.right], schema)
+            is_backwards(binary) || are_other_compared(&[&*binary.left, &*binary.right], schema)
         }
-        Expr::Between(between) => differ([&*between.expr, &*between.low, &*between.high], schema),
-        Expr::InList(list) => differ(std::iter::once(&*list.expr).chain(&list.list), schema),
+        Expr::Between(between) => are_other_compared(&[&*between.expr, &*between.low, &*between.high], schema),
+        Expr::InList(list) => {
+            let compared: Vec<&Expr> = std::iter::once(&*list.expr).chain(&list.list).collect();
+            are_other_compared(&compared, schema)
+        }
         Expr::InSubquery(found) => differs_from_rows(&found.expr, &found.subquery, schema),
         Expr::SetComparison(found) => differs_from_rows(&found.expr, &found.subquery, schema),
         Expr::Case(case) => {
@@ -173,6 +186,7 @@ fn is_such(expr: &Expr, schema: &DFSchema) -> bool {
                 || values.is_some_and(|values| differ(values, schema))
         }
         Expr::ScalarFunction(call) if MEETING.contains(&call.name()) => differ(&call.args, schema),
+        Expr::SimilarTo(_) => true,
         _ => false,
     }
 }
@@ -210,6 +224,11 @@ fn is_backwards(binary: &BinaryExpr) -> bool {
         _ => false,
     };
     binary.op.swap().is_some() && is_constant(&binary.left) && !is_constant(&binary.right)
+}
+
+/// Whether [`meet`] or [`intervals::compare_lengths`] changes one of what is compared.
+fn are_other_compared(compared: &[&Expr], schema: &DFSchema) -> bool {
+    differ(compared.iter().copied(), schema) || intervals::has_interval(compared.iter().copied(), schema)
 }
 
 /// Whether [`meet`] changes one of these.
@@ -250,15 +269,29 @@ fn coerced(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let Some(function) = function_for(cast, schema) else { return Ok(Transformed::no(expr)) };
             return Ok(Transformed::yes(function.call(vec![std::mem::take(cast.expr.as_mut())])));
         }
+        Expr::BinaryExpr(binary) if intervals::are_date_and_hours(binary, schema) => {
+            intervals::make_timestamp(binary, schema);
+            return Ok(Transformed::yes(expr));
+        }
         Expr::BinaryExpr(binary) if is_backwards(binary) => {
             std::mem::swap(&mut binary.left, &mut binary.right);
             binary.op = binary.op.swap().unwrap_or(binary.op);
-            meet(vec![&mut binary.left, &mut binary.right], schema);
+            meet_compared(vec![&mut binary.left, &mut binary.right], schema);
             return Ok(Transformed::yes(expr));
         }
-        Expr::BinaryExpr(binary) if binary.op.supports_propagation() => vec![&mut binary.left, &mut binary.right],
-        Expr::Between(between) => vec![&mut between.expr, &mut between.low, &mut between.high],
-        Expr::InList(list) => std::iter::once(list.expr.as_mut()).chain(&mut list.list).collect(),
+        Expr::BinaryExpr(binary) if binary.op.supports_propagation() => {
+            let changed = meet_compared(vec![&mut binary.left, &mut binary.right], schema);
+            return Ok(Transformed::new_transformed(expr, changed));
+        }
+        Expr::Between(between) => {
+            let changed = meet_compared(vec![&mut between.expr, &mut between.low, &mut between.high], schema);
+            return Ok(Transformed::new_transformed(expr, changed));
+        }
+        Expr::InList(list) => {
+            let compared = std::iter::once(list.expr.as_mut()).chain(&mut list.list).collect();
+            let changed = meet_compared(compared, schema);
+            return Ok(Transformed::new_transformed(expr, changed));
+        }
         Expr::InSubquery(found) => {
             let changed = meet_rows(&mut found.expr, &mut found.subquery, schema)?;
             return Ok(Transformed::new_transformed(expr, changed));
@@ -299,6 +332,15 @@ fn meet_in_case(case: &mut Case, schema: &DFSchema) -> bool {
         None => false,
     };
     of_results || of_values
+}
+
+/// Has what is compared meet; true if something changed.
+fn meet_compared(compared: Vec<&mut Expr>, schema: &DFSchema) -> bool {
+    if intervals::has_interval(compared.iter().map(|expr| &**expr), schema) {
+        intervals::compare_lengths(compared, schema);
+        return true;
+    }
+    meet(compared, schema)
 }
 
 /// Gives values that meet one type where DataFusion would not; true if something changed.

@@ -1,0 +1,141 @@
+//! Intervals by how long they are.
+//!
+//! DataFusion compares months first, then days, then the rest, so that 48 hours are not more than a day, nor 40 days more than
+//! a month. As in PostgreSQL and DuckDB, a month is 30 days here, and a day 24 hours: what is compared or sorted by is the
+//! length. And a date with hours is a timestamp: DataFusion drops the hours of `DATE '2020-01-01' - INTERVAL '1 hour'`.
+
+use crate::walk::WalkPlan;
+use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array};
+use arrow::compute::cast as cast_array;
+use arrow::datatypes::{DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit};
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
+use datafusion::logical_expr::{
+    BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Sort, Volatility, cast,
+};
+use std::sync::{Arc, LazyLock};
+
+const NANOS_PER_DAY: i128 = 86_400_000_000_000;
+const DAYS_PER_MONTH: i128 = 30;
+
+/// The type of an interval's parts, to which DataFusion brings all that meets an interval.
+const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
+
+const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+
+/// Nanoseconds; of the longest interval there are 22 digits.
+const LENGTH: DataType = DataType::Decimal128(38, 0);
+
+static LENGTH_OF_INTERVAL: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    Arc::new(ScalarUDF::from(LengthOfInterval { signature: Signature::any(1, Volatility::Immutable) }))
+});
+
+/// Whether one of what is compared is an interval.
+pub(super) fn has_interval<'a>(compared: impl IntoIterator<Item = &'a Expr>, schema: &DFSchema) -> bool {
+    compared.into_iter().any(|expr| is_interval(expr, schema))
+}
+
+fn is_interval(expr: &Expr, schema: &DFSchema) -> bool {
+    matches!(expr.get_type(schema), Ok(DataType::Interval(_)))
+}
+
+/// Puts lengths in the places of what is compared with an interval.
+pub(super) fn compare_lengths(compared: Vec<&mut Expr>, schema: &DFSchema) {
+    for expr in compared {
+        let value = std::mem::take(expr);
+        *expr = length(match value.get_type(schema) {
+            Ok(DataType::Interval(_) | DataType::Duration(_)) => value,
+            _ => cast(value, INTERVAL),
+        });
+    }
+}
+
+/// Whether a constant with hours, minutes or seconds is added to a date, or taken from one.
+pub(super) fn are_date_and_hours(binary: &BinaryExpr, schema: &DFSchema) -> bool {
+    let is_date = |expr: &Expr| matches!(expr.get_type(schema), Ok(DataType::Date32));
+    match binary.op {
+        Operator::Plus => {
+            has_hours(&binary.right) && is_date(&binary.left) || has_hours(&binary.left) && is_date(&binary.right)
+        }
+        Operator::Minus => has_hours(&binary.right) && is_date(&binary.left),
+        _ => false,
+    }
+}
+
+fn has_hours(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(interval)), _) => interval.nanoseconds != 0,
+        _ => false,
+    }
+}
+
+/// Makes a timestamp of the date beside such a constant.
+pub(super) fn make_timestamp(binary: &mut BinaryExpr, schema: &DFSchema) {
+    for operand in [&mut binary.left, &mut binary.right] {
+        if matches!(operand.get_type(schema), Ok(DataType::Date32)) {
+            **operand = cast(std::mem::take(&mut **operand), TIMESTAMP);
+        }
+    }
+}
+
+fn length(interval: Expr) -> Expr {
+    LENGTH_OF_INTERVAL.call(vec![interval])
+}
+
+/// A sort that is by lengths where it is by intervals.
+pub(super) fn sort_by_lengths(sort: Sort, schema: &DFSchema) -> Result<LogicalPlan> {
+    let by_length = |expr: Expr| match is_interval(&expr, schema) {
+        true => Transformed::yes(length(expr)),
+        false => Transformed::no(expr),
+    };
+    Ok(LogicalPlan::Sort(sort).rewrite_exprs(&mut |expr| Ok(by_length(expr)))?.data)
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct LengthOfInterval {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for LengthOfInterval {
+    fn name(&self) -> &str {
+        "length_of_interval"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(LENGTH)
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = arguments.number_rows;
+        let Ok([intervals]) = <[ColumnarValue; 1]>::try_from(arguments.args) else {
+            return internal_err!("length_of_interval takes one value");
+        };
+        let lengths = lengths(&intervals.into_array(rows)?)?.with_data_type(LENGTH);
+        Ok(ColumnarValue::Array(Arc::new(lengths)))
+    }
+}
+
+/// The lengths of intervals or durations.
+fn lengths(values: &ArrayRef) -> Result<Decimal128Array> {
+    if let DataType::Duration(unit) = values.data_type() {
+        let nanos = match unit {
+            TimeUnit::Second => 1_000_000_000,
+            TimeUnit::Millisecond => 1_000_000,
+            TimeUnit::Microsecond => 1_000,
+            TimeUnit::Nanosecond => 1,
+        };
+        let counts = cast_array(values, &DataType::Int64)?;
+        return Ok(counts.as_primitive::<Int64Type>().unary(|count| i128::from(count) * nanos));
+    }
+    let intervals = cast_array(values, &INTERVAL)?;
+    Ok(intervals.as_primitive::<IntervalMonthDayNanoType>().unary(length_of))
+}
+
+fn length_of(IntervalMonthDayNano { months, days, nanoseconds }: IntervalMonthDayNano) -> i128 {
+    (i128::from(months) * DAYS_PER_MONTH + i128::from(days)) * NANOS_PER_DAY + i128::from(nanoseconds)
+}

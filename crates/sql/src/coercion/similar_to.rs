@@ -1,0 +1,111 @@
+//! SIMILAR TO as SQL has it.
+//!
+//! A whole text is similar to a pattern, in which `%` is any text and `_` any character, `|`, `*`, `+`, `?`, `{}`, `()` and
+//! `[]` are those of regular expressions, and all else is itself, also what stands behind a backslash. DataFusion looks for a
+//! regular expression anywhere in the text instead.
+
+use arrow::array::{ArrayRef, AsArray, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use datafusion::common::{Result, internal_err};
+use datafusion::logical_expr::expr::Like;
+use datafusion::logical_expr::{
+    BinaryExpr, ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use std::sync::{Arc, LazyLock};
+
+static REGEX_OF_PATTERN: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Arc::new(ScalarUDF::from(RegexOfPattern { signature: Signature::any(1, Volatility::Immutable) })));
+
+/// SIMILAR TO as a regular expression.
+pub(super) fn by_regex(similar: Like) -> Expr {
+    let op = if similar.negated { Operator::RegexNotMatch } else { Operator::RegexMatch };
+    let regex = REGEX_OF_PATTERN.call(vec![*similar.pattern]);
+    Expr::BinaryExpr(BinaryExpr::new(similar.expr, op, Box::new(regex)))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct RegexOfPattern {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for RegexOfPattern {
+    fn name(&self) -> &str {
+        "regex_of_pattern"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = arguments.number_rows;
+        let Ok([patterns]) = <[ColumnarValue; 1]>::try_from(arguments.args) else {
+            return internal_err!("regex_of_pattern takes one value");
+        };
+        let patterns = cast(&patterns.into_array(rows)?, &DataType::Utf8)?;
+        let regexes: StringArray = patterns.as_string::<i32>().iter().map(|pattern| pattern.map(regex_of)).collect();
+        Ok(ColumnarValue::Array(Arc::new(regexes) as ArrayRef))
+    }
+}
+
+/// The regular expression that finds what is similar to a pattern, all of it.
+fn regex_of(pattern: &str) -> String {
+    let mut regex = String::from("(?s)^(?:");
+    let mut chars = pattern.chars();
+    let mut is_in_set = false;
+    while let Some(char) = chars.next() {
+        match char {
+            '\\' => push_itself(chars.next().unwrap_or('\\'), &mut regex),
+            ']' => {
+                is_in_set = false;
+                regex.push(char);
+            }
+            '^' | '-' if is_in_set => regex.push(char),
+            _ if is_in_set => push_itself(char, &mut regex),
+            '[' => {
+                is_in_set = true;
+                regex.push(char);
+            }
+            '%' => regex.push_str(".*"),
+            '_' => regex.push('.'),
+            '|' | '*' | '+' | '?' | '{' | '}' | '(' | ')' => regex.push(char),
+            _ => push_itself(char, &mut regex),
+        }
+    }
+    regex.push_str(")$");
+    regex
+}
+
+/// Adds a character that finds itself. Letters and digits would mean something behind a backslash.
+fn push_itself(char: char, regex: &mut String) {
+    if char.is_ascii_punctuation() {
+        regex.push('\\');
+    }
+    regex.push(char);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::regex_of;
+
+    #[test]
+    fn only_what_sql_lists_means_something() {
+        for (pattern, regex) in [
+            ("abc", "abc"),
+            ("%b_", ".*b."),
+            ("a.c$", "a\\.c\\$"),
+            ("(a|b)+c{2}?", "(a|b)+c{2}?"),
+            ("\\%\\n\\\\", "\\%n\\\\"),
+            ("[^a-c%&[]_", "[^a-c\\%\\&\\[]."),
+            ("", ""),
+            ("a\\", "a\\\\"),
+        ] {
+            assert_eq!(regex_of(pattern), format!("(?s)^(?:{regex})$"), "{pattern}");
+        }
+    }
+}
