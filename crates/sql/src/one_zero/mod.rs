@@ -10,7 +10,7 @@
 mod extreme;
 mod one_float;
 
-pub(crate) use one_float::one_floats;
+pub(crate) use one_float::{make_one_zero, one_floats};
 
 use crate::walk::{WalkPlan, WalkTree};
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};

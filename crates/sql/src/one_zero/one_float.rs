@@ -11,11 +11,19 @@ use std::sync::{Arc, LazyLock};
 static ONE_FLOAT: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::from(OneFloat { signature: Signature::any(1, Volatility::Immutable) })));
 
+/// Puts a float that compares right in the place of a constant; others are left as they are.
+pub(crate) fn make_one_zero(constant: &mut Expr) {
+    match constant {
+        Expr::Literal(ScalarValue::Float64(Some(value)), _) => *value = one_f64(*value),
+        Expr::Literal(ScalarValue::Float32(Some(value)), _) => *value = one_f32(*value),
+        _ => {}
+    }
+}
+
 /// Puts a float that compares right in the place of one; true where the expression is of floats.
 pub(super) fn make_one_float(expr: &mut Expr, schema: &DFSchema) -> bool {
     match expr {
-        Expr::Literal(ScalarValue::Float64(Some(value)), _) => *value = one_f64(*value),
-        Expr::Literal(ScalarValue::Float32(Some(value)), _) => *value = one_f32(*value),
+        Expr::Literal(ScalarValue::Float64(Some(_)) | ScalarValue::Float32(Some(_)), _) => make_one_zero(expr),
         _ if !matches!(expr.get_type(schema), Ok(DataType::Float64 | DataType::Float32)) => return false,
         _ => *expr = ONE_FLOAT.call(vec![std::mem::take(expr)]),
     }

@@ -20,7 +20,7 @@ use sinter_files::{Format, ReadOptions, expand, sniff};
 use sinter_storage::ObjectId;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The schema under which UPDATE and DELETE find tables with their row ids, by object number. Not a name that a user can
 /// define.
@@ -48,6 +48,8 @@ struct Databases {
     /// Plans views; `None` where there are none.
     planner: Option<SessionState>,
     table_functions: HashMap<String, Arc<TableFunction>>,
+    /// Views that were planned, by their databases and names: each is once in a statement, however often it is named.
+    views: Mutex<BTreeMap<(String, TableName), Arc<dyn TableProvider>>>,
 }
 
 impl StatementCatalog {
@@ -62,7 +64,8 @@ impl StatementCatalog {
         let has_views = seen.attached.values().chain([&seen.catalog]).any(|catalog| !catalog.views.is_empty());
         let planner = has_views.then(|| state.clone());
         let table_functions = state.table_functions().clone();
-        let databases = Databases { seen, registered, notes, reading, planner, table_functions };
+        let views = Mutex::default();
+        let databases = Databases { seen, registered, notes, reading, planner, table_functions, views };
         StatementCatalog { databases: Arc::new(databases), depth: 0, passes_over_broken_views: false }
     }
 
@@ -94,6 +97,10 @@ impl StatementCatalog {
 }
 
 impl Databases {
+    fn planned_views(&self) -> MutexGuard<'_, BTreeMap<(String, TableName), Arc<dyn TableProvider>>> {
+        self.views.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A name that looks like a file and is no table.
     fn file(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         let (path, given) = path_of(name);
@@ -202,6 +209,10 @@ impl Tables {
     async fn view(&self, name: &TableName, view: &View) -> Result<Option<Arc<dyn TableProvider>>> {
         self.reads().definition(view.id);
         let Some(planner) = &self.of.databases.planner else { return Ok(None) };
+        let key = (self.database.clone(), name.clone());
+        if let Some(planned) = self.of.databases.planned_views().get(&key) {
+            return Ok(Some(Arc::clone(planned)));
+        }
         if self.of.depth == VIEW_DEPTH_MAX {
             let what = format!("view '{name}' stands on views {VIEW_DEPTH_MAX} deep; one of them may name itself");
             return Err(crate::Error::Sql(what).into());
@@ -219,7 +230,9 @@ impl Tables {
         let statement = datafusion::sql::parser::Statement::Statement(Box::new(sql));
         let plan = Box::pin(state.statement_to_plan(statement)).await;
         let plan = plan.map_err(|error| unreadable(error.into()))?;
-        Ok(Some(Arc::new(ViewTable::new(plan, Some(view.sql.clone())))))
+        let planned: Arc<dyn TableProvider> = Arc::new(ViewTable::new(plan, Some(view.sql.clone())));
+        self.of.databases.planned_views().insert(key, Arc::clone(&planned));
+        Ok(Some(planned))
     }
 }
 

@@ -4,6 +4,7 @@
 //! table; others the planner finds itself. Where a query has several columns of a name, the planner says so.
 
 use super::Rewriting;
+use super::from::check_told_apart;
 use super::level::Column;
 use crate::parse::walk_mut;
 use crate::statement::normal;
@@ -49,8 +50,11 @@ impl Rewriting<'_> {
             }
             let mut found = self.levels[index].in_sight().iter().filter(|column| column.name == name);
             if let Some(column) = found.next() {
-                let is_the_one = column.is_shared && found.next().is_none();
-                return Ok(is_the_one.then(|| column.clone()));
+                if !column.is_shared || found.next().is_some() {
+                    return Ok(None);
+                }
+                check_told_apart(column, self.levels[index].in_sight())?;
+                return Ok(Some(column.clone()));
             }
             if index == innermost && matches!(outputs, Outputs::BehindColumns(outputs) if is_output(outputs)) {
                 return Ok(None);

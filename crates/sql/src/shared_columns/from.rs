@@ -11,7 +11,6 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor,
     TableWithJoins, Value,
 };
-use std::collections::BTreeMap;
 
 /// Which rows a join keeps that have no partner, or of which side it keeps anything at all.
 #[derive(Clone, Copy, PartialEq)]
@@ -43,7 +42,9 @@ impl SharedColumn {
     ) -> Result<SharedColumn> {
         let (left, right) = (only(left, name, "left")?.clone(), only(right, name, "right")?.clone());
         let merged = match kind {
-            Kind::Full => Column::new(own.cloned(), name.to_owned()),
+            Kind::Full => {
+                Column { parts: [left.parts(), right.parts()].concat(), ..Column::new(own.cloned(), name.to_owned()) }
+            }
             Kind::Right | Kind::OnlyRight => right.clone(),
             Kind::Inner | Kind::Left | Kind::OnlyLeft => left.clone(),
         };
@@ -54,13 +55,7 @@ impl SharedColumn {
 impl Rewriting<'_> {
     /// Rewrites a FROM clause, whose tables are in sight then.
     pub(super) fn tables(&mut self, from: &mut [TableWithJoins]) -> Result<()> {
-        for tables in from {
-            self.joined(tables)?;
-        }
-        match self.level().shares {
-            true => check_told_apart(self.level().in_sight(), &[]),
-            false => Ok(()),
-        }
+        from.iter_mut().try_for_each(|tables| self.joined(tables))
     }
 
     /// Rewrites a table and what is joined to it.
@@ -139,8 +134,13 @@ impl Rewriting<'_> {
             _ => None,
         };
         let left = self.level().columns_from(first);
-        check_told_apart(left, right)?;
-        names.iter().map(|name| SharedColumn::of(name, kind, left, right, own.as_ref())).collect()
+        let pairs = names.iter().map(|name| SharedColumn::of(name, kind, left, right, own.as_ref()));
+        let pairs: Vec<SharedColumn> = pairs.collect::<Result<_>>()?;
+        for pair in &pairs {
+            check_told_apart(&pair.left, left.iter().chain(right))?;
+            check_told_apart(&pair.right, left.iter().chain(right))?;
+        }
+        Ok(pairs)
     }
 
     /// Rewrites what is within a table of FROM. Returns its columns where they are kept up with.
@@ -178,16 +178,26 @@ impl Rewriting<'_> {
         Ok(self.level().take_from(first))
     }
 
-    /// A name for what has none.
+    /// A name for what has none, which nothing in the statement is called.
     fn new_name(&mut self, of: &str) -> String {
-        self.name_count += 1;
-        format!("{of}_{}", self.name_count)
+        loop {
+            self.name_count += 1;
+            let name = format!("{of}_{}", self.name_count);
+            if !self.text.contains(&name) {
+                return name;
+            }
+        }
     }
 }
 
 /// Whether a table of FROM sees those before it.
 pub(super) fn is_lateral(factor: &TableFactor) -> bool {
-    matches!(factor, TableFactor::Derived { lateral: true, .. } | TableFactor::Function { lateral: true, .. })
+    matches!(
+        factor,
+        TableFactor::Derived { lateral: true, .. }
+            | TableFactor::Function { lateral: true, .. }
+            | TableFactor::UNNEST { .. }
+    )
 }
 
 pub(super) fn alias_of(name: &str) -> TableAlias {
@@ -244,23 +254,18 @@ fn only<'c>(columns: &'c [Column], name: &str, side: &str) -> Result<&'c Column>
     }
 }
 
-/// Names of two tables that differ in their schemas alone are taken for one where one of them has none.
-fn check_told_apart(left: &[Column], right: &[Column]) -> Result<()> {
-    let mut known: BTreeMap<&str, Vec<&TableReference>> = BTreeMap::new();
-    for relation in left.iter().chain(right).filter_map(|column| column.relation.as_ref()) {
-        let alike = known.entry(relation.table()).or_default();
-        if alike.contains(&relation) {
-            continue;
-        }
-        if let Some(other) = alike.iter().find(|other| other.resolved_eq(relation)) {
-            return Err(Error::Sql(format!(
-                "columns of '{other}' and '{relation}' are not told apart in joins with USING or NATURAL; give one of the \
-                 tables another name with AS"
-            )));
-        }
-        alike.push(relation);
+/// Whether a column can be written with its table: names of two tables that differ in their schemas alone are taken for one
+/// where one of them has none.
+pub(super) fn check_told_apart<'c>(column: &Column, beside: impl IntoIterator<Item = &'c Column>) -> Result<()> {
+    let Some(relation) = &column.relation else { return Ok(()) };
+    let others = beside.into_iter().filter_map(|column| column.relation.as_ref());
+    match others.filter(|other| *other != relation).find(|other| other.resolved_eq(relation)) {
+        None => Ok(()),
+        Some(other) => Err(Error::Sql(format!(
+            "columns of '{other}' and '{relation}' are not told apart in joins with USING or NATURAL; give one of the \
+             tables another name with AS"
+        ))),
     }
-    Ok(())
 }
 
 /// The condition that all pairs are equal; not one below the other, since a NATURAL JOIN may have a thousand of them.

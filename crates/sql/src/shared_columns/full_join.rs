@@ -11,6 +11,7 @@
 //! be found again behind DISTINCT and GROUP BY, and an alias would be ambiguous.
 
 use super::from::{SharedColumn, alias_of};
+use super::level::Column;
 use super::place::selecting;
 use crate::Error;
 use crate::parse::coalesce;
@@ -28,7 +29,7 @@ pub(super) fn table(tables: TableWithJoins, shared: &[SharedColumn]) -> crate::R
         return Err(Error::Internal("a FULL JOIN without columns of its own".to_owned()));
     };
     let item = |pair: &SharedColumn| SelectItem::ExprWithAlias {
-        expr: coalesce(vec![pair.left.expr(), pair.right.expr()]),
+        expr: coalesce(pair.merged.parts.iter().map(Column::expr).collect()),
         alias: Ident::with_quote('"', pair.merged.name.clone()),
     };
     let subquery = selecting("SELECT 1 FROM t", |select| {

@@ -13,11 +13,18 @@ pub(super) struct Column {
     pub(super) name: String,
     /// Whether it stands for columns of two tables, of which the planner could not tell by the plain name.
     pub(super) is_shared: bool,
+    /// Of one that a FULL JOIN makes, the columns of which it has the first value that is not NULL; of others, none.
+    pub(super) parts: Vec<Column>,
 }
 
 impl Column {
     pub(super) fn new(relation: Option<TableReference>, name: String) -> Column {
-        Column { relation, name, is_shared: false }
+        Column { relation, name, is_shared: false, parts: Vec::new() }
+    }
+
+    /// What a FULL JOIN makes a column of: it, or what it is made of itself, so that `coalesce` stays flat.
+    pub(super) fn parts(&self) -> &[Column] {
+        if self.parts.is_empty() { std::slice::from_ref(self) } else { &self.parts }
     }
 
     /// It, with its table.

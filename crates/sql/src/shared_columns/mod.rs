@@ -50,7 +50,9 @@ pub(crate) fn with_shared_columns(state: &SessionState, sql: &mut Statement) -> 
     let mut found = Found(false);
     walk_mut(query.as_mut(), &mut found)?;
     match found.0 {
-        true => Rewriting { state, levels: Vec::new(), name_count: 0 }.query(query),
+        true => {
+            Rewriting { state, levels: Vec::new(), text: query.to_string().to_lowercase(), name_count: 0 }.query(query)
+        }
         false => Ok(()),
     }
 }
@@ -60,7 +62,9 @@ struct Rewriting<'s> {
     state: &'s SessionState,
     /// The queries around the place, the innermost last.
     levels: Vec<Level>,
-    /// Names that were given to what had none.
+    /// The statement as it was, in lower case.
+    text: String,
+    /// Names that were given to what had none, or were tried.
     name_count: usize,
 }
 

@@ -1,8 +1,8 @@
 //! Which columns tables in FROM have, as the planner finds them at their place.
 //!
-//! A table of the catalog is planned alone, a query of WITH behind those before it, and a query in FROM within the queries
-//! around it, whose columns it may name: as `SELECT 1 FROM around WHERE EXISTS (SELECT * FROM (...) AS t)`, of which the
-//! inner plan has the columns.
+//! A table of the catalog has those that it has there. A query of WITH is planned behind those before it, and a query in
+//! FROM within the queries around it, whose columns it may name: as `SELECT 1 FROM around WHERE EXISTS (SELECT * FROM (...)
+//! AS t)`, of which the inner plan has the columns.
 
 use super::Rewriting;
 use super::from::is_lateral;
@@ -23,7 +23,10 @@ impl Rewriting<'_> {
         if let TableFactor::Table { name, alias, args: None, .. } = factor {
             return match self.query_called(name) {
                 Some(place) => self.columns_of_query(place, factor, alias.as_ref()),
-                None => self.columns_at(0, None, vec![alone(factor)]),
+                None => match self.columns_of_table(name, alias.as_ref())? {
+                    Some(columns) => Ok(columns),
+                    None => self.columns_at(0, None, vec![alone(factor)]),
+                },
             };
         }
         let here = self.levels.len() - 1;
@@ -35,6 +38,25 @@ impl Rewriting<'_> {
         let from = before.into_iter().chain([alone(factor)]).collect();
         let mut columns = self.columns_at(here, Some(&self.levels[here]), from)?;
         Ok(columns.split_off(column_count.min(columns.len())))
+    }
+
+    /// The columns of a table or view of the catalog; `None` where there is none of this name, or its columns have others.
+    fn columns_of_table(&self, name: &ObjectName, alias: Option<&TableAlias>) -> Result<Option<Vec<Column>>> {
+        if alias.is_some_and(|alias| !alias.columns.is_empty()) {
+            return Ok(None);
+        }
+        let parts: Option<Vec<String>> = name.0.iter().map(|part| part.as_ident().map(normal)).collect();
+        let table = match parts.as_deref() {
+            Some([table]) => TableReference::bare(table.as_str()),
+            Some([schema, table]) => TableReference::partial(schema.as_str(), table.as_str()),
+            Some([database, schema, table]) => TableReference::full(database.as_str(), schema.as_str(), table.as_str()),
+            _ => return Ok(None),
+        };
+        let Ok(schema) = self.state.schema_for_ref(table.clone()) else { return Ok(None) };
+        let Some(found) = pollster::block_on(schema.table(table.table()))? else { return Ok(None) };
+        let relation = alias.map_or(table, |alias| TableReference::bare(normal(&alias.name)));
+        let column = |name: &String| Column::new(Some(relation.clone()), name.clone());
+        Ok(Some(found.schema().fields().iter().map(|field| column(field.name())).collect()))
     }
 
     /// Finds the columns in sight of a query that shares none.

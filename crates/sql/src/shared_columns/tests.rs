@@ -72,7 +72,7 @@ fn plain_names_get_their_tables() {
 fn full_joins_have_columns_of_their_own() {
     check(&[(
         "SELECT k, a.k FROM a FULL JOIN b USING (k) FULL JOIN c USING (k)",
-        "SELECT full_join_2.k, a.k FROM (SELECT coalesce(full_join_1.k, c.k) AS k FROM \
+        "SELECT full_join_2.k, a.k FROM (SELECT coalesce(a.k, b.k, c.k) AS k FROM \
          (SELECT coalesce(a.k, b.k) AS k FROM a FULL JOIN b ON a.k = b.k) AS full_join_1 \
          FULL JOIN c ON full_join_1.k = c.k) AS full_join_2",
     )]);

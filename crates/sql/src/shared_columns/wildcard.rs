@@ -1,5 +1,6 @@
 //! `*` beside USING and NATURAL.
 
+use super::from::check_told_apart;
 use super::level::Column;
 use crate::statement::normal;
 use crate::{Error, Result};
@@ -45,6 +46,7 @@ fn items(columns: &[Column], options: WildcardAdditionalOptions) -> Result<Vec<S
         }
     }
     let kept = columns.iter().filter(|column| !excluded.contains(&column.name));
+    kept.clone().try_for_each(|column| check_told_apart(column, columns))?;
     let items: Vec<SelectItem> = kept.map(|column| item(column, &replaced)).collect();
     match items.is_empty() {
         true => Err(Error::Sql("* leaves out all columns; keep one".to_owned())),

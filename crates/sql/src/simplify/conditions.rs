@@ -1,5 +1,7 @@
 //! AND, OR and NOT of conditions that are simple themselves. All that is done holds where a condition is NULL.
 
+use super::may_fail;
+use crate::one_zero::make_one_zero;
 use datafusion::common::{Column, Result, ScalarValue};
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator, lit};
@@ -60,7 +62,7 @@ impl Chain {
         }
         let parts = parts.into_iter().filter(|part| !is_constant(part, self.of_nothing())).collect();
         let parts = self.with_lists(without_copies(parts));
-        let (common, parts) = self.common(parts);
+        let (common, parts) = self.common(parts)?;
         if common.is_empty() {
             return Ok(self.between(parts));
         }
@@ -74,12 +76,13 @@ impl Chain {
         parts.into_iter().reduce(between).unwrap_or_else(|| lit(self.of_nothing()))
     }
 
-    /// What is in each of these, and them without it: of `(a AND b) OR (a AND c)`, `a`, and `b` and `c`.
-    fn common(self, parts: Vec<Expr>) -> (Vec<Expr>, Vec<Expr>) {
+    /// What is in each of these, and them without it: of `(a AND b) OR (a AND c)`, `a`, and `b` and `c`. What may fail stays
+    /// behind the conditions that it stands behind.
+    fn common(self, parts: Vec<Expr>) -> Result<(Vec<Expr>, Vec<Expr>)> {
         let inner = self.other();
-        // Most have nothing in common, and two ORs with something in them are not what filters are pushed down by.
+        // Filters are pushed down by what stands between ANDs, of which ORs with something in common would be one.
         if self == Chain::All || parts.len() < 2 {
-            return (Vec::new(), parts);
+            return Ok((Vec::new(), parts));
         }
         let parts: Vec<Vec<Expr>> = parts.into_iter().map(|part| split(part, inner.op())).collect();
         let mut common: HashSet<&Expr> = parts[0].iter().filter(|expr| !expr.is_volatile()).collect();
@@ -87,21 +90,27 @@ impl Chain {
             let here: HashSet<&Expr> = part.iter().collect();
             common.retain(|expr| here.contains(expr));
         }
-        if common.is_empty() {
-            return (Vec::new(), parts.into_iter().map(|part| inner.between(part)).collect());
+        let mut movable = HashSet::with_capacity(common.len());
+        for expr in common {
+            if !may_fail(expr)? {
+                movable.insert(expr);
+            }
         }
-        let of_first: Vec<Expr> = parts[0].iter().filter(|expr| common.contains(expr)).cloned().collect();
+        if movable.is_empty() {
+            return Ok((Vec::new(), parts.into_iter().map(|part| inner.between(part)).collect()));
+        }
+        let of_first: Vec<Expr> = parts[0].iter().filter(|expr| movable.contains(expr)).cloned().collect();
         let rest =
-            |part: &Vec<Expr>| inner.between(part.iter().filter(|expr| !common.contains(expr)).cloned().collect());
+            |part: &Vec<Expr>| inner.between(part.iter().filter(|expr| !movable.contains(expr)).cloned().collect());
         let rest = parts.iter().map(rest).collect();
-        (of_first, rest)
+        Ok((of_first, rest))
     }
 
     /// Comparisons of a column with more than a few constants as a list, where the first of them is.
     fn with_lists(self, parts: Vec<Expr>) -> Vec<Expr> {
         let mut lists: HashMap<Column, List> = HashMap::new();
         for (place, part) in parts.iter().enumerate() {
-            if let Some((column, values)) = self.compared(part) {
+            if let Some((column, values)) = self.of_list(part) {
                 let list = lists.entry(column.clone()).or_insert_with(|| List { place, ..List::default() });
                 list.places.push(place);
                 list.values.extend(values.iter().cloned());
@@ -124,7 +133,7 @@ impl Chain {
     }
 
     /// The column and the constants of which it is one (OR), or none (AND).
-    fn compared(self, part: &Expr) -> Option<(&Column, &[Expr])> {
+    fn of_list(self, part: &Expr) -> Option<(&Column, &[Expr])> {
         let is_value = |expr: &Expr| matches!(expr, Expr::Literal(value, _) if !value.is_null());
         let (op, is_negated) = match self {
             Chain::All => (Operator::NotEq, true),
@@ -168,23 +177,17 @@ pub(super) fn regrouped(expr: Expr) -> Result<Expr> {
             Chain::of(op).joined(split(expr, op).into_iter().map(regrouped).collect::<Result<_>>()?)
         }
         Expr::Not(inner) => negated(regrouped(*inner)?),
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() => {
-            Ok(Expr::BinaryExpr(BinaryExpr::new(one_zero(left), op, one_zero(right))))
+        // Zero with a sign equals that without, but later rules look at their bits.
+        Expr::BinaryExpr(mut binary) if binary.op.supports_propagation() => {
+            make_one_zero(&mut binary.left);
+            make_one_zero(&mut binary.right);
+            Ok(Expr::BinaryExpr(binary))
+        }
+        Expr::InList(mut list) => {
+            list.list.iter_mut().for_each(make_one_zero);
+            Ok(Expr::InList(list))
         }
         expr => Ok(expr),
-    }
-}
-
-/// A constant that is compared. Zero with a sign equals that without, but later rules look at their bits.
-fn one_zero(expr: Box<Expr>) -> Box<Expr> {
-    match *expr {
-        Expr::Literal(ScalarValue::Float64(Some(0.0)), metadata) => {
-            Box::new(Expr::Literal(ScalarValue::Float64(Some(0.0)), metadata))
-        }
-        Expr::Literal(ScalarValue::Float32(Some(0.0)), metadata) => {
-            Box::new(Expr::Literal(ScalarValue::Float32(Some(0.0)), metadata))
-        }
-        _ => expr,
     }
 }
 

@@ -45,7 +45,7 @@ impl OptimizerRule for Simplify {
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        if matches!(plan, LogicalPlan::Aggregate(_)) && !asks_or_works_with_bits(&plan)? {
+        if matches!(plan, LogicalPlan::Aggregate(_)) && !has_conditions_or_bits(&plan)? {
             return self.of_aggregates.rewrite(plan, config);
         }
         let simplifier = Simplifier::new(&plan, config)?;
@@ -62,11 +62,11 @@ impl OptimizerRule for Simplify {
     }
 }
 
-/// Whether a node's expressions have something that DataFusion's rule may get wrong.
-fn asks_or_works_with_bits(plan: &LogicalPlan) -> Result<bool> {
+/// Whether a node's expressions have something that DataFusion's rule may get wrong; any CASE may be a condition.
+fn has_conditions_or_bits(plan: &LogicalPlan) -> Result<bool> {
     let mut does = false;
     plan.visit_exprs(&mut |expr| {
-        does |= expr.any(&mut |expr| Ok(is_condition(expr) || is_of_bits(expr)))?;
+        does |= expr.any(&mut |expr| Ok(is_condition(expr) || is_of_bits(expr) || matches!(expr, Expr::Case(_))))?;
         Ok(if does { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
     Ok(does)
@@ -142,32 +142,34 @@ impl Simplifier {
     }
 
     /// What DataFusion makes of an expression that is neither of AND, OR and NOT nor a CASE between conditions.
-    fn value(&self, expr: Expr) -> Result<Expr> {
+    fn value(&self, mut expr: Expr) -> Result<Expr> {
         if is_simple(&expr) {
             return Ok(expr);
         }
         if matches!(expr, Expr::AggregateFunction(_) | Expr::WindowFunction(_)) {
+            // What they make of themselves is faster at best, and may be of another kind, which a node would have to fit.
             let with_simple = hidden::with_children(expr, &mut |expr| Ok(Transformed::yes(self.simplify(expr)?)))?;
             return Ok(with_simple.data);
         }
+        if let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &mut expr
+            && is_by_regex(*op)
+        {
+            **right = self.simplify(std::mem::take(&mut **right))?;
+            if !becomes_like(right) {
+                **left = self.simplify(std::mem::take(&mut **left))?;
+                return Ok(expr);
+            }
+        }
         let mut hidden = Hidden::default();
         let mut is_whole = true;
-        let expr = expr.rewrite_down(&mut |expr| {
-            if !std::mem::take(&mut is_whole) && self.is_condition(&expr)? {
-                let hidden = hidden.hide(self.simplify(expr)?);
-                return Ok(Transformed::new(hidden, true, TreeNodeRecursion::Jump));
+        let seen = expr.rewrite_down(&mut |expr| {
+            let is_part = !std::mem::replace(&mut is_whole, false);
+            if is_part && self.is_condition(&expr)? {
+                let column = hidden.hide(self.simplify(expr)?);
+                return Ok(Transformed::new(column, true, TreeNodeRecursion::Jump));
             }
             Ok(Transformed::yes(self.with_hidden(expr, &mut hidden)?))
         })?;
-        let expr = expr.data;
-        if let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &expr
-            && is_by_regex(*op)
-        {
-            let (left, right) = (self.simplify(*left.clone())?, self.simplify(*right.clone())?);
-            if !becomes_like(&right) {
-                return hidden.put_back(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), *op, Box::new(right))));
-            }
-        }
         let context = match hidden.schema(&self.schema)? {
             None => self.context.clone(),
             Some(schema) => SimplifyContext::builder()
@@ -176,7 +178,7 @@ impl Simplifier {
                 .with_query_execution_start_time(self.context.query_execution_start_time())
                 .build(),
         };
-        let simplified = ExprSimplifier::new(context).with_canonicalize(self.may_swap).simplify(expr)?;
+        let simplified = ExprSimplifier::new(context).with_canonicalize(self.may_swap).simplify(seen.data)?;
         conditions::regrouped(hidden.put_back(simplified)?)
     }
 
@@ -234,7 +236,7 @@ impl Simplifier {
                 Expr::TryCast(cast)
             }
             expr @ (Expr::Cast(_) | Expr::TryCast(_)) => hidden.hide(self.simplify(expr)?),
-            expr @ Expr::Case(_) if expr.any(&mut |expr| Ok(may_fail(expr)))? => hidden.hide(self.simplify(expr)?),
+            expr @ Expr::Case(_) if may_fail(&expr)? => hidden.hide(self.simplify(expr)?),
             expr => expr,
         })
     }
@@ -285,9 +287,11 @@ fn keeps_each_value(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Whether evaluating a node may fail where its operands did not.
-fn may_fail(expr: &Expr) -> bool {
-    !matches!(expr, Expr::Case(_) | Expr::Column(_) | Expr::Literal(..)) && !is_condition(expr)
+/// Whether evaluating an expression may fail: it has other parts than comparisons, columns and constants.
+fn may_fail(expr: &Expr) -> Result<bool> {
+    expr.any(
+        &mut |expr| Ok(!matches!(expr, Expr::Case(_) | Expr::Column(_) | Expr::Literal(..)) && !is_condition(expr)),
+    )
 }
 
 /// Whether an expression is a condition by its form. A CASE may be one, too.
