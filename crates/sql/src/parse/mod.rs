@@ -3,6 +3,7 @@
 mod casts;
 mod copy;
 mod depth;
+mod dialect;
 mod distinct_from;
 mod file_functions;
 mod float_rows;
@@ -23,6 +24,7 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use dialect::Bounded;
 
 /// One parsed statement of a script.
 #[derive(Clone, Debug)]
@@ -88,7 +90,8 @@ pub fn parse(script: &str) -> Result<Vec<Statement>> {
     rewrite::struct_types(&mut tokens);
     let last = tokens.iter().rev().find(|token| !matches!(token.token, Token::EOF)).map(|token| token.span.end);
     let mut place = Place::start(script);
-    let mut parser = Parser::new(&DIALECT).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
+    let dialect = Bounded::new(tokens.len());
+    let mut parser = Parser::new(&dialect).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
     let mut statements = Vec::new();
     loop {
         while parser.consume_token(&Token::SemiColon) {}
@@ -97,7 +100,7 @@ pub fn parse(script: &str) -> Result<Vec<Statement>> {
             return Ok(statements);
         }
         let start = place.move_to(first.span.start);
-        let mut kind = statement(&mut parser).map_err(|error| describe(error, &parser, script))?;
+        let mut kind = statement(&mut parser).map_err(|error| describe(error, &parser, &dialect, script))?;
         match &mut kind {
             Kind::Sql(sql) | Kind::Explain { inner: sql, .. } => rewrite::expressions(sql.as_mut()),
             Kind::Copy(copy) => {
@@ -128,7 +131,8 @@ pub(crate) fn parse_one(sql: &str) -> Result<ast::Statement> {
 
 /// One expression, such as a default that the catalog keeps as text.
 pub(crate) fn parse_expr(text: &str) -> Result<ast::Expr> {
-    let parsed = Parser::new(&DIALECT).with_recursion_limit(DEPTH_MAX).try_with_sql(text).and_then(|mut parser| {
+    let dialect = Bounded::new(text.len());
+    let parsed = Parser::new(&dialect).with_recursion_limit(DEPTH_MAX).try_with_sql(text).and_then(|mut parser| {
         let expr = parser.parse_expr()?;
         parser.expect_token(&Token::EOF)?;
         Ok(expr)
@@ -143,8 +147,11 @@ fn unexpected(token: &TokenWithSpan) -> Error {
     Error::Sql(format!("expected the end of the statement, found '{}' at line {line}, column {column}", token.token))
 }
 
-fn describe(error: ParserError, parser: &Parser<'_>, script: &str) -> Error {
+fn describe(error: ParserError, parser: &Parser<'_>, dialect: &Bounded, script: &str) -> Error {
     match error {
+        ParserError::RecursionLimitExceeded if dialect.is_exhausted() => Error::Sql(
+            "there is a mistake within nested NOT, CAST, ARRAY or the like; look at the innermost".to_owned(),
+        ),
         ParserError::RecursionLimitExceeded => {
             Error::Sql(format!("the statement nests deeper than {DEPTH_MAX}; split it with WITH or temporary tables"))
         }
