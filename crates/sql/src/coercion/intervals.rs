@@ -2,7 +2,8 @@
 //!
 //! DataFusion compares months first, then days, then the rest, so that 48 hours are not more than a day, nor 40 days more than
 //! a month. As in PostgreSQL and DuckDB, a month is 30 days here, and a day 24 hours: what is compared or sorted by is the
-//! length. And a date with hours is a timestamp: DataFusion drops the hours of `DATE '2020-01-01' - INTERVAL '1 hour'`.
+//! length. And a date with what may have hours is a timestamp: DataFusion drops the hours of `DATE '2020-01-01' - INTERVAL '1
+//! hour'`. Constants of days and months leave it a date.
 
 use crate::walk::WalkPlan;
 use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array};
@@ -51,26 +52,27 @@ pub(super) fn compare_lengths(compared: Vec<&mut Expr>, schema: &DFSchema) {
     }
 }
 
-/// Whether a constant with hours, minutes or seconds is added to a date, or taken from one.
+/// Whether something that may have hours, minutes or seconds is added to a date, or taken from one.
 pub(super) fn are_date_and_hours(binary: &BinaryExpr, schema: &DFSchema) -> bool {
     let is_date = |expr: &Expr| matches!(expr.get_type(schema), Ok(DataType::Date32));
     match binary.op {
         Operator::Plus => {
-            has_hours(&binary.right) && is_date(&binary.left) || has_hours(&binary.left) && is_date(&binary.right)
+            is_date(&binary.left) && may_have_hours(&binary.right, schema)
+                || is_date(&binary.right) && may_have_hours(&binary.left, schema)
         }
-        Operator::Minus => has_hours(&binary.right) && is_date(&binary.left),
+        Operator::Minus => is_date(&binary.left) && may_have_hours(&binary.right, schema),
         _ => false,
     }
 }
 
-fn has_hours(expr: &Expr) -> bool {
+fn may_have_hours(expr: &Expr, schema: &DFSchema) -> bool {
     match expr {
         Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(interval)), _) => interval.nanoseconds != 0,
-        _ => false,
+        expr => is_interval(expr, schema),
     }
 }
 
-/// Makes a timestamp of the date beside such a constant.
+/// Makes a timestamp of the date beside it.
 pub(super) fn make_timestamp(binary: &mut BinaryExpr, schema: &DFSchema) {
     for operand in [&mut binary.left, &mut binary.right] {
         if matches!(operand.get_type(schema), Ok(DataType::Date32)) {

@@ -7,10 +7,11 @@ use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator, lit};
 use std::collections::{HashMap, HashSet};
 
-/// So many comparisons of a column with constants are left as they are; more become a list.
+/// So many comparisons of a column with constants are left as they are; more become a list. As many as DataFusion makes of a
+/// list, or one would undo what the other does.
 const COMPARISONS_MAX: usize = 3;
 
-/// What stands between an operator, as a list: of `(a AND b) AND c`, `a`, `b` and `c`.
+/// The operands of a chain of one operator: of `(a AND b) AND c`, `a`, `b` and `c`.
 pub(super) fn split(expr: Expr, op: Operator) -> Vec<Expr> {
     let (mut parts, mut rest) = (Vec::new(), vec![expr]);
     while let Some(expr) = rest.pop() {
@@ -111,7 +112,7 @@ impl Chain {
         let mut lists: HashMap<Column, List> = HashMap::new();
         for (place, part) in parts.iter().enumerate() {
             if let Some((column, values)) = self.of_list(part) {
-                let list = lists.entry(column.clone()).or_insert_with(|| List { place, ..List::default() });
+                let list = lists.entry(column.clone()).or_default();
                 list.places.push(place);
                 list.values.extend(values.iter().cloned());
             }
@@ -122,11 +123,11 @@ impl Chain {
         }
         let mut parts: Vec<Option<Expr>> = parts.into_iter().map(Some).collect();
         for (column, list) in lists {
-            for place in list.places {
+            for &place in &list.places {
                 parts[place] = None;
             }
             let values = without_copies(list.values);
-            parts[list.place] =
+            parts[list.places[0]] =
                 Some(Expr::InList(InList::new(Box::new(Expr::Column(column)), values, self == Chain::All)));
         }
         parts.into_iter().flatten().collect()
@@ -152,7 +153,6 @@ impl Chain {
 /// Where a column is compared with constants, and they.
 #[derive(Debug, Default)]
 struct List {
-    place: usize,
     places: Vec<usize>,
     values: Vec<Expr>,
 }
@@ -206,25 +206,9 @@ pub(super) fn negated(expr: Expr) -> Result<Expr> {
             Some(op) => Expr::BinaryExpr(BinaryExpr { left, op, right }),
             None => Expr::Not(Box::new(Expr::BinaryExpr(BinaryExpr { left, op, right }))),
         },
-        Expr::InList(mut list) => {
-            list.negated = !list.negated;
-            Expr::InList(list)
-        }
-        Expr::InSubquery(mut query) => {
-            query.negated = !query.negated;
-            Expr::InSubquery(query)
-        }
-        Expr::Exists(mut query) => {
-            query.negated = !query.negated;
-            Expr::Exists(query)
-        }
         Expr::Between(mut between) => {
             between.negated = !between.negated;
             Expr::Between(between)
-        }
-        Expr::Like(mut like) => {
-            like.negated = !like.negated;
-            Expr::Like(like)
         }
         Expr::IsNull(inner) => Expr::IsNotNull(inner),
         Expr::IsNotNull(inner) => Expr::IsNull(inner),
@@ -234,6 +218,7 @@ pub(super) fn negated(expr: Expr) -> Result<Expr> {
         Expr::IsNotFalse(inner) => Expr::IsFalse(inner),
         Expr::IsUnknown(inner) => Expr::IsNotUnknown(inner),
         Expr::IsNotUnknown(inner) => Expr::IsUnknown(inner),
-        expr => Expr::Not(Box::new(expr)),
+        // IN, LIKE and EXISTS have a NOT of their own.
+        expr => !expr,
     })
 }

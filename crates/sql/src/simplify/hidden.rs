@@ -34,6 +34,11 @@ impl Hidden {
         Expr::Column(Column::new(Some(TableReference::bare(TABLE)), number.to_string()))
     }
 
+    /// Whether an expression is the column of a part.
+    pub(super) fn has(expr: &Expr) -> bool {
+        matches!(expr, Expr::Column(column) if is_of_parts(column))
+    }
+
     /// The columns of this schema and those of the parts; `None` if there are none.
     ///
     /// # Errors
@@ -59,8 +64,7 @@ impl Hidden {
             return Ok(expr);
         }
         let part = |column: &Column| {
-            let is_hidden = column.relation.as_ref().is_some_and(|table| table.table() == TABLE);
-            is_hidden.then(|| self.parts.get(column.name.parse::<usize>().ok()?).cloned()).flatten()
+            is_of_parts(column).then(|| self.parts.get(column.name.parse::<usize>().ok()?).cloned()).flatten()
         };
         let whole = expr.rewrite_up(&mut |expr| {
             Ok(match &expr {
@@ -70,6 +74,10 @@ impl Hidden {
         })?;
         Ok(whole.data)
     }
+}
+
+fn is_of_parts(column: &Column) -> bool {
+    column.relation.as_ref().is_some_and(|table| table.table() == TABLE)
 }
 
 /// An expression with others in place of its children.

@@ -15,9 +15,9 @@ use crate::walk::{WalkPlan, WalkTree};
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{DFSchema, DFSchemaRef, Result, ScalarValue};
-use datafusion::logical_expr::expr::Case;
+use datafusion::logical_expr::expr::{Case, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, lit};
 use datafusion::optimizer::optimizer::ApplyOrder;
@@ -64,12 +64,12 @@ impl OptimizerRule for Simplify {
 
 /// Whether a node's expressions have something that DataFusion's rule may get wrong; any CASE may be a condition.
 fn has_conditions_or_bits(plan: &LogicalPlan) -> Result<bool> {
-    let mut does = false;
+    let mut found = false;
     plan.visit_exprs(&mut |expr| {
-        does |= expr.any(&mut |expr| Ok(is_condition(expr) || is_of_bits(expr) || matches!(expr, Expr::Case(_))))?;
-        Ok(if does { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        found |= expr.any(&mut |expr| Ok(is_condition(expr) || is_of_bits(expr) || matches!(expr, Expr::Case(_))))?;
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
-    Ok(does)
+    Ok(found)
 }
 
 /// Makes the expressions of one node simple.
@@ -99,6 +99,15 @@ impl Simplifier {
         Ok(Simplifier { schema, context, may_swap: !matches!(plan, LogicalPlan::Join(_)) })
     }
 
+    /// What DataFusion's simplifier is told where columns are those of another schema.
+    fn with_schema(&self, schema: DFSchemaRef) -> SimplifyContext {
+        SimplifyContext::builder()
+            .with_schema(schema)
+            .with_config_options(Arc::clone(self.context.config_options()))
+            .with_query_execution_start_time(self.context.query_execution_start_time())
+            .build()
+    }
+
     fn simplify(&self, expr: Expr) -> Result<Expr> {
         match expr {
             Expr::Alias(mut alias) => {
@@ -111,7 +120,8 @@ impl Simplifier {
             }
             Expr::Not(inner) => negated(self.simplify(*inner)?),
             Expr::Case(case) if self.is_condition_by_case(&case)? => self.case(case),
-            expr => self.value(expr),
+            Expr::ScalarFunction(call) if self.is_condition_by_call(&call)? => self.call(call),
+            expr => self.by_datafusion(expr),
         }
     }
 
@@ -135,6 +145,23 @@ impl Simplifier {
         Ok(Expr::Case(Case { expr: None, when_then_expr: branches, else_expr: otherwise.map(Box::new) }))
     }
 
+    /// `coalesce` of conditions and its like, which are CASEs by another name.
+    fn call(&self, call: ScalarFunction) -> Result<Expr> {
+        match call.func.simplify(call.args, &self.context)? {
+            ExprSimplifyResult::Simplified(Expr::Case(case)) => self.simplify(Expr::Case(case)),
+            ExprSimplifyResult::Simplified(expr) => self.by_datafusion(expr),
+            ExprSimplifyResult::Original(args) => {
+                self.by_datafusion(Expr::ScalarFunction(ScalarFunction { func: call.func, args }))
+            }
+        }
+    }
+
+    /// Whether a call is a condition that may not come to all of its arguments.
+    fn is_condition_by_call(&self, call: &ScalarFunction) -> Result<bool> {
+        let Some(argument) = call.args.last() else { return Ok(false) };
+        Ok(call.func.short_circuits() && argument.get_type(&self.schema)? == DataType::Boolean)
+    }
+
     /// Whether a CASE is a condition.
     fn is_condition_by_case(&self, case: &Case) -> Result<bool> {
         let Some((_, then)) = case.when_then_expr.first() else { return Ok(false) };
@@ -142,7 +169,7 @@ impl Simplifier {
     }
 
     /// What DataFusion makes of an expression that is neither of AND, OR and NOT nor a CASE between conditions.
-    fn value(&self, mut expr: Expr) -> Result<Expr> {
+    fn by_datafusion(&self, mut expr: Expr) -> Result<Expr> {
         if is_simple(&expr) {
             return Ok(expr);
         }
@@ -170,13 +197,17 @@ impl Simplifier {
             }
             Ok(Transformed::yes(self.with_hidden(expr, &mut hidden)?))
         })?;
+        // Of one of few values, DataFusion makes a comparison with each; what is hidden would be computed for each.
+        if let Expr::InList(list) = &seen.data
+            && Hidden::has(&list.expr)
+            && list.list.len() > 1
+            && list.list.iter().all(|value| matches!(value, Expr::Literal(..)))
+        {
+            return conditions::regrouped(hidden.put_back(seen.data)?);
+        }
         let context = match hidden.schema(&self.schema)? {
             None => self.context.clone(),
-            Some(schema) => SimplifyContext::builder()
-                .with_schema(Arc::new(schema))
-                .with_config_options(Arc::clone(self.context.config_options()))
-                .with_query_execution_start_time(self.context.query_execution_start_time())
-                .build(),
+            Some(schema) => self.with_schema(Arc::new(schema)),
         };
         let simplified = ExprSimplifier::new(context).with_canonicalize(self.may_swap).simplify(seen.data)?;
         conditions::regrouped(hidden.put_back(simplified)?)
@@ -185,6 +216,7 @@ impl Simplifier {
     fn is_condition(&self, expr: &Expr) -> Result<bool> {
         match expr {
             Expr::Case(case) => self.is_condition_by_case(case),
+            Expr::ScalarFunction(call) => self.is_condition_by_call(call),
             expr => Ok(is_condition(expr)),
         }
     }
@@ -192,17 +224,16 @@ impl Simplifier {
     /// A node of which those operands are hidden that DataFusion would take for something else.
     fn with_hidden(&self, expr: Expr, hidden: &mut Hidden) -> Result<Expr> {
         Ok(match expr {
-            // It takes the minus for the complement.
-            Expr::BinaryExpr(BinaryExpr { mut left, op, mut right }) if is_bitwise(op) => {
-                for operand in [&mut left, &mut right] {
-                    if matches!(**operand, Expr::Negative(_)) {
-                        **operand = hidden.hide(self.simplify(std::mem::take(&mut **operand))?);
-                    }
+            // It takes the minus for the complement, also one that it comes to on the way.
+            Expr::BinaryExpr(mut binary) if is_bitwise(binary.op) => {
+                for operand in [&mut binary.left, &mut binary.right] {
+                    **operand = self.hidden(std::mem::take(&mut **operand), hidden)?;
                 }
-                Expr::BinaryExpr(BinaryExpr::new(left, op, right))
+                Expr::BinaryExpr(binary)
             }
-            Expr::Negative(inner) if is_of_bits(&inner) => {
-                Expr::Negative(Box::new(hidden.hide(self.simplify(*inner)?)))
+            Expr::Negative(mut inner) => {
+                *inner = self.hidden(*inner, hidden)?;
+                Expr::Negative(inner)
             }
             Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() => {
                 let (left, right) = (self.compared(*left, hidden)?, self.compared(*right, hidden)?);
@@ -213,11 +244,25 @@ impl Simplifier {
                 Expr::InList(list)
             }
             Expr::Between(mut between) => {
-                *between.expr = self.compared(*between.expr, hidden)?;
+                for operand in [&mut between.expr, &mut between.low, &mut between.high] {
+                    **operand = self.compared(std::mem::take(&mut **operand), hidden)?;
+                }
                 Expr::Between(between)
+            }
+            Expr::Like(mut like) => {
+                *like.expr = self.compared(*like.expr, hidden)?;
+                Expr::Like(like)
             }
             expr => expr,
         })
+    }
+
+    /// What stands for an expression that is neither a column nor a constant.
+    fn hidden(&self, expr: Expr, hidden: &mut Hidden) -> Result<Expr> {
+        match expr {
+            Expr::Column(_) | Expr::Literal(..) => Ok(expr),
+            expr => Ok(hidden.hide(self.simplify(expr)?)),
+        }
     }
 
     /// What is compared, hidden from where comparing it is not the same as comparing what it is made of: a cast may fail, be
@@ -242,8 +287,8 @@ impl Simplifier {
     }
 }
 
-/// Whether each value of a type is one of the other, and no two are the same one. Only numbers and times are asked for; what
-/// else DataFusion compares before it is cast it is right about.
+/// Whether each value of a type is one of the other, and no two are the same one. What else than numbers and
+/// timestamps DataFusion compares before it is cast, it is right about.
 fn keeps_each_value(from: &DataType, to: &DataType) -> bool {
     /// The decimal digits of integers, and whether they have a sign.
     fn integer(ty: &DataType) -> Option<(u8, bool)> {
@@ -273,6 +318,10 @@ fn keeps_each_value(from: &DataType, to: &DataType) -> bool {
     if from == to {
         return true;
     }
+    if let (DataType::Timestamp(..), _) | (_, DataType::Timestamp(..)) = (from, to) {
+        // Constants would lose digits behind the second, and wall clocks meet instants.
+        return false;
+    }
     match (integer(from), integer(to)) {
         (Some((digits, false)), Some((wide, true))) => return digits < wide,
         (Some((digits, has_sign)), Some((wide, wide_has_sign))) => return digits <= wide && has_sign == wide_has_sign,
@@ -282,7 +331,7 @@ fn keeps_each_value(from: &DataType, to: &DataType) -> bool {
         (Some((digits, _)), _, Some((before, behind)), _) => i16::from(digits) <= before && behind >= 0,
         (_, Some((before, behind)), Some((wide, fine)), _) => before <= wide && behind <= fine,
         (_, Some(_), _, Some(_)) => false,
-        // Times, whose casts are looked at where they are unfolded, texts, and what is never unfolded.
+        // Texts, and what DataFusion does not look into.
         _ => true,
     }
 }
@@ -309,8 +358,7 @@ fn is_condition(expr: &Expr) -> bool {
         | Expr::IsNotUnknown(_)
         | Expr::InList(_)
         | Expr::Between(_)
-        | Expr::Like(_)
-        | Expr::SimilarTo(_) => true,
+        | Expr::Like(_) => true,
         _ => false,
     }
 }
@@ -343,13 +391,17 @@ fn becomes_like(pattern: &Expr) -> bool {
 fn is_simple(expr: &Expr) -> bool {
     match expr {
         Expr::Column(_) | Expr::Literal(..) => true,
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() => match (&**left, &**right) {
-            // Those with true and false are conditions by themselves, and floats have two zeros.
-            (Expr::Column(_), Expr::Literal(value, _)) => {
-                !value.is_null() && !matches!(value.data_type(), DataType::Boolean) && !value.data_type().is_floating()
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() && !is_by_regex(*op) => {
+            match (&**left, &**right) {
+                // Those with true and false are conditions by themselves, and floats have two zeros.
+                (Expr::Column(_), Expr::Literal(value, _)) => {
+                    !value.is_null()
+                        && !matches!(value.data_type(), DataType::Boolean)
+                        && !value.data_type().is_floating()
+                }
+                _ => false,
             }
-            _ => false,
-        },
+        }
         _ => false,
     }
 }
