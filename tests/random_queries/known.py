@@ -41,6 +41,11 @@ REFUSALS: tuple[Refusal, ...] = (
         "dict-surviving cache: global dictionary column",
         "a defect of its dictionaries (DuckDB 2.0.0); none of its answers is to be had until it gets other tables",
     ),
+    Refusal(
+        "DuckDB",
+        "must appear in the GROUP BY clause or must be part of an aggregate function",
+        "a key `a OR b`, or one with AND, within a longer chain, of which it makes one before it looks for keys",
+    ),
 )
 
 
