@@ -229,23 +229,11 @@ fn of_another(view: &TableName, table: &ast::ObjectName, database: &str) -> Erro
 mod tests {
     use super::*;
     use crate::parse::parse_one;
-    use crate::{Database, DatabaseOptions, OnCorruption, Session};
-    use sinter_storage::{HeapFileSystem, Synchronous};
-    use std::sync::Arc;
+    use crate::{Database, DatabaseOptions, Session};
 
     /// The database `sinter` has a schema s, and the attached database `o` a schema q; both have t.
     fn session() -> Session {
-        let options = DatabaseOptions {
-            memory_limit_bytes: 64 << 20,
-            threads: 1,
-            synchronous: Synchronous::Off,
-            read_only: false,
-            create: true,
-            on_corruption: OnCorruption::Error,
-            background: false,
-            file_system: Arc::new(HeapFileSystem::default()),
-        };
-        let session = Database::open(None, options).unwrap().session();
+        let session = Database::open(None, DatabaseOptions::in_memory()).unwrap().session();
         let table = "AS SELECT 1 AS a, 2 AS b, [3, 4] AS l, named_struct('f', 5) AS n";
         for sql in [
             "ATTACH ':memory:' AS o",

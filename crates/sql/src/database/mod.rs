@@ -59,6 +59,23 @@ pub struct DatabaseOptions {
     pub file_system: Arc<dyn FileSystem>,
 }
 
+#[cfg(test)]
+impl DatabaseOptions {
+    /// For the tests of this room: a small database in memory, that does nothing beside its statements.
+    pub(crate) fn in_memory() -> DatabaseOptions {
+        DatabaseOptions {
+            memory_limit_bytes: 64 << 20,
+            threads: 1,
+            synchronous: Synchronous::Off,
+            read_only: false,
+            create: true,
+            on_corruption: OnCorruption::Error,
+            background: false,
+            file_system: Arc::new(sinter_storage::HeapFileSystem::default()),
+        }
+    }
+}
+
 /// Told how far something is that takes long, with no lock held but those of whoever tells; by breaking off it ends that, with
 /// [`Error::Cancelled`].
 pub(crate) type Told<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;

@@ -3,22 +3,10 @@
 use super::with_shared_columns;
 use crate::parse::parse_one;
 use crate::progress::Notes;
-use crate::{Database, DatabaseOptions, OnCorruption, Result, Session};
-use sinter_storage::{HeapFileSystem, Synchronous};
-use std::sync::Arc;
+use crate::{Database, DatabaseOptions, Result, Session};
 
 fn session() -> Session {
-    let options = DatabaseOptions {
-        memory_limit_bytes: 64 << 20,
-        threads: 1,
-        synchronous: Synchronous::Off,
-        read_only: false,
-        create: true,
-        on_corruption: OnCorruption::Error,
-        background: false,
-        file_system: Arc::new(HeapFileSystem::default()),
-    };
-    let session = Database::open(None, options).unwrap().session();
+    let session = Database::open(None, DatabaseOptions::in_memory()).unwrap().session();
     for sql in [
         "CREATE TABLE a (k INT, x INT, n INT)",
         "CREATE TABLE b (y INT, k INT, n INT)",
