@@ -17,7 +17,7 @@ use crate::provider::{Reading, StatementCatalog};
 use crate::query_memory::Spilling;
 use crate::scalar_subquery::NoRowIsNull;
 use crate::set_operations::CopiesCount;
-use crate::shared_columns::{FullJoins, with_shared_columns};
+use crate::shared_columns::{FullJoins, planned};
 use crate::transaction::{Reads, Transaction};
 use crate::{Database, Error, OnCorruption, Result, Value, functions, guards, numbering, quantiles, statement};
 use arrow::array::RecordBatch;
@@ -572,10 +572,8 @@ impl Session {
             ast::Statement::Query(query) => column_names(query),
             _ => Vec::new(),
         };
-        with_shared_columns(state, &mut sql)?;
-        let statement = datafusion::sql::parser::Statement::Statement(Box::new(sql));
         pollster::block_on(async {
-            let logical = state.statement_to_plan(statement).await?;
+            let logical = planned(state, sql).await?;
             if let LogicalPlan::Ddl(_) | LogicalPlan::Dml(_) | LogicalPlan::Statement(_) | LogicalPlan::Copy(_) =
                 logical
             {

@@ -300,6 +300,7 @@ scripts! {
     other_aggregates
     quantise
     regular_expressions
+    repeated_names
     schemas
     set_operations
     spill_compression

@@ -6,7 +6,7 @@ use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName, View};
 use crate::parse::{parse_one, path_of, with_rows_of_floats};
 use crate::progress::Notes;
 use crate::session::CATALOG_NAME;
-use crate::shared_columns::with_shared_columns;
+use crate::shared_columns::planned;
 use crate::transaction::Reads;
 use crate::view_query::name_within;
 use async_trait::async_trait;
@@ -226,13 +226,10 @@ impl Tables {
         name_within(&self.of.databases.seen, &self.database, name, &mut sql)?;
         with_rows_of_floats(&mut sql);
         let unreadable = |error: crate::Error| crate::Error::Sql(format!("view '{name}' cannot be read: {error}"));
-        with_shared_columns(&state, &mut sql).map_err(unreadable)?;
-        let statement = datafusion::sql::parser::Statement::Statement(Box::new(sql));
-        let plan = Box::pin(state.statement_to_plan(statement)).await;
-        let plan = plan.map_err(|error| unreadable(error.into()))?;
-        let planned: Arc<dyn TableProvider> = Arc::new(ViewTable::new(plan, Some(view.sql.clone())));
-        self.of.databases.planned_views().insert(key, Arc::clone(&planned));
-        Ok(Some(planned))
+        let plan = Box::pin(planned(&state, sql)).await.map_err(unreadable)?;
+        let view: Arc<dyn TableProvider> = Arc::new(ViewTable::new(plan, Some(view.sql.clone())));
+        self.of.databases.planned_views().insert(key, Arc::clone(&view));
+        Ok(Some(view))
     }
 }
 

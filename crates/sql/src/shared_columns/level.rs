@@ -27,6 +27,11 @@ impl Column {
         if self.parts.is_empty() { std::slice::from_ref(self) } else { &self.parts }
     }
 
+    /// Whether its table is called so, by as much of its full name as is given.
+    pub(super) fn is_of(&self, table: &[String]) -> bool {
+        self.relation.as_ref().map_or_else(Vec::new, TableReference::to_vec).ends_with(table)
+    }
+
     /// It, with its table.
     pub(super) fn expr(&self) -> Expr {
         let relation = self.relation.as_ref().map_or_else(Vec::new, TableReference::to_vec);

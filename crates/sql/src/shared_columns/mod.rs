@@ -17,6 +17,10 @@
 //! outer ones to the inner, each clause with the tables in sight that it may name ([`level`], [`query`], [`from`],
 //! [`expressions`]); which columns a table in FROM has is asked of the planner ([`place`]), so that there is one answer to it.
 //!
+//! A select list may have a column twice, or beside another one of its name, which the planner refuses: `SELECT *, k`, `SELECT k,
+//! k + 1 AS k`. Where it does, the statement is rewritten once more, with `*` as a list and names for those that come again
+//! (`k_2`, [`wildcard`]). ORDER BY and DISTINCT ON mean the alias, if there is one. Pipes (`|> SELECT k, k`) are left as they are.
+//!
 //! Refused are, with an error: `|> JOIN` with USING or NATURAL, `* ILIKE` and `* RENAME` beside them, a column that one side
 //! has twice, and tables whose columns no name tells apart (`t JOIN s.t`).
 
@@ -34,32 +38,72 @@ pub(crate) use full_join::FullJoins;
 
 use crate::parse::walk_mut;
 use crate::{Error, Result};
+use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::execution::SessionState;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::ast::{
-    Join, JoinConstraint, JoinOperator, PipeOperator, Query, Select, Statement, TableFactor, TableWithJoins, VisitorMut,
+    Join, JoinConstraint, JoinOperator, PipeOperator, Query, Select, SetExpr, Statement, TableFactor, TableWithJoins,
+    VisitorMut,
 };
 use level::Level;
 use std::ops::ControlFlow;
 
-/// Rewrites a query with USING or NATURAL in it; what else there is stays as it is. `state` is to plan it then.
+/// The plan of a statement, in which shared columns mean what they mean in SQL, and each column has a name of its own.
 ///
 /// # Errors
-/// [`Error::Sql`] for what no side has, or one side twice, and for what is not supported; and those of planning tables in FROM.
-pub(crate) fn with_shared_columns(state: &SessionState, sql: &mut Statement) -> Result<()> {
-    let Statement::Query(query) = sql else { return Ok(()) };
-    let mut found = Found(false);
-    walk_mut(query.as_mut(), &mut found)?;
-    match found.0 {
-        true => {
-            Rewriting { state, levels: Vec::new(), text: query.to_string().to_lowercase(), name_count: 0 }.query(query)
-        }
-        false => Ok(()),
+/// [`Error::Sql`] for shared columns that no side has, or one side twice, and for what is not supported; and those of planning.
+pub(crate) async fn planned(state: &SessionState, mut sql: Statement) -> Result<LogicalPlan> {
+    let kept = has_select_list(&sql).then(|| sql.clone());
+    rewrite(state, &mut sql, false)?;
+    let refused = match state.statement_to_plan(as_planned(sql)).await {
+        Err(error) if is_about_names(&error) => error,
+        plan => return Ok(plan?),
+    };
+    if let Some(mut apart) = kept
+        && rewrite(state, &mut apart, true).is_ok()
+        && let Ok(plan) = state.statement_to_plan(as_planned(apart)).await
+    {
+        return Ok(plan);
     }
+    Err(refused.into())
+}
+
+/// Whether a statement is a query of more than rows of VALUES, of which there may be many.
+fn has_select_list(sql: &Statement) -> bool {
+    matches!(sql, Statement::Query(query) if !matches!(*query.body, SetExpr::Values(_)))
+}
+
+fn as_planned(sql: Statement) -> datafusion::sql::parser::Statement {
+    datafusion::sql::parser::Statement::Statement(Box::new(sql))
+}
+
+/// Whether the planner would not tell columns apart.
+fn is_about_names(error: &DataFusionError) -> bool {
+    match error.find_root() {
+        DataFusionError::SchemaError(error, _) => !matches!(**error, SchemaError::FieldNotFound { .. }),
+        DataFusionError::Plan(message) => message.starts_with("Projections require unique expression names"),
+        _ => false,
+    }
+}
+
+/// Rewrites a query with USING or NATURAL in it, or any query so that it `tells_apart` what its select lists have twice; what
+/// else there is stays as it is. `state` is to plan it then.
+fn rewrite(state: &SessionState, sql: &mut Statement, tells_apart: bool) -> Result<()> {
+    let Statement::Query(query) = sql else { return Ok(()) };
+    let mut found = Found(tells_apart);
+    walk_mut(query.as_mut(), &mut found)?;
+    if !found.0 {
+        return Ok(());
+    }
+    let text = query.to_string().to_lowercase();
+    Rewriting { state, tells_apart, levels: Vec::new(), text, name_count: 0 }.query(query)
 }
 
 /// The rewriting, at one place of a statement.
 struct Rewriting<'s> {
     state: &'s SessionState,
+    /// Whether columns that select lists have twice get names of their own.
+    tells_apart: bool,
     /// The queries around the place, the innermost last.
     levels: Vec<Level>,
     /// The statement as it was, in lower case.

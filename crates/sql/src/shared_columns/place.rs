@@ -61,13 +61,17 @@ impl Rewriting<'_> {
 
     /// Finds the columns in sight of a query that shares none.
     pub(super) fn look_at(&mut self, index: usize) -> Result<()> {
-        let level = &self.levels[index];
-        let columns = match level.from.is_empty() {
-            true => Vec::new(),
-            false => self.columns_at(index, Some(level), level.from.clone())?,
-        };
-        self.levels[index].columns = Some(columns);
+        self.levels[index].columns = Some(self.all_columns(index)?);
         Ok(())
+    }
+
+    /// All columns of the tables in sight of a query.
+    pub(super) fn all_columns(&self, index: usize) -> Result<Vec<Column>> {
+        let level = &self.levels[index];
+        match level.from.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.columns_at(index, Some(level), level.from.clone()),
+        }
     }
 
     /// The level and the place in its WITH of the query that a plain name means.

@@ -5,7 +5,10 @@ use super::level::{Level, NamedQuery};
 use super::{Rewriting, is_shared_pipe, shares_columns, wildcard};
 use crate::statement::normal;
 use crate::{Error, Result};
-use datafusion::sql::sqlparser::ast::{Cte, Expr, OrderBy, Query, Select, SelectItem, SetExpr, SetOperator};
+use datafusion::sql::sqlparser::ast::{
+    Cte, Distinct, Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, SetOperator,
+};
+use std::collections::BTreeMap;
 
 impl Rewriting<'_> {
     /// Rewrites a query and all that is in it.
@@ -73,20 +76,37 @@ impl Rewriting<'_> {
         if shares {
             wildcard::expand(&mut select.projection, self.level().in_sight())?;
         }
+        let all = match self.tells_apart {
+            true => Some(self.all_columns(self.levels.len() - 1)?),
+            false => None,
+        };
+        if let Some(all) = &all {
+            wildcard::list(&mut select.projection, all);
+        }
         let aliases = aliases(&select.projection);
         self.expressions(&mut select.projection, Outputs::None)?;
+        let renamed = match &all {
+            Some(all) => wildcard::name_apart(&mut select.projection, all),
+            None if shares => wildcard::name_apart(&mut select.projection, self.level().in_sight()),
+            None => BTreeMap::new(),
+        };
         self.expressions(&mut select.selection, Outputs::None)?;
         self.expressions(&mut select.named_window, Outputs::None)?;
         self.expressions(&mut select.group_by, Outputs::BehindColumns(&aliases))?;
         self.expressions(&mut select.having, Outputs::BehindColumns(&aliases))?;
         self.expressions(&mut select.qualify, Outputs::BehindColumns(&aliases))?;
         self.expressions(&mut select.distribute_by, Outputs::BehindColumns(&aliases))?;
+        let aliases: Vec<String> =
+            aliases.into_iter().map(|alias| renamed.get(&alias).cloned().unwrap_or(alias)).collect();
+        if let Some(Distinct::On(exprs)) = &mut select.distinct {
+            exprs.iter_mut().for_each(|expr| follow(expr, &renamed));
+        }
         self.expressions(&mut select.distinct, Outputs::BeforeColumns(&aliases))?;
         if let Some(order_by) = order_by {
+            if let OrderByKind::Expressions(keys) = &mut order_by.kind {
+                keys.iter_mut().for_each(|key| follow(&mut key.expr, &renamed));
+            }
             self.expressions(order_by, Outputs::BeforeColumns(&aliases))?;
-        }
-        if shares {
-            wildcard::name_apart(&mut select.projection);
         }
         Ok(())
     }
@@ -97,6 +117,15 @@ fn with_body(mut cte: Cte, body: SetExpr) -> Cte {
     *cte.query.body = body;
     (cte.query.with, cte.query.order_by, cte.query.limit_clause) = (None, None, None);
     cte
+}
+
+/// Has the name of an output mean it still, where that was given another one.
+fn follow(expr: &mut Expr, renamed: &BTreeMap<String, String>) {
+    if let Expr::Identifier(name) = expr
+        && let Some(own) = renamed.get(&normal(name))
+    {
+        *name = Ident::with_quote('"', own.clone());
+    }
 }
 
 /// The names that a select list gives, without those of columns that are called so anyway.

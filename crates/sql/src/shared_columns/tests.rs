@@ -1,6 +1,6 @@
 //! What becomes of statements, written without quotes and marks.
 
-use super::with_shared_columns;
+use super::rewrite;
 use crate::parse::parse_one;
 use crate::progress::Notes;
 use crate::{Database, DatabaseOptions, Result, Session};
@@ -20,10 +20,10 @@ fn session() -> Session {
     session
 }
 
-fn rewritten(session: &Session, sql: &str) -> Result<String> {
+fn rewritten(session: &Session, sql: &str, tells_apart: bool) -> Result<String> {
     let state = session.statement_state(session.readable()?, Notes::default());
     let mut sql = parse_one(sql)?;
-    with_shared_columns(&state, &mut sql)?;
+    rewrite(&state, &mut sql, tells_apart)?;
     Ok(sql.to_string().replace(['"', '\u{1}'], ""))
 }
 
@@ -31,7 +31,7 @@ fn rewritten(session: &Session, sql: &str) -> Result<String> {
 fn check(cases: &[(&str, &str)]) {
     let session = session();
     for (sql, expected) in cases {
-        assert_eq!(rewritten(&session, sql).unwrap(), *expected, "{sql}");
+        assert_eq!(rewritten(&session, sql, false).unwrap(), *expected, "{sql}");
     }
 }
 
@@ -87,6 +87,31 @@ fn a_star_has_shared_columns_where_the_left_side_has_them() {
 }
 
 #[test]
+fn what_comes_twice_gets_names_of_its_own() {
+    let session = session();
+    for (sql, expected) in [
+        ("SELECT *, k FROM a", "SELECT a.k, a.x, a.n, k AS k_2 FROM a"),
+        ("SELECT k, a.*, a.k FROM a", "SELECT k, a.k AS k_2, a.x, a.n, a.k AS k_3 FROM a"),
+        ("SELECT x, x + 1 AS x, 1 AS x_2 FROM a", "SELECT x, x + 1 AS x_3, 1 AS x_2 FROM a"),
+        ("SELECT 1 AS k, * FROM c", "SELECT 1 AS k, c.k AS k_2, c.z FROM c"),
+        ("SELECT a.*, b.k FROM a JOIN b ON a.k = b.k", "SELECT a.k, a.x, a.n, b.k FROM a JOIN b ON a.k = b.k"),
+        (
+            "SELECT k, b.* FROM c RIGHT JOIN b USING (k)",
+            "SELECT b.k, b.y, b.k AS k_2, b.n FROM c RIGHT JOIN b ON c.k = b.k",
+        ),
+        ("SELECT x, -x AS x FROM a ORDER BY x, -x", "SELECT x, -x AS x_2 FROM a ORDER BY x_2, -x"),
+        ("SELECT -x AS x, x FROM a ORDER BY x", "SELECT -x AS x, x AS x_2 FROM a ORDER BY x"),
+        ("SELECT *, z FROM c JOIN d ON w = z", "SELECT c.k, c.z, d.w, z AS z_2 FROM c JOIN d ON w = z"),
+        (
+            "SELECT w FROM d WHERE w IN (SELECT y FROM (SELECT y, *, 2 AS y FROM b))",
+            "SELECT w FROM d WHERE w IN (SELECT y FROM (SELECT y, b.y AS y_2, b.k, b.n, 2 AS y_3 FROM b))",
+        ),
+    ] {
+        assert_eq!(rewritten(&session, sql, true).unwrap(), expected, "{sql}");
+    }
+}
+
+#[test]
 fn natural_joins_without_a_column_in_common_keep_their_kind() {
     check(&[
         ("SELECT x FROM a NATURAL LEFT JOIN d", "SELECT x FROM a LEFT JOIN d ON true"),
@@ -135,7 +160,7 @@ fn what_cannot_be_told_is_refused() {
         ("SELECT * EXCLUDE (w) FROM a JOIN b USING (k)", "No field named w"),
         ("SELECT * ILIKE 'k%' FROM a JOIN b USING (k)", "not supported"),
     ] {
-        let error = rewritten(&session, sql).unwrap_err().to_string();
+        let error = rewritten(&session, sql, false).unwrap_err().to_string();
         assert!(error.contains(expected), "{sql}: {error}");
     }
 }

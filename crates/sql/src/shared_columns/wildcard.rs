@@ -1,13 +1,15 @@
-//! `*` beside USING and NATURAL.
+//! `*`, and columns that a select list has twice.
 
 use super::from::check_told_apart;
 use super::level::Column;
 use crate::statement::normal;
 use crate::{Error, Result};
+use datafusion::common::TableReference;
 use datafusion::sql::sqlparser::ast::{
-    ExceptSelectItem, ExcludeSelectItem, Expr, Ident, ReplaceSelectElement, SelectItem, WildcardAdditionalOptions,
+    ExceptSelectItem, ExcludeSelectItem, Expr, Ident, ReplaceSelectElement, SelectItem,
+    SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Lists the columns in the place of `*`.
 pub(super) fn expand(selected: &mut Vec<SelectItem>, columns: &[Column]) -> Result<()> {
@@ -83,20 +85,82 @@ fn names_of_except(except: ExceptSelectItem) -> Vec<String> {
     std::iter::once(&except.first_element).chain(&except.additional_elements).map(normal).collect()
 }
 
-/// `a.k` that comes again, as `k` or within `*`, under a name of its own: the planner wants each once.
-pub(super) fn name_apart(selected: &mut [SelectItem]) {
-    let mut counts: BTreeMap<Vec<String>, usize> = BTreeMap::new();
-    for item in selected {
-        let SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) = &*item else { continue };
-        let parts: Vec<String> = parts.iter().map(normal).collect();
-        let name = parts.last().cloned().unwrap_or_default();
-        let count = counts.entry(parts).or_insert(0);
-        *count += 1;
-        if *count > 1
-            && let SelectItem::UnnamedExpr(expr) = &*item
-        {
-            let alias = Ident::with_quote('"', format!("{name}_{count}"));
-            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+/// Lists the columns in the place of `*` and `t.*`, as far as it is known which; `columns` are all there are.
+pub(super) fn list(selected: &mut Vec<SelectItem>, columns: &[Column]) {
+    for item in std::mem::take(selected) {
+        match listed(&item, columns) {
+            Some(items) => selected.extend(items),
+            None => selected.push(item),
         }
     }
+}
+
+fn listed(item: &SelectItem, columns: &[Column]) -> Option<Vec<SelectItem>> {
+    match item {
+        SelectItem::Wildcard(options) => items(columns, options.clone()).ok(),
+        SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(table), options) => {
+            let table: Vec<String> = table.0.iter().map(|part| part.as_ident().map(normal)).collect::<Option<_>>()?;
+            let theirs: Vec<Column> = columns.iter().filter(|column| column.is_of(&table)).cloned().collect();
+            items(&theirs, options.clone()).ok()
+        }
+        _ => None,
+    }
+}
+
+/// What the planner knows an item of a select list by: a column by its table and name, others by their alias alone.
+struct Known {
+    relation: Option<Vec<String>>,
+    name: String,
+}
+
+/// Gives what the planner would not tell from an item before it a name of its own: `k, k` and `k, k + 1 AS k`. Returns the
+/// new names of aliases that were the first of their name, as only a column was called so before.
+pub(super) fn name_apart(selected: &mut [SelectItem], columns: &[Column]) -> BTreeMap<String, String> {
+    let all: Vec<Option<Known>> = selected.iter().map(|item| known(item, columns)).collect();
+    let mut taken: BTreeSet<String> = all.iter().flatten().map(|known| known.name.clone()).collect();
+    let mut before: BTreeMap<&str, Vec<&Option<Vec<String>>>> = BTreeMap::new();
+    let mut renamed = BTreeMap::new();
+    for (item, known) in selected.iter_mut().zip(&all) {
+        let Some(Known { relation, name }) = known else { continue };
+        let others = before.entry(name).or_default();
+        let is_taken = others.iter().any(|other| relation.is_none() || other.is_none() || *other == relation);
+        let is_first_alias = relation.is_none() && others.iter().all(|other| other.is_some());
+        others.push(relation);
+        if is_taken
+            && let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = &*item
+            && let Some(own) = (2..).map(|count| format!("{name}_{count}")).find(|own| taken.insert(own.clone()))
+        {
+            if is_first_alias {
+                renamed.insert(name.clone(), own.clone());
+            }
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::with_quote('"', own) };
+        }
+    }
+    renamed
+}
+
+fn known(item: &SelectItem, columns: &[Column]) -> Option<Known> {
+    match item {
+        SelectItem::UnnamedExpr(expr) => known_column(expr, columns),
+        SelectItem::ExprWithAlias { expr, alias } => {
+            let name = normal(alias);
+            let column = known_column(expr, columns).filter(|column| column.name == name);
+            Some(column.unwrap_or(Known { relation: None, name }))
+        }
+        _ => None,
+    }
+}
+
+/// `None` for what is no column of these.
+fn known_column(expr: &Expr, columns: &[Column]) -> Option<Known> {
+    let parts: Vec<String> = match expr {
+        Expr::Nested(inner) => return known_column(inner, columns),
+        Expr::Identifier(name) => vec![normal(name)],
+        Expr::CompoundIdentifier(parts) => parts.iter().map(normal).collect(),
+        _ => return None,
+    };
+    let (name, table) = parts.split_last()?;
+    let mut found = columns.iter().filter(|column| column.name == *name && column.is_of(table));
+    let column = found.next().filter(|_| found.next().is_none())?;
+    Some(Known { relation: column.relation.as_ref().map(TableReference::to_vec), name: name.clone() })
 }
