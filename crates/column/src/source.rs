@@ -47,6 +47,10 @@ impl TableSource for ColumnTable {
         self.groups()[group].group.decode_nanos(column)
     }
 
+    fn segment_bytes(&self, group: usize, column: usize) -> Option<usize> {
+        Some(self.groups()[group].group.segments[column].byte_len())
+    }
+
     fn will_read(&self, group: usize, columns: &[usize]) -> Option<ReadAhead> {
         let segments = &self.groups()[group].group.segments;
         let mut pages = Vec::new();

@@ -4,7 +4,7 @@
 //! threads together, and of an operator without those that its rows reach next; columns are decoded in the time of whoever asks
 //! for them first.
 
-use crate::flow::{Flow, Sink};
+use crate::flow::{Flow, KeyBound, Sink};
 use crate::{Memory, Pipeline, Result, SpillCompression, SpillFile};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -150,6 +150,10 @@ impl Sink for MeasuredSink<'_> {
 
     fn would_take_group(&self, group: usize) -> bool {
         self.sink.would_take_group(group)
+    }
+
+    fn bound(&self) -> Option<KeyBound> {
+        self.sink.bound()
     }
 }
 

@@ -64,6 +64,10 @@ impl TableSource for ReadAs {
         self.table.decode_nanos(group, column)
     }
 
+    fn segment_bytes(&self, group: usize, column: usize) -> Option<usize> {
+        self.table.segment_bytes(group, column)
+    }
+
     fn will_read(&self, group: usize, columns: &[usize]) -> Option<ReadAhead> {
         self.table.will_read(group, columns)
     }

@@ -82,6 +82,10 @@ pub trait TableSource: Send + Sync + std::fmt::Debug {
     fn decode_nanos(&self, _group: usize, _column: usize) -> Option<f64> {
         None
     }
+    /// How many bytes of a segment are stored; `None` where it is not known before it is read.
+    fn segment_bytes(&self, _group: usize, _column: usize) -> Option<usize> {
+        None
+    }
     /// How many rows operators take at a time, [`sinter_codec::VECTOR_LEN`] at most; fewer are for tests.
     fn vector_rows(&self) -> usize {
         sinter_codec::VECTOR_LEN

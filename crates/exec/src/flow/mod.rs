@@ -18,7 +18,7 @@ pub(crate) use survivors::{FilterScratch, LoadColumn, Survivors};
 use crate::expr::Program;
 use crate::join::JoinTable;
 use crate::{LogicalType, Result, Vector};
-use sinter_codec::Bitmap;
+use sinter_codec::{Bitmap, Predicate};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -41,6 +41,19 @@ pub(crate) trait Sink {
     fn would_take_group(&self, _group: usize) -> bool {
         false
     }
+    /// What rows have to pass that it still wants; more than before, or the same. Others may be kept from it.
+    fn bound(&self) -> Option<KeyBound> {
+        None
+    }
+}
+
+/// A condition on a column of the scan that is known only on the way.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct KeyBound {
+    pub(crate) column: usize,
+    pub(crate) predicate: Predicate,
+    /// Whether NULLs pass, which do not pass the predicate.
+    pub(crate) keeps_nulls: bool,
 }
 
 /// Where the columns of a pipeline are: first those of its scan, then what its joins bring.

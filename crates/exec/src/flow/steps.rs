@@ -6,7 +6,7 @@
 //! a sink may pause between any two vectors.
 
 use super::survivors::{FilterScratch, Repeated, Survivors};
-use super::{Flow, Layout, Sink};
+use super::{Flow, KeyBound, Layout, Sink};
 use crate::error::check_cancelled;
 use crate::expr::Program;
 use crate::join::{JoinKind, JoinTable, Probe, ProbePlan};
@@ -212,6 +212,10 @@ pub(crate) struct Chain<'a> {
 impl Sink for Chain<'_> {
     fn columns(&self) -> &[usize] {
         &self.plan.scan_columns
+    }
+
+    fn bound(&self) -> Option<KeyBound> {
+        self.sink.bound()
     }
 
     fn take(&mut self, flow: &mut Flow<'_>) -> Result<ControlFlow<()>> {

@@ -95,7 +95,7 @@ pub struct Join {
 
 impl Join {
     /// What the build side hands out: keys, then payload. Empty where it is no pipeline of rows.
-    pub(crate) fn build_exprs(&self) -> &[Expr] {
+    pub fn build_exprs(&self) -> &[Expr] {
         match &self.build.output {
             Output::Rows(exprs) => exprs,
             Output::Aggregate(_)

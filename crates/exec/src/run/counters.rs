@@ -31,7 +31,7 @@ pub struct Counters {
     pub rows_selected: AtomicU64,
     /// Rows that were left by tests on the encoded form; what tests values comes later.
     pub rows_selected_encoded: AtomicU64,
-    /// Bytes of the segments that were opened.
+    /// Bytes of the segments that were opened; a column of a row group counts once, however many threads were there.
     pub bytes_compressed: AtomicU64,
     /// Bytes of the values that were decoded, as they lie in memory then.
     pub bytes_decoded: AtomicU64,

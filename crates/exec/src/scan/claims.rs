@@ -7,7 +7,7 @@
 use crate::{OnDamage, Output, Pipeline, TableSource};
 use sinter_codec::VECTOR_LEN;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Vectors of a stretch.
 const STRETCH: usize = 8;
@@ -20,6 +20,9 @@ pub(crate) struct Claims {
     next_vectors: Vec<AtomicUsize>,
     /// Vectors that are taken at a time.
     stretch: usize,
+    /// Of each group, per column of the scan: whether anybody has opened it.
+    opened: Vec<AtomicBool>,
+    columns: usize,
 }
 
 /// Vectors of a group.
@@ -30,14 +33,22 @@ pub(super) struct Claim {
 }
 
 impl Claims {
-    /// On the pipeline's table; there is nothing to claim where it has none. What is known of groups as a whole leaves them
-    /// whole: statistics that answer aggregates, and groups that are left out when they cannot be read.
+    /// On the pipeline's table; there is nothing to claim where it has none.
     pub(crate) fn new(pipeline: &Pipeline) -> Claims {
         let group_count = pipeline.source.table().map_or(0, |table| table.group_count());
-        let whole = matches!(pipeline.on_damage, OnDamage::LeaveOut(_))
-            || (matches!(pipeline.output, Output::Aggregate(_)) && pipeline.steps.is_empty());
-        let next_vectors = (0..group_count).map(|_| AtomicUsize::new(0)).collect();
-        Claims { next_group: AtomicUsize::new(0), next_vectors, stretch: if whole { usize::MAX } else { STRETCH } }
+        let columns = pipeline.columns.len();
+        Claims {
+            next_group: AtomicUsize::new(0),
+            next_vectors: (0..group_count).map(|_| AtomicUsize::new(0)).collect(),
+            stretch: stretch(pipeline),
+            opened: (0..group_count * columns).map(|_| AtomicBool::new(false)).collect(),
+            columns,
+        }
+    }
+
+    /// Notes that a column of a group is opened; true for the first of those who do, who reads it.
+    pub(super) fn opens_first(&self, group: usize, column: usize) -> bool {
+        !self.opened[group * self.columns + column].swap(true, Ordering::Relaxed)
     }
 
     /// The next stretch, of the group in which the worker is if there is one; `None` when nothing is left.
@@ -81,6 +92,14 @@ impl Claims {
     }
 }
 
+/// How many vectors are taken at a time. What is known of groups as a whole leaves them whole: statistics that answer
+/// aggregates, and groups that are left out when they cannot be read.
+fn stretch(pipeline: &Pipeline) -> usize {
+    let whole = matches!(pipeline.on_damage, OnDamage::LeaveOut(_))
+        || (matches!(pipeline.output, Output::Aggregate(_)) && pipeline.steps.is_empty());
+    if whole { usize::MAX } else { STRETCH }
+}
+
 /// How many vectors a table has.
 pub(crate) fn vector_count(source: &dyn TableSource) -> usize {
     (0..source.group_count()).map(|group| source.group_rows(group).div_ceil(VECTOR_LEN)).sum()
@@ -88,7 +107,7 @@ pub(crate) fn vector_count(source: &dyn TableSource) -> usize {
 
 /// How many workers can find something to do.
 pub(crate) fn worker_count_max(pipeline: &Pipeline, source: &dyn TableSource) -> usize {
-    match Claims::new(pipeline).stretch {
+    match stretch(pipeline) {
         STRETCH => vector_count(source).div_ceil(STRETCH),
         _ => source.group_count(),
     }

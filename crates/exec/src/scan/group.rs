@@ -1,9 +1,12 @@
 //! One row group at work: its pins, its opened segments, and what was made ready for it.
 
+use super::bound::GroupBound;
+use super::claims::Claims;
 use super::load::Entries;
 use super::plan::{PlannedTest, ScanPlan};
 use super::tally::Tally;
 use super::test::Test;
+use super::vectors::Shared;
 use super::zone::Verdict;
 use crate::edge::SegmentReader;
 use crate::{Error, LogicalType, Pinned, Result, RowIds, ScanColumn, TableSource};
@@ -36,6 +39,7 @@ pub(super) struct Group {
     pub(super) decoded: Vec<bool>,
     /// Per test, once it is known.
     ways: Vec<Option<Way>>,
+    pub(super) bound: Option<GroupBound>,
 }
 
 /// How a test is best answered in a group.
@@ -84,6 +88,7 @@ impl Group {
             prepared: (0..plan.leaf_count).map(|_| None).collect(),
             decoded: vec![false; plan.columns.len()],
             ways: vec![None; plan.tests.len()],
+            bound: None,
         })
     }
 
@@ -97,10 +102,11 @@ impl Group {
     ///
     /// # Errors
     /// What opening a segment brings about.
-    pub(super) fn open_all(&mut self, plan: &ScanPlan, source: &dyn TableSource, tally: &mut Tally) -> Result<()> {
+    pub(super) fn open_all(&mut self, shared: &Shared<'_>, tally: &mut Tally) -> Result<()> {
         let pins = self.take_pins();
-        let segments = Segments::new(plan, source, self.index, self.rows, &pins);
-        let mut columns = (0..plan.columns.len()).filter(|&column| plan.columns[column] != ScanColumn::RowId);
+        let segments = Segments::new(shared, self.index, self.rows, &pins);
+        let columns = &shared.plan.columns;
+        let mut columns = (0..columns.len()).filter(|&column| columns[column] != ScanColumn::RowId);
         let opened = columns.try_for_each(|column| segments.open(column, tally).map(drop));
         drop(segments);
         self.put_pins(pins);
@@ -149,6 +155,7 @@ impl Group {
 pub(super) struct Segments<'p> {
     plan: &'p ScanPlan,
     source: &'p dyn TableSource,
+    claims: &'p Claims,
     group: usize,
     rows: usize,
     pins: &'p [OnceCell<Pinned>],
@@ -162,14 +169,10 @@ pub(super) enum Segment<'p> {
 }
 
 impl<'p> Segments<'p> {
-    pub(super) fn new(
-        plan: &'p ScanPlan,
-        source: &'p dyn TableSource,
-        group: usize,
-        rows: usize,
-        pins: &'p [OnceCell<Pinned>],
-    ) -> Segments<'p> {
-        Segments { plan, source, group, rows, pins, opened: pins.iter().map(|_| OnceCell::new()).collect() }
+    pub(super) fn new(shared: &Shared<'p>, group: usize, rows: usize, pins: &'p [OnceCell<Pinned>]) -> Segments<'p> {
+        let Shared { plan, source, claims, .. } = *shared;
+        let opened = pins.iter().map(|_| OnceCell::new()).collect();
+        Segments { plan, source, claims, group, rows, pins, opened }
     }
 
     pub(super) fn column(&self, column: usize) -> ScanColumn {
@@ -186,7 +189,7 @@ impl<'p> Segments<'p> {
     }
 
     /// An error of a column's block.
-    fn misread(&self, error: sinter_codec::Error, column: usize) -> Error {
+    pub(super) fn misread(&self, error: sinter_codec::Error, column: usize) -> Error {
         Error::from(error).at(self.place(column))
     }
 
@@ -202,7 +205,9 @@ impl<'p> Segments<'p> {
                     return Err(Error::Unsupported("row ids as a segment".into()));
                 };
                 let pinned = self.source.segment(self.group, table_column)?;
-                tally.bytes_compressed += pinned.len() as u64;
+                if self.claims.opens_first(self.group, column) {
+                    tally.bytes_compressed += pinned.len() as u64;
+                }
                 self.pins[column].get_or_init(|| pinned)
             }
         };
@@ -367,8 +372,8 @@ impl Tester<'_, '_> {
     }
 }
 
-/// What a block made of a leaf's predicate, for the group.
-fn prepared<'g>(
+/// What a block made of a predicate, for the group.
+pub(super) fn prepared<'g>(
     slot: &'g mut Option<PreparedPredicate>,
     block: &Block<'_>,
     predicate: &Predicate,

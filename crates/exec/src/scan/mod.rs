@@ -6,6 +6,7 @@
 //! first is learned on the way ([`order`]).
 
 mod ahead;
+mod bound;
 mod claims;
 mod gathered;
 mod group;
@@ -22,6 +23,6 @@ mod zone;
 pub(crate) use claims::{Claims, vector_count, worker_count_max};
 pub use gathered::Gathered;
 pub(crate) use gathered::{GatheredScanner, SharedGathered};
-pub(crate) use plan::ScanPlan;
+pub(crate) use plan::{ScanPlan, may_fail};
 pub(crate) use union::{Forward, Forwarder};
 pub(crate) use vectors::{Scanner, Shared};

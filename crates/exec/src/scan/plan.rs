@@ -138,6 +138,11 @@ fn add(test: Test, expr: Expr, tests: &mut Vec<(Test, Expr)>) {
 /// What can fail costs as much at least.
 const FALLIBLE_COST: u32 = 20;
 
+/// Whether evaluating an expression may fail; some that cannot are taken for such.
+pub(crate) fn may_fail(expr: &Expr) -> bool {
+    cost(expr) >= FALLIBLE_COST
+}
+
 /// About how much a row costs. What can fail comes last, after whatever else may have dropped the row.
 fn cost(expr: &Expr) -> u32 {
     let own = match expr {

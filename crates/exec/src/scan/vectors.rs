@@ -90,6 +90,11 @@ impl Scanner {
                         continue;
                     };
                     group.turn_to(vectors);
+                    if !group.set_bound(sink.bound(), shared.plan, shared.source) {
+                        self.tally.groups_pruned += groups;
+                        self.done += shared.claims.take_rest(index, shared.source);
+                        continue;
+                    }
                     self.order_filters(shared.plan, &mut group);
                     if group.is_whole(shared.plan) && sink.take_group(index, group.rows) {
                         self.tally.groups_answered += 1;
@@ -97,7 +102,7 @@ impl Scanner {
                     }
                     self.ahead.announce(shared, sink, index);
                     if let OnDamage::LeaveOut(left_out) = shared.on_damage
-                        && let Err(error) = group.open_all(shared.plan, shared.source, &mut self.tally)
+                        && let Err(error) = group.open_all(shared, &mut self.tally)
                     {
                         if !error.is_damage() {
                             return Err(error);
@@ -112,14 +117,21 @@ impl Scanner {
             };
             let pins = group.take_pins();
             let flow = {
-                let segments = Segments::new(shared.plan, shared.source, group.index, group.rows, &pins);
+                let segments = Segments::new(shared, group.index, group.rows, &pins);
                 loop {
                     let flow = self.run_group(shared, &segments, &mut group, sink)?;
                     if flow.is_break() {
                         break flow;
                     }
                     match self.take_claim(Some(group.index), shared) {
-                        Some(claim) if claim.group == group.index => group.turn_to(claim.vectors),
+                        Some(claim) if claim.group == group.index => {
+                            let end = claim.vectors.end;
+                            group.turn_to(claim.vectors);
+                            if !group.set_bound(sink.bound(), shared.plan, shared.source) {
+                                group.turn_to(end..end);
+                                self.done += shared.claims.take_rest(group.index, shared.source);
+                            }
+                        }
                         other => {
                             self.claim = other;
                             break flow;
@@ -176,7 +188,7 @@ impl Scanner {
             let vector_count = rows(index).div_ceil(VECTOR_LEN);
             self.order_filters(shared.plan, &mut group);
             let pins = group.take_pins();
-            let segments = Segments::new(shared.plan, source, group.index, group.rows, &pins);
+            let segments = Segments::new(shared, group.index, group.rows, &pins);
             // Not always the same places of a group.
             let first = index * 7 % vector_count.max(1);
             for turn in 0..SAMPLE_VECTORS.min(vector_count) {
@@ -248,6 +260,13 @@ impl Scanner {
         let is_timed = group.tests.len() > 1 && self.tests.is_timed();
         self.by_value.clear();
         group.decoded.fill(false);
+        let mut tester = Tester { segments, group, scratch: &mut self.scratch, tally: &mut self.tally };
+        if tester.ask_bound(range.clone(), &mut self.passed)? {
+            self.alive.and(&self.passed);
+            if !self.alive.any() {
+                return Ok(false);
+            }
+        }
         for index in 0..group.tests.len() {
             let number = group.tests[index];
             let planned = &plan.tests[number];

@@ -11,7 +11,7 @@ use crate::expr::float_key;
 use crate::group::{IntScratch, Ints};
 use crate::text_head::TextHead;
 use crate::{Error, LogicalType, Result};
-use sinter_codec::{BytesView, Physical, Values};
+use sinter_codec::{BytesView, CompareOp, Physical, Predicate, Scalar, Values};
 
 /// Bits of a head. With the number of a row it fits an integer of 128 bits.
 pub(super) const HEAD_BITS: u32 = 96;
@@ -106,6 +106,35 @@ impl HeadPlan {
         Some(first.shift)
     }
 
+    /// What the first key of rows passes whose heads are `last` at most, and whether NULLs come before those. `None` where that
+    /// cannot be told: for floats, and for numbers of which heads have the beginning.
+    pub(super) fn first_key_until(&self, last: u128) -> Option<(Predicate, bool)> {
+        let place = self.places.first()?;
+        let is_there = (last >> (place.shift + place.bits) & 1 == 1) == place.nulls_first;
+        if !is_there {
+            return None;
+        }
+        let code = (last >> place.shift ^ place.turn()) & ((1 << place.bits) - 1);
+        let predicate = match (place.coding, place.descending) {
+            (Coding::Distance(low), false) => {
+                Predicate::Between(Scalar::Null, Scalar::Int(low.wrapping_add(code as i128)))
+            }
+            (Coding::Distance(low), true) => {
+                Predicate::Between(Scalar::Int(low.wrapping_add(code as i128)), Scalar::Null)
+            }
+            (Coding::Prefix, false) => {
+                Predicate::Compare(CompareOp::Less, Scalar::Bytes(successor(first_bytes(code, place.bits))?))
+            }
+            (Coding::Prefix, true) => {
+                let mut bytes = first_bytes(code, place.bits);
+                bytes.truncate(bytes.iter().rposition(|&byte| byte != 0)? + 1);
+                Predicate::Between(Scalar::Bytes(bytes), Scalar::Null)
+            }
+            (Coding::Leading | Coding::Float, _) => return None,
+        };
+        Some((predicate, place.nulls_first))
+    }
+
     /// Writes over `heads` that of each row, or what the first `key_count` keys have in it, for keys in the order of the plan.
     ///
     /// # Errors
@@ -153,6 +182,11 @@ fn coding(physical: Physical, bounds: Option<(i128, i128)>) -> (Coding, Option<u
 }
 
 impl Place {
+    /// What codes are turned around by: a NULL must not have it.
+    fn turn(&self) -> u128 {
+        if self.descending { (1 << self.bits) - 1 } else { 0 }
+    }
+
     fn write(&self, key: Argument<'_>, scratch: &mut HeadScratch, heads: &mut [u128]) -> Result<()> {
         let flag = 1 << (self.shift + self.bits);
         let present = if self.nulls_first { flag } else { 0 };
@@ -169,8 +203,7 @@ impl Place {
                 heads.iter_mut().enumerate().for_each(|(row, head)| *head |= of_row(validity.get(row)));
             }
         }
-        // A code that is turned around is all that a NULL must not have.
-        let turn: u128 = if self.descending { (1 << self.bits) - 1 } else { 0 };
+        let turn = self.turn();
         let shift = self.shift;
         let mut add = |row: usize, code: u128| heads[row] |= (code ^ turn) << shift;
         match self.coding {
@@ -231,6 +264,19 @@ fn leading(value: i128, bits: u32) -> (u128, bool) {
 fn prefix(head: TextHead, text: &[u8], bits: u32) -> (u128, bool) {
     let is_cut = text.len() * 8 > bits as usize || text.last() == Some(&0);
     (head.number() >> (u128::BITS - bits), is_cut)
+}
+
+/// The whole bytes of a text that are in a code of so many bits, with zeros where it has none.
+fn first_bytes(code: u128, bits: u32) -> Vec<u8> {
+    let (count, code) = (bits / u8::BITS, code >> (bits % u8::BITS));
+    (0..count).rev().map(|number| (code >> (number * u8::BITS)) as u8).collect()
+}
+
+/// The least text that is greater than all that begin with these bytes; `None` where there is none.
+fn successor(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
+    bytes.truncate(bytes.iter().rposition(|&byte| byte != u8::MAX)? + 1);
+    *bytes.last_mut()? += 1;
+    Some(bytes)
 }
 
 /// Shows the floats of the rows that have one.
@@ -313,6 +359,33 @@ mod tests {
                 assert!(codes[0].0 < codes[1].0 || numbers[0] == numbers[1] || is_cut, "{numbers:?} in {bits} bits");
             }
             assert!(!leading(-1 << (bits - 9), bits).1 && !leading((1 << (bits - 9)) - 1, bits).1, "{bits} bits");
+        }
+    }
+
+    #[test]
+    fn a_text_is_within_its_bound_and_what_comes_next_is_not() {
+        let texts: [&[u8]; 8] =
+            [b"", b"a", b"ab", b"ab is longer", b"ab is longer than a head", b"b", b"\xff", &[255; 20]];
+        for descending in [false, true] {
+            let key = SortKey { expr: crate::Expr::Column(0), descending, nulls_first: false };
+            let plan = HeadPlan::new([(&key, &LogicalType::Utf8, None)].into_iter()).unwrap();
+            let place = &plan.places[0];
+            let head = |text: &[u8]| (prefix(TextHead::of(text), text, place.bits).0 ^ place.turn()) << place.shift;
+            for last in texts {
+                let Some((predicate, false)) = plan.first_key_until(head(last)) else {
+                    assert!(last.is_empty() || last.len() == 20, "{last:?}");
+                    continue;
+                };
+                for text in texts {
+                    let passes = match &predicate {
+                        Predicate::Compare(CompareOp::Less, Scalar::Bytes(end)) => text < &end[..],
+                        Predicate::Between(Scalar::Bytes(begin), Scalar::Null) => text >= &begin[..],
+                        other => panic!("{other:?}"),
+                    };
+                    assert!(passes || head(text) > head(last), "{text:?} is not behind {last:?}");
+                    assert!(!passes || head(text) >> 7 <= head(last) >> 7, "{text:?} is behind {last:?}");
+                }
+            }
         }
     }
 

@@ -4,7 +4,8 @@
 //! columns that are asked for in a [`RowStore`](crate::store::RowStore), and of each row its head with its number, which is
 //! one integer to sort. Only rows whose heads are equal though their keys may differ are compared by their values
 //! ([`ties`]). Where the first few rows are wanted, the head of the last of them says early which rows are too many, and of
-//! those nothing but the keys is decoded. The sorted rows of all workers are merged at the end ([`Sorted`]); runs
+//! those nothing but the keys is decoded; where the first key is a column of the table, the scan asks its blocks and zone
+//! maps for it before that ([`KeyBound`](crate::flow::KeyBound)). The sorted rows of all workers are merged at the end ([`Sorted`]); runs
 //! that did not fit the memory are in a file, and are merged as they are read ([`Merged`]).
 
 mod head;

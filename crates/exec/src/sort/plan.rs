@@ -4,8 +4,9 @@ use super::head::HeadPlan;
 use super::ties::TieKey;
 use crate::estimate::bounds;
 use crate::expr::{Program, compile};
+use crate::scan::may_fail;
 use crate::store::RowStore;
-use crate::{Error, Expr, LogicalType, Memory, Pipeline, Result};
+use crate::{Error, Expr, LogicalType, Memory, Pipeline, Result, ScanColumn, Step};
 use sinter_codec::Physical;
 use std::sync::Arc;
 
@@ -54,6 +55,8 @@ pub(crate) struct SortPlan {
     /// The columns of the store that heads may not have whole; of the first of them it depends on its values.
     ties: Vec<TieKey>,
     pub(super) order: Order,
+    /// The column of the scan that is the first key, where rows may be kept from the sort that come too late by it.
+    pub(super) bounded_column: Option<usize>,
     /// Of all programs.
     all_columns: Vec<usize>,
 }
@@ -94,7 +97,9 @@ impl SortPlan {
         let mut all_columns: Vec<usize> = keys.columns.iter().chain(&program.columns).copied().collect();
         all_columns.sort_unstable();
         all_columns.dedup();
-        Ok(SortPlan { keys, heads, first_key, rows: program, columns, ties, order: order.clone(), all_columns })
+        let bounded_column = bounded_column(order, pipeline);
+        let order = order.clone();
+        Ok(SortPlan { keys, heads, first_key, rows: program, columns, ties, order, bounded_column, all_columns })
     }
 
     /// By what rows with equal heads are compared, if some key was longer than its place in them, or none was.
@@ -118,4 +123,18 @@ impl SortPlan {
         let types = types.ok_or_else(|| Error::Unsupported("lists and structs in sorted rows".into()))?;
         Ok(RowStore::new(&types, memory))
     }
+}
+
+/// The column of a table that says which rows are too many for an order of the first few: its first key. `None` where rows
+/// that are left out could be missed otherwise, by a join that hands out what nobody met, or by an expression that fails.
+fn bounded_column(order: &Order, pipeline: &Pipeline) -> Option<usize> {
+    let Expr::Column(column) = &order.keys.first()?.expr else { return None };
+    pipeline.source.table()?;
+    let is_stored = matches!(pipeline.columns.get(*column), Some(ScanColumn::Table(_)));
+    let misses_none = |step: &Step| match step {
+        Step::Filter(condition) => !may_fail(condition),
+        Step::Join(join) => !join.kind.has_rest() && !join.keys.iter().chain(&join.condition).any(may_fail),
+    };
+    let is_free = !pipeline.filter.iter().any(may_fail) && pipeline.steps.iter().all(misses_none);
+    (order.fetch.is_some() && is_stored && is_free).then_some(*column)
 }

@@ -6,7 +6,7 @@ use super::spilled::SpilledRun;
 use super::ties;
 use crate::aggregate::Argument;
 use crate::expr::Machine;
-use crate::flow::{Flow, Sink};
+use crate::flow::{Flow, KeyBound, Sink};
 use crate::memory::Held;
 use crate::run::Stop;
 use crate::store::RowStore;
@@ -262,6 +262,12 @@ impl SortSink {
 impl Sink for SortSink {
     fn columns(&self) -> &[usize] {
         self.plan.all_columns()
+    }
+
+    fn bound(&self) -> Option<KeyBound> {
+        let column = self.plan.bounded_column?;
+        let (predicate, keeps_nulls) = self.plan.heads.first_key_until(self.last?)?;
+        Some(KeyBound { column, predicate, keeps_nulls })
     }
 
     fn take(&mut self, flow: &mut Flow<'_>) -> Result<ControlFlow<()>> {

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, Int32Array, Int64Array};
 use sinter_codec::{Choice, CompareOp, Scalar};
 use sinter_exec::{
     Aggregate, AggregateFunction, ArithmeticOp, Batch, Error, Expr, LogicalType, Memory, Output, Pipeline, Result, Run,
-    ScanColumn,
+    ScanColumn, TableSource,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,7 +43,9 @@ fn a_limit_gives_exactly_so_many_rows_and_reads_little_more() {
 
 #[test]
 fn workers_share_a_single_row_group() {
-    let run = pipeline(numbers(40_000, 40_000), Output::Rows(vec![Expr::Column(0)]), None).start().expect("ours");
+    let table = numbers(40_000, 40_000);
+    let bytes = table.segment_bytes(0, 0).expect("the test's table knows");
+    let run = pipeline(table, Output::Rows(vec![Expr::Column(0)]), None).start().expect("ours");
     let (mut one, mut other, mut batch) = (run.worker(), run.worker(), Batch::default());
     let mut rows = 0;
     for worker in [&mut one, &mut other] {
@@ -56,7 +58,8 @@ fn workers_share_a_single_row_group() {
         }
     }
     assert_eq!(rows, 40_000);
-    assert_eq!(run.counters.groups_total.load(Ordering::Relaxed), 1, "nobody counts it twice");
+    let counters = [&run.counters.groups_total, &run.counters.bytes_compressed];
+    assert_eq!(counters.map(|count| count.load(Ordering::Relaxed)), [1, bytes as u64], "nobody counts it twice");
 }
 
 #[test]

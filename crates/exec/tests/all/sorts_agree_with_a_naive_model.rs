@@ -223,6 +223,35 @@ fn of_the_first_few_rows_only_keys_are_decoded() {
 }
 
 #[test]
+fn blocks_are_asked_for_the_first_few_rows() {
+    // Groups of 5000 rows have a few hundred names, so that there are dictionaries, and all the same ones, so that zone maps
+    // say nothing. The first and the last one come once.
+    let name = |row: i64| match row % 5000 {
+        100 => "a".to_owned(),
+        3000 => "z".to_owned(),
+        other => format!("n{}", other % 300),
+    };
+    let names: ArrayRef = Arc::new((0..100_000).map(|row| Some(name(row))).collect::<StringArray>());
+    let numbers: ArrayRef = Arc::new((0..100_000).collect::<Int64Array>());
+    let table = table(&[(names, LogicalType::Utf8), (numbers, LogicalType::Int64)]);
+    let memory: Arc<dyn Memory> = Arc::new(Unlimited);
+    let counts = |key: usize, descending: bool| {
+        let key = SortKey { descending, ..ascending(Expr::Column(key)) };
+        let order = Order { keys: vec![key], skip: 0, fetch: Some(3) };
+        let run = pipeline(&table, 2, &[0], order).start().expect("ours");
+        assert_eq!(run.sorted(1, &memory).expect("ours").len(), 3);
+        let counters = [&run.counters.vectors_decoded, &run.counters.vectors_total, &run.counters.groups_pruned];
+        counters.map(|counter| counter.load(AtomicOrdering::Relaxed))
+    };
+    for descending in [false, true] {
+        let [decoded, vectors, _] = counts(0, descending);
+        assert!(decoded < vectors / 2, "{decoded} columns of {vectors} vectors");
+    }
+    let [_, vectors, pruned] = counts(1, false);
+    assert!(pruned > 0 && vectors < 100_000 / 1024, "{pruned} groups pruned, {vectors} vectors taken");
+}
+
+#[test]
 fn memory_that_is_not_granted_ends_the_query_and_is_given_back() {
     const BYTES: usize = 1 << 20;
     let limited = Arc::new(Limited::new(BYTES));

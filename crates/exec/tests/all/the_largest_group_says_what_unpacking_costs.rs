@@ -6,8 +6,8 @@ use sinter_codec::Choice;
 use sinter_exec::{Expr, LogicalType, OnDamage, Output, Pipeline, ScanColumn, Source, TableSource};
 use std::sync::Arc;
 
-fn unpacking_cost(table: &Arc<MemoryTable>, column: ScanColumn) -> f64 {
-    let pipeline = Pipeline {
+fn scan(table: &Arc<MemoryTable>, column: ScanColumn) -> Pipeline {
+    Pipeline {
         source: Source::Table(table.clone()),
         columns: vec![column],
         filter: Vec::new(),
@@ -15,8 +15,11 @@ fn unpacking_cost(table: &Arc<MemoryTable>, column: ScanColumn) -> f64 {
         output: Output::Rows(vec![Expr::Column(0)]),
         limit: None,
         on_damage: OnDamage::Fail,
-    };
-    pipeline.unpacking_cost([0])
+    }
+}
+
+fn unpacking_cost(table: &Arc<MemoryTable>, column: ScanColumn) -> f64 {
+    scan(table, column).unpacking_cost([0])
 }
 
 /// Two groups of texts that are all different, and ten rows of one text.
@@ -36,6 +39,16 @@ fn ten_rows_that_come_first_say_nothing() {
     assert_eq!([0, 1, 2].map(|group| table.group_rows(group)), [10, 1000, 1000]);
     assert_ne!(table.decode_nanos(0, 0), table.decode_nanos(1, 0));
     assert_eq!(Some(unpacking_cost(&table, ScanColumn::Table(0))), table.decode_nanos(1, 0));
+}
+
+#[test]
+fn scanning_costs_what_is_fetched_beside_what_is_unpacked() {
+    let table = table(true);
+    let bytes: usize = (0..3).filter_map(|group| table.segment_bytes(group, 0)).sum();
+    let pipeline = scan(&table, ScanColumn::Table(0));
+    let unpacked = 2010.0 * pipeline.unpacking_cost([0]);
+    assert_eq!(pipeline.scanning_cost(&[0].into()), bytes as f64 * (1.0 / 12.0) + unpacked);
+    assert_eq!(pipeline.scanning_cost(&[].into()), 0.0);
 }
 
 #[test]

@@ -87,6 +87,17 @@ fn check_plans(conn: &Connection) {
     assert!(theirs.is_empty(), "{}", theirs.join("\n"));
 }
 
+/// Groups of which a join asks few are made of the rows that it will ask for.
+fn check_reduced(conn: &Connection) {
+    for (number, join) in
+        [(2, " semi join: ps_partkey ="), (17, " semi join: l_partkey ="), (20, " semi join: l_partkey =")]
+    {
+        let plan = rows(conn, &format!("EXPLAIN {}", query(number))).unwrap();
+        let lines: Vec<String> = plan.into_iter().filter_map(|mut row| row.pop()).collect();
+        assert!(lines.iter().any(|line| line.contains(join)), "Q{number}: {}", lines.join("\n"));
+    }
+}
+
 /// Of no vector is a column decoded for a filter and then once more.
 fn check_decoded_once(conn: &Connection) {
     for number in 1..=22 {
@@ -152,6 +163,7 @@ fn all_queries_answer_as_duckdb_does_in_memory() {
     load(&conn);
     check_all(&conn);
     check_plans(&conn);
+    check_reduced(&conn);
     check_decoded_once(&conn);
     conn.execute("SET sinter.engine = 'datafusion'", &[]).unwrap();
     check_all(&conn);

@@ -3,10 +3,13 @@
 //! Where the rows of a join are groups, and the other side knows few of the keys that they are grouped by, the rows below
 //! the grouping are joined with that side, too (a semi-join reduction): few of them are left to be grouped. What is
 //! joined twice is cheap: a table with its filter, or with what it is joined with. It is looked for however deep it is in the
-//! other side.
+//! other side. As it is scanned twice, its compressed size and what it takes to unpack it are weighed against the rows that
+//! are not grouped (Westmann et al., section 4.2).
 
+use super::join_order::{KEPT, looked_up};
 use super::part::{KEPT_BY_A_CONDITION, Part};
 use sinter_exec::{Expr, Join, JoinKind, Output, Pipeline, ScanColumn, Source, Step};
+use std::collections::BTreeSet;
 
 /// Rows are joined twice if no more than this share of the keys stays.
 const SHARE_MAX: f64 = 0.25;
@@ -30,7 +33,10 @@ impl Part {
         let Output::Groups { keys, .. } = &inner.output else { return };
         let inner_rows = inner.source_rows_estimate() as f64;
         let whole = other.as_pipeline(Output::Rows(Vec::new()));
-        let mut best: Option<(f64, f64, Expr, Pipeline)> = None;
+        // In nanoseconds: a row that is grouped costs as much as one that is kept for a join. Rows that filters drop before are
+        // counted all the same; what need not be unpacked of the others is not.
+        let mut least_cost = inner_rows * KEPT;
+        let mut best: Option<(f64, Expr, Pipeline)> = None;
         for (ours, theirs) in ours.iter().zip(theirs) {
             let Expr::Column(column) = ours else { continue };
             let Some(ScanColumn::Table(place)) = self.columns.get(*column) else { continue };
@@ -38,15 +44,16 @@ impl Part {
             let distinct = self.distinct_estimate([ours]);
             for reducer in reducers(&whole, theirs, other) {
                 let share = reducer.count / distinct;
-                // What is scanned once more, and what is grouped.
-                let cost = scanned(reducer.rows) + share * inner_rows;
-                if share <= SHARE_MAX && best.as_ref().is_none_or(|(known, ..)| cost < *known) {
+                let grouped = inner_rows * (looked_up(reducer.count) + share * KEPT);
+                let cost = scanning_cost(reducer.rows, reducer.key.columns()) + grouped;
+                if share <= SHARE_MAX && cost < least_cost {
+                    least_cost = cost;
                     let output = Output::Rows(vec![reducer.key.clone()]);
-                    best = Some((cost, share, key.clone(), Pipeline { output, ..reducer.rows.clone() }));
+                    best = Some((share, key.clone(), Pipeline { output, ..reducer.rows.clone() }));
                 }
             }
         }
-        if let Some((_, share, key, build)) = best {
+        if let Some((share, key, build)) = best {
             let rows = self.rows_estimate() * share;
             let build = Box::new(build);
             let join = Join { kind: JoinKind::Semi, build, keys: vec![key], nulls_are_equal: false, condition: None };
@@ -124,11 +131,26 @@ fn is_table(pipeline: &Pipeline) -> bool {
     pipeline.source.table().is_some() && pipeline.is_repeatable()
 }
 
-/// How many rows are read.
-fn scanned(pipeline: &Pipeline) -> f64 {
-    let joined = pipeline.steps.iter().map(|step| match step {
-        Step::Join(join) => scanned(&join.build),
-        Step::Filter(_) => 0.0,
-    });
-    pipeline.source_rows_estimate() as f64 + joined.sum::<f64>()
+/// About how long it takes to read these columns of a pipeline, and what it is joined with, in nanoseconds.
+fn scanning_cost(pipeline: &Pipeline, mut read: BTreeSet<usize>) -> f64 {
+    read.extend(pipeline.filter.iter().flat_map(Expr::columns));
+    let mut joined = 0.0;
+    for step in &pipeline.steps {
+        match step {
+            Step::Filter(condition) => read.extend(condition.columns()),
+            Step::Join(join) => {
+                read.extend(join.keys.iter().chain(&join.condition).flat_map(Expr::columns));
+                joined += scanning_cost(&join.build, join.build_exprs().iter().flat_map(Expr::columns).collect());
+            }
+        }
+    }
+    let gathered = |inner: &Pipeline| {
+        scanning_cost(inner, (0..inner.columns.len()).collect()) + inner.source_rows_estimate() as f64 * KEPT
+    };
+    let scanned = match &pipeline.source {
+        Source::Table(_) => pipeline.scanning_cost(&read),
+        Source::Gathered(inner) => gathered(inner),
+        Source::Union(all) => all.iter().map(gathered).sum(),
+    };
+    scanned + joined
 }

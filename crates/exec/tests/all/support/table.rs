@@ -142,6 +142,10 @@ impl TableSource for MemoryTable {
         Some(block.decode_nanos() / block.value_count() as f64)
     }
 
+    fn segment_bytes(&self, group: usize, column: usize) -> Option<usize> {
+        Some(self.groups[group].segments[column].0.len())
+    }
+
     fn will_read(&self, group: usize, columns: &[usize]) -> Option<ReadAhead> {
         self.announced.lock().expect("no panic").push((group, columns.to_vec()));
         Some(ReadAhead::new(Arc::clone(&self.wishes)))
