@@ -81,7 +81,7 @@ pub use loss::Request;
 pub use node::VALUE_COUNT_MAX;
 pub use pattern::{Pattern, PatternPart};
 pub use physical::Physical;
-pub use predicate::{CompareOp, Predicate};
+pub use predicate::{CompareOp, Predicate, after_prefix};
 pub use scalar::Scalar;
 pub use schemes::{SCHEMES, SchemeEntry, scheme_by_name};
 pub use scratch::Scratch;

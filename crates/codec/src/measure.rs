@@ -6,7 +6,7 @@ use crate::kernels::{FloatSummary, Summary, count_runs, summarize, summarize_flo
 use crate::sample::sampled_vectors;
 use crate::scaled::Float;
 use crate::values::BytesView;
-use crate::{Bitmap, BlockStats, BytesBuf, Scalar, VECTOR_LEN, Values};
+use crate::{Bitmap, BlockStats, BytesBuf, Scalar, VECTOR_LEN, Values, after_prefix};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -161,15 +161,7 @@ fn upper_bound(value: &[u8]) -> Scalar {
     if value.len() <= BlockStats::BOUND_BYTES {
         return Scalar::Bytes(value.to_vec());
     }
-    let cut = &value[..BlockStats::BOUND_BYTES];
-    match cut.iter().rposition(|&byte| byte < u8::MAX) {
-        None => Scalar::Null,
-        Some(last) => {
-            let mut bound = cut[..=last].to_vec();
-            bound[last] += 1;
-            Scalar::Bytes(bound)
-        }
-    }
+    after_prefix(&value[..BlockStats::BOUND_BYTES]).map_or(Scalar::Null, Scalar::Bytes)
 }
 
 #[cfg(test)]

@@ -55,3 +55,11 @@ pub enum Predicate {
     /// Bytes that are as this pattern says.
     Like(Pattern),
 }
+
+/// The least bytes that are greater than all that begin with these; `None` where there are none.
+pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte < u8::MAX)?;
+    let mut bytes = prefix[..=last].to_vec();
+    bytes[last] += 1;
+    Some(bytes)
+}

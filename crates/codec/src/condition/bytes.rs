@@ -2,7 +2,7 @@
 
 use super::Condition;
 use crate::needle::Needle;
-use crate::{Bitmap, BytesView, CompareOp, Pattern, Predicate, Scalar, at_memory};
+use crate::{Bitmap, BytesView, CompareOp, Pattern, Predicate, Scalar, after_prefix, at_memory};
 
 /// A test of byte strings.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +36,26 @@ impl BytesCondition {
             BytesCondition::Like(pattern) => Some(pattern),
             _ => None,
         }
+    }
+
+    /// Of values in order, what is true of those before the first that passes, and of those before the end of those that do;
+    /// `None` for an end that is that of all values. `None` altogether where other values may be between them.
+    pub(crate) fn ends(&self) -> Option<[Option<BytesCondition>; 2]> {
+        let below = |bytes: &Vec<u8>| Some(BytesCondition::Compare(CompareOp::Less, bytes.clone()));
+        let up_to = |bytes: &Vec<u8>| Some(BytesCondition::Compare(CompareOp::LessOrEqual, bytes.clone()));
+        Some(match self {
+            BytesCondition::Compare(op, constant) => match op {
+                CompareOp::Equal => [below(constant), up_to(constant)],
+                CompareOp::Less => [None, below(constant)],
+                CompareOp::LessOrEqual => [None, up_to(constant)],
+                CompareOp::Greater => [up_to(constant), None],
+                CompareOp::GreaterOrEqual => [below(constant), None],
+                CompareOp::NotEqual => return None,
+            },
+            BytesCondition::Between(low, high) => [low.as_ref().and_then(below), high.as_ref().and_then(up_to)],
+            BytesCondition::Prefix(prefix) => [below(prefix), after_prefix(prefix).as_ref().and_then(below)],
+            BytesCondition::OneOf(_) | BytesCondition::Contains(..) | BytesCondition::Like(_) => return None,
+        })
     }
 
     /// Whether this value passes.

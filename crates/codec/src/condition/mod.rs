@@ -15,6 +15,7 @@ use crate::fixed::{Integer, for_integers};
 use crate::symbol_table::Search;
 use crate::{Bitmap, CompareOp, Physical, Predicate, Scalar, Values};
 use float_order::{FLOAT_MAX, FLOAT_MIN};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A test of values of one physical type.
@@ -124,6 +125,15 @@ impl Condition {
             }
             [only] => Condition::within(physical, only, only),
             _ => of_numbers(physical, IntegerCondition::OneOf(constants.into())),
+        }
+    }
+
+    /// These of the codes `0..count`.
+    pub(crate) fn of_codes(codes: Range<usize>, count: usize) -> Condition {
+        match codes {
+            codes if codes.is_empty() => Condition::Never,
+            Range { start: 0, end } if end == count => Condition::Always,
+            Range { start, end } => Condition::Integers(IntegerCondition::Within(start as i128, end as i128 - 1)),
         }
     }
 

@@ -8,7 +8,7 @@
 //! Input: any type. Output: docs/format/codecs/dict.md. Cost: decoding looks each code up; filtering tests each different
 //! value once and then compares codes.
 
-use crate::condition::{Condition, Prepared};
+use crate::condition::{BytesCondition, Condition, Prepared};
 use crate::dictionary::Dictionary;
 use crate::encoder::{Encoder, Role};
 use crate::fixed::{Integer, for_fixed, for_integers};
@@ -41,6 +41,9 @@ const LONG_TEXTS_PER_REPEATED: usize = 9;
 
 /// Texts of more bytes than these are not written only to see what they take.
 const WRITTEN_TEXT_BYTES_MAX: usize = 1 << 20;
+
+/// Of fewer texts all are looked at.
+const SEARCHED_TEXTS_MIN: usize = 256;
 
 impl Scheme for Dict {
     fn name(&self) -> &'static str {
@@ -188,6 +191,23 @@ impl<'a> DictReader<'a> {
         Ok(self.table.get_or_init(|| table))
     }
 
+    /// The codes of the texts that pass, where those are one next to the other and all texts are not unpacked yet: they are in
+    /// order, so that a few of them tell.
+    fn codes_between(&self, condition: &Condition, scratch: &mut Scratch) -> Result<Option<Range<usize>>> {
+        let count = self.values.value_count;
+        let Condition::Bytes(condition) = condition else { return Ok(None) };
+        if self.table.get().is_some() || count < SEARCHED_TEXTS_MIN {
+            return Ok(None);
+        }
+        let Some([first, end]) = condition.ends() else { return Ok(None) };
+        let mut place = |below: BytesCondition| {
+            let below = Condition::Bytes(below);
+            self.values.reader.lower_bound(0..count, &below, Physical::Bytes, scratch)
+        };
+        let first = first.map_or(Ok(0), &mut place)?;
+        Ok(Some(first..end.map_or(Ok(count), place)?))
+    }
+
     /// An error unless all codes point into the values.
     fn check<C: Integer + Into<u32>>(&self, codes: &[C]) -> Result<()> {
         let (count, greatest) = (self.values.value_count, greatest(codes).into());
@@ -289,9 +309,15 @@ impl Reader for DictReader<'_> {
     }
 
     fn prepare(&self, condition: &Condition, scratch: &mut Scratch) -> Result<Prepared> {
-        let mut passing = Bitmap::default();
-        condition.evaluate(self.decoded(scratch)?, &mut passing);
-        match Condition::on_codes(passing) {
+        let on_codes = match self.codes_between(condition, scratch)? {
+            Some(codes) => Condition::of_codes(codes, self.values.value_count),
+            None => {
+                let mut passing = Bitmap::default();
+                condition.evaluate(self.decoded(scratch)?, &mut passing);
+                Condition::on_codes(passing)
+            }
+        };
+        match on_codes {
             decided @ (Condition::Never | Condition::Always) => Ok(Prepared::plain(decided)),
             on_codes => {
                 let part = self.codes.prepare(&on_codes, scratch)?;

@@ -3,14 +3,13 @@
 //! What it knows is asked with each stretch of a row group. Zone maps may rule out the rest of the group then; else its blocks
 //! are asked on their encoded form, before anything of a row is unpacked.
 
-use super::group::{Group, Segments, Tester, prepared};
+use super::group::{Group, Tester};
 use super::plan::ScanPlan;
-use super::tally::Tally;
 use super::test::Test;
 use super::zone::Verdict;
 use crate::flow::KeyBound;
 use crate::{Result, ScanColumn, TableSource};
-use sinter_codec::{Bitmap, PreparedPredicate, Scratch};
+use sinter_codec::{Bitmap, PreparedPredicate};
 use std::ops::Range;
 
 /// A bound in a row group.
@@ -18,37 +17,36 @@ use std::ops::Range;
 pub(super) struct GroupBound {
     bound: KeyBound,
     prepared: Option<PreparedPredicate>,
-    way: Way,
-}
-
-/// How a block answers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Way {
-    Unknown,
-    Encoded,
-    /// It would have to decode: rows are told apart later, by their keys.
-    Decoding,
+    /// Whether the block answers on its encoded form, once that is known. If not, rows are told apart later, by their keys.
+    is_encoded: Option<bool>,
+    /// Stretches for which it stays, though the sink knows more by now: a block may have to look at its whole dictionary for
+    /// another one. Twice as many each time.
+    stretches: u32,
+    stretches_left: u32,
 }
 
 impl Group {
     /// Asks rows for a bound from now on, where there is one; false if no row of the group passes, as its zone map knows.
     pub(super) fn set_bound(&mut self, bound: Option<KeyBound>, plan: &ScanPlan, source: &dyn TableSource) -> bool {
         let Some(bound) = bound else { return true };
-        let way = match &self.bound {
-            Some(known) if known.bound == bound => return true,
-            Some(known) => known.way,
-            None => Way::Unknown,
-        };
+        if self.bound.as_ref().is_some_and(|known| known.bound == bound) {
+            return true;
+        }
         let ScanColumn::Table(column) = plan.columns[bound.column] else { return true };
         let Some(stats) = source.zone(self.index, column) else { return true };
         if bound.keeps_nulls && stats.null_count > 0 {
             return true;
         }
         let test = Test::Column { column: bound.column, predicate: bound.predicate.clone(), negated: false };
-        match test.verdict(&|_| Some(stats)) {
-            Verdict::None => return false,
-            Verdict::Some => self.bound = Some(GroupBound { bound, prepared: None, way }),
-            Verdict::All => {}
+        match (test.verdict(&|_| Some(stats)), &mut self.bound) {
+            (Verdict::None, _) => return false,
+            (Verdict::All, _) => {}
+            (Verdict::Some, Some(known)) if known.stretches_left > 0 => known.stretches_left -= 1,
+            (Verdict::Some, known) => {
+                let (is_encoded, stretches) =
+                    known.as_ref().map_or((None, 0), |known| (known.is_encoded, 2 * known.stretches + 1));
+                *known = Some(GroupBound { bound, prepared: None, is_encoded, stretches, stretches_left: stretches });
+            }
         }
         true
     }
@@ -56,45 +54,23 @@ impl Group {
 
 impl Tester<'_, '_> {
     /// Writes over `out` which rows of `range` pass the bound. False where there is none, or its block would have to decode
-    /// for it: nothing is known then.
+    /// for it: what is in `out` then means nothing.
     pub(super) fn ask_bound(&mut self, range: Range<usize>, out: &mut Bitmap) -> Result<bool> {
         let Some(known) = &mut self.group.bound else { return Ok(false) };
-        if known.way == Way::Unknown {
-            known.way = match known.ask(self.segments, 0..0, self.scratch, self.tally, out)? {
-                true => Way::Encoded,
-                false => Way::Decoding,
-            };
+        let mut ask = |range: Range<usize>| {
+            let (asked, state) = ((known.bound.column, &known.bound.predicate), (&mut *self.scratch, &mut *self.tally));
+            self.segments.ask(asked, &mut known.prepared, range, state, out)
+        };
+        // Asked about no row, a block says how it does it.
+        let is_encoded = known.is_encoded.map_or_else(|| ask(0..0), Ok)?;
+        // The answer holds, however it comes about.
+        let was_encoded = is_encoded && ask(range)?;
+        known.is_encoded = Some(was_encoded);
+        if is_encoded {
+            self.group.decoded[known.bound.column] |= !was_encoded;
+            self.tally.filters_encoded += u64::from(was_encoded);
+            self.tally.filters_decoded += u64::from(!was_encoded);
         }
-        if known.way == Way::Decoding {
-            return Ok(false);
-        }
-        // The answer holds, however it came about.
-        match known.ask(self.segments, range, self.scratch, self.tally, out)? {
-            true => self.tally.filters_encoded += 1,
-            false => {
-                known.way = Way::Decoding;
-                self.group.decoded[known.bound.column] = true;
-                self.tally.filters_decoded += 1;
-            }
-        }
-        Ok(true)
-    }
-}
-
-impl GroupBound {
-    /// Whether the block answered on its encoded form.
-    fn ask(
-        &mut self,
-        segments: &Segments<'_>,
-        range: Range<usize>,
-        scratch: &mut Scratch,
-        tally: &mut Tally,
-        out: &mut Bitmap,
-    ) -> Result<bool> {
-        let column = self.bound.column;
-        let block = segments.block(column, tally)?;
-        let prepared = prepared(&mut self.prepared, block, &self.bound.predicate);
-        let encoded = prepared.and_then(|prepared| block.filter_prepared(range, prepared, scratch, out));
-        encoded.map_err(|error| segments.misread(error, column))
+        Ok(is_encoded)
     }
 }

@@ -189,7 +189,7 @@ impl<'p> Segments<'p> {
     }
 
     /// An error of a column's block.
-    pub(super) fn misread(&self, error: sinter_codec::Error, column: usize) -> Error {
+    fn misread(&self, error: sinter_codec::Error, column: usize) -> Error {
         Error::from(error).at(self.place(column))
     }
 
@@ -240,6 +240,25 @@ impl<'p> Segments<'p> {
         Ok(Segment::Plain(block))
     }
 
+    /// Asks the block of a column which rows of `range` pass a predicate, and writes that over `out`; whether it answers on its
+    /// encoded form. `prepared` is what it made of the predicate.
+    pub(super) fn ask(
+        &self,
+        (column, predicate): (usize, &Predicate),
+        prepared: &mut Option<PreparedPredicate>,
+        range: Range<usize>,
+        (scratch, tally): (&mut Scratch, &mut Tally),
+        out: &mut Bitmap,
+    ) -> Result<bool> {
+        let block = self.block(column, tally)?;
+        let made = match prepared.take() {
+            Some(made) => Ok(made),
+            None => block.prepare(predicate),
+        };
+        let answered = made.and_then(|made| block.filter_prepared(range, prepared.insert(made), scratch, out));
+        answered.map_err(|error| self.misread(error, column))
+    }
+
     /// A column of a plain type.
     pub(super) fn block(&self, column: usize, tally: &mut Tally) -> Result<&Block<'p>> {
         match self.open(column, tally)? {
@@ -286,13 +305,11 @@ impl Tester<'_, '_> {
         let (mut way, mut none, segments) = (Way::Encoded, Bitmap::default(), self.segments);
         for (place, leaf) in leaves.into_iter().enumerate() {
             let Test::Column { column, predicate, .. } = leaf else { continue };
-            let block = segments.block(*column, self.tally)?;
-            let prepared = prepared(&mut self.group.prepared[planned.first_leaf + place], block, predicate);
-            let encoded = prepared.and_then(|prepared| block.filter_prepared(0..0, prepared, self.scratch, &mut none));
-            if !encoded.map_err(|error| segments.misread(error, *column))? {
+            let prepared = &mut self.group.prepared[planned.first_leaf + place];
+            if !segments.ask((*column, predicate), prepared, 0..0, (self.scratch, self.tally), &mut none)? {
                 return Ok(Way::ByValue);
             }
-            if leaf.is_search() && !block.tests_entries() {
+            if leaf.is_search() && !segments.block(*column, self.tally)?.tests_entries() {
                 way = Way::EncodedForMany;
             }
         }
@@ -351,13 +368,12 @@ impl Tester<'_, '_> {
             Test::Column { column, predicate, negated } => {
                 let number = *leaf;
                 *leaf += 1;
-                let block = segments.block(*column, self.tally)?;
-                let prepared = prepared(&mut self.group.prepared[number], block, predicate);
-                let encoded =
-                    prepared.and_then(|prepared| block.filter_prepared(range.clone(), prepared, self.scratch, out));
-                let encoded = encoded.map_err(|error| segments.misread(error, *column))?;
+                let prepared = &mut self.group.prepared[number];
+                let (asked, state) = ((*column, predicate), (&mut *self.scratch, &mut *self.tally));
+                let encoded = segments.ask(asked, prepared, range.clone(), state, out)?;
                 if *negated {
                     out.invert();
+                    let block = segments.block(*column, self.tally)?;
                     let mut present = Bitmap::default();
                     if block.validity(range, &mut present).map_err(|error| segments.misread(error, *column))? {
                         out.and(&present);
@@ -370,17 +386,4 @@ impl Tester<'_, '_> {
         }
         Ok(())
     }
-}
-
-/// What a block made of a predicate, for the group.
-pub(super) fn prepared<'g>(
-    slot: &'g mut Option<PreparedPredicate>,
-    block: &Block<'_>,
-    predicate: &Predicate,
-) -> sinter_codec::Result<&'g PreparedPredicate> {
-    let prepared = match slot.take() {
-        Some(prepared) => prepared,
-        None => block.prepare(predicate)?,
-    };
-    Ok(slot.insert(prepared))
 }

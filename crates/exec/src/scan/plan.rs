@@ -140,18 +140,22 @@ const FALLIBLE_COST: u32 = 20;
 
 /// Whether evaluating an expression may fail; some that cannot are taken for such.
 pub(crate) fn may_fail(expr: &Expr) -> bool {
-    cost(expr) >= FALLIBLE_COST
+    own_cost(expr) >= FALLIBLE_COST || expr.children().into_iter().any(may_fail)
 }
 
 /// About how much a row costs. What can fail comes last, after whatever else may have dropped the row.
 fn cost(expr: &Expr) -> u32 {
-    let own = match expr {
+    own_cost(expr) + expr.children().into_iter().map(cost).sum::<u32>()
+}
+
+/// The same without its operands.
+fn own_cost(expr: &Expr) -> u32 {
+    match expr {
         Expr::Column(_) | Expr::Literal(..) => 0,
         Expr::Compare(..) | Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::Not(_) | Expr::And(_) | Expr::Or(_) => 1,
         Expr::InList { .. } | Expr::IsKey { .. } => 3,
         Expr::Like { .. } | Expr::Text { .. } => 10,
         Expr::Arithmetic { .. } | Expr::Case { .. } | Expr::Cast { .. } => FALLIBLE_COST,
         Expr::Foreign { .. } => 100,
-    };
-    own + expr.children().into_iter().map(cost).sum::<u32>()
+    }
 }

@@ -260,13 +260,6 @@ impl Scanner {
         let is_timed = group.tests.len() > 1 && self.tests.is_timed();
         self.by_value.clear();
         group.decoded.fill(false);
-        let mut tester = Tester { segments, group, scratch: &mut self.scratch, tally: &mut self.tally };
-        if tester.ask_bound(range.clone(), &mut self.passed)? {
-            self.alive.and(&self.passed);
-            if !self.alive.any() {
-                return Ok(false);
-            }
-        }
         for index in 0..group.tests.len() {
             let number = group.tests[index];
             let planned = &plan.tests[number];
@@ -285,7 +278,16 @@ impl Scanner {
                 return Ok(false);
             }
         }
-        if self.by_value.len() < group.tests.len() {
+        // Behind the tests: what they reject has nothing opened for it.
+        let mut tester = Tester { segments, group, scratch: &mut self.scratch, tally: &mut self.tally };
+        let is_bounded = tester.ask_bound(range.clone(), &mut self.passed)?;
+        if is_bounded {
+            self.alive.and(&self.passed);
+            if !self.alive.any() {
+                return Ok(false);
+            }
+        }
+        if is_bounded || self.by_value.len() < group.tests.len() {
             self.tally.rows_selected_encoded += self.alive.count_ones() as u64;
         }
         self.survivors.start(&self.alive, layout.columns());

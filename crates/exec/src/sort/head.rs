@@ -11,7 +11,7 @@ use crate::expr::float_key;
 use crate::group::{IntScratch, Ints};
 use crate::text_head::TextHead;
 use crate::{Error, LogicalType, Result};
-use sinter_codec::{BytesView, CompareOp, Physical, Predicate, Scalar, Values};
+use sinter_codec::{BytesView, CompareOp, Physical, Predicate, Scalar, Values, after_prefix};
 
 /// Bits of a head. With the number of a row it fits an integer of 128 bits.
 pub(super) const HEAD_BITS: u32 = 96;
@@ -123,7 +123,7 @@ impl HeadPlan {
                 Predicate::Between(Scalar::Int(low.wrapping_add(code as i128)), Scalar::Null)
             }
             (Coding::Prefix, false) => {
-                Predicate::Compare(CompareOp::Less, Scalar::Bytes(successor(first_bytes(code, place.bits))?))
+                Predicate::Compare(CompareOp::Less, Scalar::Bytes(after_prefix(&first_bytes(code, place.bits))?))
             }
             (Coding::Prefix, true) => {
                 let mut bytes = first_bytes(code, place.bits);
@@ -270,13 +270,6 @@ fn prefix(head: TextHead, text: &[u8], bits: u32) -> (u128, bool) {
 fn first_bytes(code: u128, bits: u32) -> Vec<u8> {
     let (count, code) = (bits / u8::BITS, code >> (bits % u8::BITS));
     (0..count).rev().map(|number| (code >> (number * u8::BITS)) as u8).collect()
-}
-
-/// The least text that is greater than all that begin with these bytes; `None` where there is none.
-fn successor(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
-    bytes.truncate(bytes.iter().rposition(|&byte| byte != u8::MAX)? + 1);
-    *bytes.last_mut()? += 1;
-    Some(bytes)
 }
 
 /// Shows the floats of the rows that have one.

@@ -126,7 +126,8 @@ impl SortPlan {
 }
 
 /// The column of a table that says which rows are too many for an order of the first few: its first key. `None` where rows
-/// that are left out could be missed otherwise, by a join that hands out what nobody met, or by an expression that fails.
+/// that are left out could be missed otherwise, by a join that hands out what nobody met, or by a condition that fails. Later
+/// keys and outputs are not computed for rows that are too many, whether they would fail or not.
 fn bounded_column(order: &Order, pipeline: &Pipeline) -> Option<usize> {
     let Expr::Column(column) = &order.keys.first()?.expr else { return None };
     pipeline.source.table()?;

@@ -251,6 +251,34 @@ fn blocks_are_asked_for_the_first_few_rows() {
     assert!(pruned > 0 && vectors < 100_000 / 1024, "{pruned} groups pruned, {vectors} vectors taken");
 }
 
+/// What is known of the last wanted row grows within a group: from stretch to stretch, and by several workers.
+#[test]
+fn the_first_few_rows_of_one_large_group() -> Result<()> {
+    const ROWS: i64 = 40_000;
+    let number = |row: i64| row * 7919 % ROWS;
+    let name = |row: i64| (row % 97 != 0).then(|| format!("n{:03}", number(row) / 50));
+    let numbers: ArrayRef = Arc::new((0..ROWS).map(number).collect::<Int64Array>());
+    let names: ArrayRef = Arc::new((0..ROWS).map(name).collect::<StringArray>());
+    let ascending_rows: ArrayRef = Arc::new((0..ROWS).collect::<Int64Array>());
+    let columns = [(numbers, LogicalType::Int64), (names, LogicalType::Utf8), (ascending_rows, LogicalType::Int64)];
+    let mut table = MemoryTable::new(&columns, ROWS as usize, &[Choice::Auto, Choice::Auto, Choice::Auto]);
+    table.delete(|row| row % 11 == 0);
+    let table = Arc::new(table);
+    for (column, descending) in [(0, false), (0, true), (1, false), (1, true), (2, false), (2, true)] {
+        for (nulls_first, fetch) in [(false, 1), (true, 7), (false, 500)] {
+            let first = SortKey { expr: Expr::Column(column), descending, nulls_first };
+            let order = |fetch| Order { keys: vec![first.clone(), ascending(Expr::Column(2))], skip: 0, fetch };
+            let mut all = found(pipeline(&table, 3, &[2], order(None)), 1)?;
+            all.truncate(fetch);
+            for threads in [1, 3] {
+                let few = found(pipeline(&table, 3, &[2], order(Some(fetch))), threads)?;
+                assert_eq!(few, all, "column {column}, {descending}, {nulls_first}, {fetch} by {threads}");
+            }
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn memory_that_is_not_granted_ends_the_query_and_is_given_back() {
     const BYTES: usize = 1 << 20;
