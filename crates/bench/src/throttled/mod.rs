@@ -4,8 +4,9 @@
 //! was scale factor 100, so ratios are compared with theirs, and not times.
 //!
 //! On [`ThrottledFileSystem`] each read takes at least as long as on such a disk. The database is opened anew before each
-//! run, so its pool is empty, but from memory, where it runs once before. Scans read ahead, so reads and work overlap: *I/O* is the time in which nothing ran, that is,
-//! in which there was nothing to do but wait for the disk. How long reads took all in all is in the record as `reads_s`.
+//! run, so its pool is empty, but from memory, where it runs once before. Scans read ahead, so reads and work overlap: *I/O*
+//! is the time in which nothing ran, that is, in which there was nothing to do but wait for the disk. How long reads took all
+//! in all is in the record as `reads_s`.
 //!
 //! *Decompression* is measured in runs of their own, on a disk without a limit but with an empty pool, under
 //! `perf record`: the samples that have a function of `sinter-codec` on their stack, times what a sample stands for, per
@@ -250,7 +251,7 @@ impl Cell {
 
 fn table(cells: &[Cell], settings: &Settings) -> String {
     let mut text = format!(
-        "TPC-H, scale factor {}, {} thread(s), pool empty, medians of {} runs\n\n{:<6} {:>6} {:<16} {:>8} {:>8} {:>9} {:>6} {:>14} {:>12} {:>7}\n",
+        "TPC-H, scale factor {}, {} thread(s), medians of {} runs, on disks with an empty pool\n\n{:<6} {:>6} {:<16} {:>8} {:>8} {:>9} {:>6} {:>14} {:>12} {:>7}\n",
         settings.sf,
         settings.threads,
         settings.runs,

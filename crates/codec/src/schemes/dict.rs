@@ -6,7 +6,7 @@
 //! them ([`crate::dictionary`]), and store it again.
 //!
 //! Input: any type. Output: docs/format/codecs/dict.md. Cost: decoding looks each code up; filtering tests each different
-//! value once and then compares codes.
+//! value once, or a few where a range of many texts is asked for, and then compares codes.
 
 use crate::condition::{BytesCondition, Condition, Prepared};
 use crate::dictionary::Dictionary;
@@ -200,12 +200,12 @@ impl<'a> DictReader<'a> {
             return Ok(None);
         }
         let Some([first, end]) = condition.ends() else { return Ok(None) };
-        let mut place = |below: BytesCondition| {
+        let mut place = |from: usize, below: BytesCondition| {
             let below = Condition::Bytes(below);
-            self.values.reader.lower_bound(0..count, &below, Physical::Bytes, scratch)
+            self.values.reader.lower_bound(from..count, &below, Physical::Bytes, scratch)
         };
-        let first = first.map_or(Ok(0), &mut place)?;
-        Ok(Some(first..end.map_or(Ok(count), place)?))
+        let first = first.map_or(Ok(0), |below| place(0, below))?;
+        Ok(Some(first..end.map_or(Ok(count), |below| place(first, below))?))
     }
 
     /// An error unless all codes point into the values.
@@ -436,5 +436,63 @@ impl DictReader<'_> {
         let done = decoded.and_then(|()| self.look_up(u32::vec_mut(&mut codes), out, scratch));
         scratch.give_values(codes);
         done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BytesBuf, Choice, block_header, encode};
+
+    #[test]
+    fn ranges_of_many_texts_are_found_without_unpacking_them() {
+        let bytes = |text: &str| Scalar::Bytes(text.into());
+        for (ending, scheme) in [("", "front"), (" and whatever its name is", "fsst")] {
+            let text = |row: usize| format!("{:04}{ending}", row * 7919 % 3000 / 2 * 3);
+            let strings: Vec<String> = (0..9000).map(text).collect();
+            let strings: BytesBuf = strings.iter().map(String::as_bytes).collect();
+            let mut block = Vec::new();
+            encode(Values::Bytes(strings.view()), None, &Choice::Forced("dict".into()), &mut block).unwrap();
+            let header = block_header::read(&block).unwrap();
+            let (node, _) = Node::parse(&block[header.header_bytes..], 1).unwrap();
+            assert!(
+                node.open().unwrap().reader.describe().contains(scheme),
+                "{}",
+                node.open().unwrap().reader.describe()
+            );
+            for text in ["", "0", "0003", "0004", "22", "2250", "4497", "4498", "\u{ff}"] {
+                let compare = |op| Predicate::Compare(op, bytes(text));
+                for predicate in [
+                    compare(CompareOp::Equal),
+                    compare(CompareOp::Less),
+                    compare(CompareOp::LessOrEqual),
+                    compare(CompareOp::Greater),
+                    compare(CompareOp::GreaterOrEqual),
+                    Predicate::Between(bytes(text), bytes("3")),
+                    Predicate::Between(Scalar::Null, bytes(text)),
+                    Predicate::Between(bytes(text), Scalar::Null),
+                    Predicate::Prefix(text.into()),
+                ] {
+                    let mut cursor = node.cursor();
+                    let reader = DictReader::open(&mut cursor, &node).unwrap();
+                    let condition = Condition::new(&predicate, Physical::Bytes);
+                    let (mut passed, mut expected) = (Bitmap::default(), Bitmap::default());
+                    Scratch::with(|scratch| {
+                        let prepared = reader.prepare(&condition, scratch).unwrap();
+                        match prepared.part {
+                            Some(_) => {
+                                reader.filter(0..9000, &prepared, Physical::Bytes, &mut passed, scratch).map(drop)
+                            }
+                            None => Ok(passed.extend_with(9000, prepared.condition == Condition::Always)),
+                        }
+                    })
+                    .unwrap();
+                    condition.evaluate(Values::Bytes(strings.view()), &mut expected);
+                    assert_eq!(passed, expected, "{predicate:?} in {}", reader.describe());
+                    let is_decided = matches!(condition, Condition::Never | Condition::Always);
+                    assert!(reader.table.get().is_none() || is_decided, "{predicate:?} in {}", reader.describe());
+                }
+            }
+        }
     }
 }

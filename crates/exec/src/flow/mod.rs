@@ -51,8 +51,9 @@ pub(crate) trait Sink {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct KeyBound {
     pub(crate) column: usize,
-    pub(crate) predicate: Predicate,
-    /// Whether NULLs pass, which do not pass the predicate.
+    /// What values pass; `None` where none does.
+    pub(crate) predicate: Option<Predicate>,
+    /// Whether NULLs pass.
     pub(crate) keeps_nulls: bool,
 }
 

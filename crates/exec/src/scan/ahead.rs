@@ -36,7 +36,10 @@ impl Ahead {
         let end = (group + 1 + GROUPS_AHEAD).min(shared.source.group_count());
         let start = shared.next_announced.fetch_max(end, Ordering::Relaxed).max(group + 1);
         for next in start..end {
-            let Some(entered) = Group::enter(shared.plan, shared.source, next) else { continue };
+            let Some(mut entered) = Group::enter(shared.plan, shared.source, next) else { continue };
+            if !entered.set_bound(sink.bound(), shared.plan, shared.source) {
+                continue;
+            }
             if entered.is_whole(shared.plan) && sink.would_take_group(next) {
                 continue;
             }

@@ -179,6 +179,11 @@ impl<'p> Segments<'p> {
         self.plan.columns[column]
     }
 
+    /// Whether its bytes are in memory for this scan.
+    pub(super) fn is_pinned(&self, column: usize) -> bool {
+        self.pins[column].get().is_some()
+    }
+
     /// For messages.
     pub(super) fn place(&self, column: usize) -> String {
         let name = match self.plan.columns[column] {
@@ -189,7 +194,7 @@ impl<'p> Segments<'p> {
     }
 
     /// An error of a column's block.
-    fn misread(&self, error: sinter_codec::Error, column: usize) -> Error {
+    pub(super) fn misread(&self, error: sinter_codec::Error, column: usize) -> Error {
         Error::from(error).at(self.place(column))
     }
 

@@ -280,7 +280,8 @@ impl Scanner {
         }
         // Behind the tests: what they reject has nothing opened for it.
         let mut tester = Tester { segments, group, scratch: &mut self.scratch, tally: &mut self.tally };
-        let is_bounded = tester.ask_bound(range.clone(), &mut self.passed)?;
+        let is_last = self.by_value.is_empty() && self.program_order.is_empty();
+        let is_bounded = tester.ask_bound(range.clone(), is_last, &mut self.passed)?;
         if is_bounded {
             self.alive.and(&self.passed);
             if !self.alive.any() {

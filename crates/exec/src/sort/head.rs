@@ -106,13 +106,14 @@ impl HeadPlan {
         Some(first.shift)
     }
 
-    /// What the first key of rows passes whose heads are `last` at most, and whether NULLs come before those. `None` where that
-    /// cannot be told: for floats, and for numbers of which heads have the beginning.
-    pub(super) fn first_key_until(&self, last: u128) -> Option<(Predicate, bool)> {
+    /// What the first key of rows passes whose heads are `last` at most, if it is there, and whether NULLs come before those:
+    /// no predicate where only NULLs do. `None` where that cannot be told: for floats, and for numbers of which heads have the
+    /// beginning.
+    pub(super) fn first_key_until(&self, last: u128) -> Option<(Option<Predicate>, bool)> {
         let place = self.places.first()?;
         let is_there = (last >> (place.shift + place.bits) & 1 == 1) == place.nulls_first;
         if !is_there {
-            return None;
+            return place.nulls_first.then_some((None, true));
         }
         let code = (last >> place.shift ^ place.turn()) & ((1 << place.bits) - 1);
         let predicate = match (place.coding, place.descending) {
@@ -132,7 +133,7 @@ impl HeadPlan {
             }
             (Coding::Leading | Coding::Float, _) => return None,
         };
-        Some((predicate, place.nulls_first))
+        Some((Some(predicate), place.nulls_first))
     }
 
     /// Writes over `heads` that of each row, or what the first `key_count` keys have in it, for keys in the order of the plan.
@@ -365,7 +366,7 @@ mod tests {
             let place = &plan.places[0];
             let head = |text: &[u8]| (prefix(TextHead::of(text), text, place.bits).0 ^ place.turn()) << place.shift;
             for last in texts {
-                let Some((predicate, false)) = plan.first_key_until(head(last)) else {
+                let Some((Some(predicate), false)) = plan.first_key_until(head(last)) else {
                     assert!(last.is_empty() || last.len() == 20, "{last:?}");
                     continue;
                 };

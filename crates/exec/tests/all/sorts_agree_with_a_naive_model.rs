@@ -251,6 +251,35 @@ fn blocks_are_asked_for_the_first_few_rows() {
     assert!(pruned > 0 && vectors < 100_000 / 1024, "{pruned} groups pruned, {vectors} vectors taken");
 }
 
+#[test]
+fn nulls_that_come_first_rule_out_what_comes_behind_them() {
+    const ROWS: i64 = 100_000;
+    let memory: Arc<dyn Memory> = Arc::new(Unlimited);
+    let counts = |is_null: fn(i64) -> bool, fetch: usize| {
+        let number = |row: i64| (!is_null(row)).then_some(row * row % 99_991 * 7919 % ROWS);
+        let numbers = (0..ROWS).map(number).collect::<Int64Array>();
+        let mut expected: Vec<Option<i64>> = (0..ROWS).map(number).collect();
+        expected.sort_unstable();
+        let expected =
+            expected.into_iter().map(|number| number.map_or(Scalar::Null, |number| Scalar::Int(number.into())));
+        let table = table(&[(Arc::new(numbers) as ArrayRef, LogicalType::Int64)]);
+        let key = SortKey { nulls_first: true, ..ascending(Expr::Column(0)) };
+        let order = Order { keys: vec![key], skip: 0, fetch: Some(fetch) };
+        let sorted = found(pipeline(&table, 1, &[0], order.clone()), 1).expect("ours");
+        assert_eq!(sorted.concat(), expected.take(fetch).collect::<Vec<_>>());
+        let run = pipeline(&table, 1, &[0], order).start().expect("ours");
+        assert_eq!(run.sorted(1, &memory).expect("ours").len(), fetch);
+        let counters = [&run.counters.groups_total, &run.counters.groups_pruned, &run.counters.rows_selected];
+        counters.map(|counter| counter.load(AtomicOrdering::Relaxed))
+    };
+    // Enough of them in the first group: no other one is opened.
+    let [groups, pruned, _] = counts(|row| row % 10 == 3 && row < 1000, 50);
+    assert_eq!(pruned, groups - 1);
+    // A few in each group: of all groups but the first, nothing else is wanted.
+    let [_, pruned, rows] = counts(|row| row % 5000 == 3, 100);
+    assert!(pruned == 0 && rows < 10_000, "{pruned} groups pruned, {rows} rows taken");
+}
+
 /// What is known of the last wanted row grows within a group: from stretch to stretch, and by several workers.
 #[test]
 fn the_first_few_rows_of_one_large_group() -> Result<()> {

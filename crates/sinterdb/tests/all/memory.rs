@@ -67,6 +67,8 @@ fn a_sort_larger_than_the_limit_spills() {
                   (SELECT value AS a, (value * 7919) % 2000003 AS b, repeat('x', 40) AS c FROM generate_series(1, 2000000))";
     let sql = format!("SELECT count(*), sum(n), max(a) FROM ({sorted})");
     assert_eq!(lines(&conn, &sql), ["2000000 2000001000000 2000000"]);
+    let plan = lines(&conn, &format!("EXPLAIN ANALYZE {sql}")).join("\n");
+    assert!(plan.contains("bytes spilled"), "{plan}");
     assert!(is_given_back(&conn, "query"), "{} bytes", held(&conn, "query"));
 }
 

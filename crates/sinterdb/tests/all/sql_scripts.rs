@@ -281,6 +281,7 @@ scripts! {
     dependent_joins
     errors
     filters
+    first_rows_of_joins
     floats
     forced_schemes
     grouping_sets

@@ -120,7 +120,9 @@ impl VisitorMut for Names {
             let count = seen.entry(text.clone()).or_insert(0);
             *count += 1;
             let name = match *count {
-                1 if !is_plain || is_named_by_itself(expr) => continue,
+                // Of a column, `shared_columns` knows which names are free.
+                _ if is_named_by_itself(expr) => continue,
+                1 if !is_plain => continue,
                 1 => text,
                 count => format!("{text}_{count}"),
             };

@@ -119,12 +119,16 @@ fn with_body(mut cte: Cte, body: SetExpr) -> Cte {
     cte
 }
 
-/// Has the name of an output mean it still, where that was given another one.
+/// Has the name of an output mean it still, where that was given another one. Within an expression it means the column.
 fn follow(expr: &mut Expr, renamed: &BTreeMap<String, String>) {
-    if let Expr::Identifier(name) = expr
-        && let Some(own) = renamed.get(&normal(name))
-    {
-        *name = Ident::with_quote('"', own.clone());
+    match expr {
+        Expr::Nested(inner) => follow(inner, renamed),
+        Expr::Identifier(name) => {
+            if let Some(own) = renamed.get(&normal(name)) {
+                *name = Ident::with_quote('"', own.clone());
+            }
+        }
+        _ => {}
     }
 }
 

@@ -117,7 +117,9 @@ struct Known {
 /// new names of aliases that were the first of their name, as only a column was called so before.
 pub(super) fn name_apart(selected: &mut [SelectItem], columns: &[Column]) -> BTreeMap<String, String> {
     let all: Vec<Option<Known>> = selected.iter().map(|item| known(item, columns)).collect();
-    let mut taken: BTreeSet<String> = all.iter().flatten().map(|known| known.name.clone()).collect();
+    let listed = all.iter().flatten().map(|known| &known.name);
+    // A name of a column that is not listed would be taken for the new one by ORDER BY and DISTINCT ON.
+    let mut taken: BTreeSet<String> = listed.chain(columns.iter().map(|column| &column.name)).cloned().collect();
     let mut before: BTreeMap<&str, Vec<&Option<Vec<String>>>> = BTreeMap::new();
     let mut renamed = BTreeMap::new();
     for (item, known) in selected.iter_mut().zip(&all) {
