@@ -7,6 +7,7 @@ database file, which is closed and opened again by the process that runs the que
 
 from __future__ import annotations
 
+import random
 import re
 import shutil
 import statistics
@@ -179,6 +180,19 @@ def sizes(after: dict[str, Any], resident: int, anonymous: int) -> dict[str, Any
     }
 
 
+def turns(contenders: list[Contender], runs: int, query: str) -> Iterator[list[Contender]]:
+    """Yield in which order they run a query, each time.
+
+    Two alternate. More are shuffled, from the query's name: one that goes on working when it has answered, as Polars
+    does while it frees memory, would else slow always the same one, which comes next.
+    """
+    order, chance = list(contenders), random.Random(query)
+    for _ in range(runs):
+        if len(order) > 2:
+            chance.shuffle(order)
+        yield list(order)
+
+
 def measure(query: str, sql: str, contenders: list[Contender], runs: int, first_answers: Answers) -> None:
     """Run a query on all: once to warm up and compare, then in turn."""
     first: dict[str, dict[str, Any]] = {}
@@ -187,8 +201,8 @@ def measure(query: str, sql: str, contenders: list[Contender], runs: int, first_
         if answer is not None:
             first[contender.name] = answer
     times: dict[str, list[float]] = {name: [] for name in first}
-    for _ in range(runs):
-        for contender in contenders:
+    for turn in turns(contenders, runs, query):
+        for contender in turn:
             if contender.name in first and (timed := contender.ask("query", query, sql)) is not None:
                 times[contender.name].append(timed["seconds"] * 1000)
     compared = first_answers.compare(query, first)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import contest
-from benchmarks.contest import Contest
+from benchmarks.contest import Contender, Contest
 
 
 def stored(folder: Path, keep_files: bool) -> Contest:
@@ -24,6 +24,16 @@ def stored(folder: Path, keep_files: bool) -> Contest:
         stored=folder,
         keep_files=keep_files,
     )
+
+
+def test_two_alternate_and_more_come_in_any_order() -> None:
+    names = ["sinter", "duckdb", "polars", "vortex"]
+    four = [Contender(name, stored(Path(), False), {}, None) for name in names]
+    turns = [[contender.name for contender in turn] for turn in contest.turns(four, 50, "q01")]
+    assert all(sorted(turn) == sorted(names) for turn in turns)
+    assert {turn[0] for turn in turns} == set(names)
+    assert turns == [[contender.name for contender in turn] for turn in contest.turns(four, 50, "q01")]
+    assert list(contest.turns(four[:2], 3, "q01")) == [four[:2]] * 3
 
 
 @pytest.mark.parametrize("keep_files", [True, False])

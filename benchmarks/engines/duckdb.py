@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import duckdb
 import pyarrow
 
@@ -35,8 +37,14 @@ class DuckDB:
         return int(answer[0][0])
 
     def query(self, sql: str) -> pyarrow.Table:
-        """Collect the rows as Arrow."""
-        return self.database.sql(sql.rstrip().rstrip(";")).to_arrow_table()
+        """Collect the rows as Arrow.
+
+        By `execute`: `sql` makes a relation first and plans it anew, which takes a tenth longer for short queries. The
+        copy of the rows that DuckDB warns of is less than that where an answer has few.
+        """
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Arrow output on a DB-API result")
+            return self.database.execute(sql).to_arrow_table()
 
     def rows(self, result: pyarrow.Table) -> pyarrow.Table:
         """Return them as they are."""
