@@ -183,8 +183,8 @@ def sizes(after: dict[str, Any], resident: int, anonymous: int) -> dict[str, Any
 def turns(contenders: list[Contender], runs: int, query: str) -> Iterator[list[Contender]]:
     """Yield in which order they run a query, each time.
 
-    Two alternate. More are shuffled, from the query's name: one that goes on working when it has answered, as Polars
-    does while it frees memory, would else slow always the same one, which comes next.
+    Two alternate. More are shuffled, from the query's name: one that goes on working when it has answered would else
+    slow always the same one, which comes next.
     """
     order, chance = list(contenders), random.Random(query)
     for _ in range(runs):

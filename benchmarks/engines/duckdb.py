@@ -39,8 +39,8 @@ class DuckDB:
     def query(self, sql: str) -> pyarrow.Table:
         """Collect the rows as Arrow.
 
-        By `execute`: `sql` makes a relation first and plans it anew, which takes a tenth longer for short queries. The
-        copy of the rows that DuckDB warns of is less than that where an answer has few.
+        By `execute`: `sql`, which makes a relation first, took longer for each query that was tried. The copy of the
+        rows that DuckDB warns of matters where an answer has many.
         """
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Arrow output on a DB-API result")

@@ -3,8 +3,8 @@
 //!
 //! All is in memory, with one thread. *Page-wise* is `SET sinter.decompression = 'page'`: a row group's segments are decoded
 //! into memory when a scan comes to them, each time anew, and the engine reads plain values. Their pages were larger than
-//! the caches of their machines; a segment has 131,072 values, a megabyte where each takes
-//! eight bytes.
+//! the caches of their machines; a segment has 131,072 values, a megabyte
+//! where each takes eight bytes.
 //!
 //! Misses are counted by callgrind's model of a processor, whose last level has the size of an L2 here: a process runs the
 //! query once, another one three times, and half of what they differ by is that of one run.
