@@ -66,13 +66,17 @@ impl ScalarUDFImpl for RegexOfPattern {
 fn regex_of(pattern: &str, escape: char) -> String {
     let mut regex = String::from("(?s)^(?:");
     let mut chars = pattern.chars();
+    // Between braces, a comma parts how often from how often at most.
+    let mut counts = false;
     while let Some(char) = chars.next() {
+        counts = char == '{' || counts && char != '}';
         match char {
             _ if char == escape => push_itself(chars.next().unwrap_or(escape), &mut regex),
             '[' => push_set(&mut chars, &mut regex),
             '%' => regex.push_str(".*"),
             '_' => regex.push('.'),
             '|' | '*' | '+' | '?' | '{' | '}' | '(' | ')' => regex.push(char),
+            ',' if counts => regex.push(char),
             _ => push_itself(char, &mut regex),
         }
     }
@@ -104,9 +108,9 @@ fn push_set(chars: &mut Chars<'_>, regex: &mut String) {
     regex.push(']');
 }
 
-/// Adds a character that finds itself. Letters and digits would mean something behind a backslash.
+/// Adds a character that finds itself. Letters, digits, `<` and `>` would mean something behind a backslash.
 fn push_itself(char: char, regex: &mut String) {
-    if char.is_ascii_punctuation() {
+    if char.is_ascii_punctuation() && !matches!(char, '<' | '>') {
         regex.push('\\');
     }
     regex.push(char);
@@ -129,6 +133,9 @@ mod tests {
             ("a\\", "a\\\\"),
             ("[[:alpha:]_]%", "[[:alpha:]\\_].*"),
             ("[]a-c-]", "[\\]a-c-]"),
+            ("a<b>", "a<b>"),
+            ("[<>,]", "[<>\\,]"),
+            ("a{1,2}b,{1,}", "a{1,2}b\\,{1,}"),
         ] {
             assert_eq!(regex_of(pattern, '\\'), format!("(?s)^(?:{regex})$"), "{pattern}");
         }
