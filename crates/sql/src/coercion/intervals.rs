@@ -13,7 +13,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, Sort, Volatility, cast,
+    ScalarUDFImpl, Signature, Sort, Volatility, WindowFrame, WindowFrameBound, WindowFrameUnits, cast,
 };
 use std::sync::{Arc, LazyLock};
 
@@ -92,6 +92,43 @@ pub(super) fn sort_by_lengths(sort: Sort, schema: &DFSchema) -> Result<LogicalPl
         false => Transformed::no(expr),
     };
     Ok(LogicalPlan::Sort(sort).rewrite_exprs(&mut |expr| Ok(by_length(expr)))?.data)
+}
+
+/// Whether a frame ends so far before or behind the row's value, which is counted from the interval itself.
+fn reaches_by_distance(frame: &WindowFrame) -> bool {
+    let is_distance = |bound: &WindowFrameBound| match bound {
+        WindowFrameBound::Preceding(distance) | WindowFrameBound::Following(distance) => !distance.is_null(),
+        WindowFrameBound::CurrentRow => false,
+    };
+    frame.units == WindowFrameUnits::Range && (is_distance(&frame.start_bound) || is_distance(&frame.end_bound))
+}
+
+/// Lets a window or an aggregate order its rows by lengths where it does by intervals, and part them so.
+pub(super) fn order_by_lengths(expr: &mut Expr, schema: &DFSchema) {
+    let (parts, order) = match expr {
+        Expr::WindowFunction(call) => (&mut call.params.partition_by[..], &mut call.params.order_by),
+        Expr::AggregateFunction(call) => (&mut [][..], &mut call.params.order_by),
+        _ => return,
+    };
+    for by in parts.iter_mut().chain(order.iter_mut().map(|sort| &mut sort.expr)) {
+        if is_interval(by, schema) {
+            *by = length(std::mem::take(by));
+        }
+    }
+}
+
+/// Whether a window or an aggregate orders its rows by intervals, or parts them by such.
+pub(super) fn is_ordered_by_interval(expr: &Expr, schema: &DFSchema) -> bool {
+    match expr {
+        Expr::WindowFunction(call) if !reaches_by_distance(&call.params.window_frame) => {
+            let order = call.params.order_by.iter().map(|sort| &sort.expr);
+            has_interval(call.params.partition_by.iter().chain(order), schema)
+        }
+        Expr::AggregateFunction(call) if !call.func.supports_within_group_clause() => {
+            has_interval(call.params.order_by.iter().map(|sort| &sort.expr), schema)
+        }
+        _ => false,
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

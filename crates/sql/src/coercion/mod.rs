@@ -13,7 +13,7 @@
 //! other side: of `CAST(d AS DECIMAL(9, 1)) = 6.5` it makes `d = 6.50`. So such a cast goes through a function that it does
 //! not look through.
 //!
-//! [`intervals`] are compared by how long they are, and texts with patterns as SQL has it ([`similar_to`]).
+//! [`intervals`] are compared and ordered by how long they are, and texts with patterns as SQL has it ([`similar_to`]).
 //!
 //! UUIDs are sixteen bytes to DataFusion, which compares and casts them with bytes only. Here text on the other side is
 //! read as a UUID. Runs before DataFusion's coercion.
@@ -187,7 +187,7 @@ fn is_such(expr: &Expr, schema: &DFSchema) -> bool {
         }
         Expr::ScalarFunction(call) if MEETING.contains(&call.name()) => differ(&call.args, schema),
         Expr::SimilarTo(_) => true,
-        _ => false,
+        expr => intervals::is_ordered_by_interval(expr, schema),
     }
 }
 
@@ -239,7 +239,8 @@ fn differ<'a>(compared: impl IntoIterator<Item = &'a Expr>, schema: &DFSchema) -
 /// Whether [`meet_rows`] changes a value or the subquery that it is compared with.
 fn differs_from_rows(value: &Expr, subquery: &Subquery, schema: &DFSchema) -> bool {
     let row = subquery.subquery.schema().fields().first().map(|field| field.data_type().clone());
-    do_types_differ(value.get_type(schema).into_iter().chain(row))
+    let types = || value.get_type(schema).into_iter().chain(row.clone());
+    do_types_differ(types()) || types().any(|ty| matches!(ty, DataType::Interval(_)))
 }
 
 fn do_types_differ(types: impl Iterator<Item = DataType>) -> bool {
@@ -305,6 +306,10 @@ fn coerced(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             return Ok(Transformed::new_transformed(expr, changed));
         }
         Expr::ScalarFunction(call) if MEETING.contains(&call.name()) => call.args.iter_mut().collect(),
+        other if intervals::is_ordered_by_interval(other, schema) => {
+            intervals::order_by_lengths(other, schema);
+            return Ok(Transformed::yes(expr));
+        }
         _ => return Ok(Transformed::no(expr)),
     };
     let changed = meet(compared, schema);
@@ -355,7 +360,14 @@ fn meet_rows(value: &mut Expr, subquery: &mut Subquery, schema: &DFSchema) -> Re
     let (Ok(ty), Some((table, field))) = (value.get_type(schema), rows.iter().next()) else { return Ok(false) };
     let row_ty = field.data_type().clone();
     let mut row = Expr::from((table, field));
-    let changed = meet_typed(vec![(value, ty), (&mut row, row_ty)]);
+    let are_intervals = [&ty, &row_ty].iter().any(|ty| matches!(ty, DataType::Interval(_)));
+    let changed = if are_intervals {
+        intervals::compare_lengths(vec![value], schema);
+        intervals::compare_lengths(vec![&mut row], rows);
+        true
+    } else {
+        meet_typed(vec![(value, ty), (&mut row, row_ty)])
+    };
     if !matches!(row, Expr::Column(_)) {
         // Conditions that become those of a join may need its column, too, which then stands beside this one.
         let projection = Projection::try_new(vec![row.alias(ROW)], Arc::clone(&subquery.subquery))?;
