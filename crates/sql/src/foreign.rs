@@ -5,7 +5,6 @@ use crate::lower::argument_type;
 use crate::one_zero::expr_with_one_zero;
 use crate::walk::WalkTree;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema};
@@ -13,7 +12,7 @@ use datafusion::execution::context::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{Cast, Expr as DfExpr, ExprSchemable};
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
-use sinter_exec::Foreign;
+use sinter_exec::{Foreign, edge};
 use std::sync::Arc;
 
 /// One expression of DataFusion over its own few columns.
@@ -74,7 +73,7 @@ impl Foreign for ScalarFunction {
         if array.data_type() == &self.result {
             return Ok(array);
         }
-        cast(&array, &self.result).map_err(|error| foreign(&error))
+        edge::strict_cast(&array, &self.result).map_err(|error| foreign(&error))
     }
 
     fn text(&self) -> String {

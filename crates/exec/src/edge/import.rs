@@ -3,7 +3,9 @@
 use super::{arrow_type, bits, foreign, interval, logical_type, uuid};
 use crate::{Error, LogicalType, Result, TimeUnit};
 use arrow::array::{Array, ArrayRef, AsArray, GenericByteArray, OffsetSizeTrait};
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::*;
+use arrow::error::ArrowError;
 use sinter_codec::{BytesBuf, BytesView, Physical, Values, ValuesBuf};
 use std::borrow::Cow;
 
@@ -48,7 +50,13 @@ pub(super) fn normalise<'a>(array: &'a ArrayRef, ty: &LogicalType) -> Result<Cow
         }
         _ => arrow_type(ty),
     };
-    arrow::compute::cast(array, &plain).map(Cow::Owned).map_err(foreign)
+    strict_cast(array, &plain).map(Cow::Owned).map_err(foreign)
+}
+
+/// A cast that fails where a value has no room in the type, such as seconds that are too many microseconds, and makes no
+/// NULL of it.
+pub fn strict_cast(array: &ArrayRef, ty: &DataType) -> std::result::Result<ArrayRef, ArrowError> {
+    cast_with_options(array, ty, &CastOptions { safe: false, ..CastOptions::default() })
 }
 
 /// Values of a plain type.

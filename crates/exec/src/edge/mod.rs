@@ -18,6 +18,7 @@ mod uuid;
 
 pub(crate) use bits::{from_null_buffer, to_null_buffer};
 pub(crate) use export::values_to_arrow;
+pub use import::strict_cast;
 pub(crate) use reader::SegmentReader;
 pub use row_bytes::row_bytes;
 pub use segment::{SegmentEncoder, encode_segment};

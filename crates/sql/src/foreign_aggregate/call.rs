@@ -5,7 +5,6 @@ use super::states::{Kept, States};
 use crate::one_zero::{compares_arguments, one_floats};
 use crate::quantiles::{CENTROIDS, WAITING_MAX};
 use arrow::array::ArrayRef;
-use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::{Column, DFSchema};
@@ -121,7 +120,9 @@ impl AggregateCall {
     /// The results, as the engine takes them.
     pub(super) fn result(&self, results: ArrayRef) -> sinter_exec::Result<ArrayRef> {
         match &self.result {
-            Some(ty) if results.data_type() != ty => cast(&results, ty).map_err(|error| foreign(error.into())),
+            Some(ty) if results.data_type() != ty => {
+                edge::strict_cast(&results, ty).map_err(|error| foreign(error.into()))
+            }
             _ => Ok(results),
         }
     }

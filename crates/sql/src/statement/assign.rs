@@ -3,19 +3,19 @@
 use crate::batches::outer_type;
 use crate::checked::checked_expr;
 use crate::coercion::is_text;
-use crate::parse::parse_one;
+use crate::parse::{parse_expr, parse_one};
 use crate::progress::Notes;
 use crate::uuid::parse_uuids;
 use crate::{Error, Result, Session};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
-use arrow::compute::{CastOptions, cast, cast_with_options, take};
+use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use arrow::util::display::{FormatOptions, array_value_to_string};
+use arrow::util::display::array_value_to_string;
 use datafusion::common::DFSchema;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::logical_expr::{EmptyRelation, LogicalPlan, Projection};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::sql::sqlparser::ast;
 use sinter_column::{Check, ColumnSchema, ColumnTable, TableSchema};
 use sinter_exec::{LogicalType, edge};
 use std::sync::Arc;
@@ -165,14 +165,21 @@ impl CompiledCheck {
     }
 }
 
+/// A rule means what the same condition means in a query, so all that rewrites those rewrites it.
 fn compile(check: &Check, schema: &TableSchema, state: &SessionState) -> Result<CompiledCheck> {
     let fields = schema.columns.iter().map(|column| Field::new(&column.name, storage_type(&column.ty), true));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let df_schema = DFSchema::try_from(Arc::clone(&schema))?;
-    let expr = state.create_logical_expr(&check.sql, &df_schema)?;
-    // Integers of several widths meet in one type before it is known what has no room.
-    let context = SimplifyContext::builder().with_schema(Arc::new(df_schema.clone())).build();
-    let expr = ExprSimplifier::new(context).coerce(expr, &df_schema)?;
+    let df_schema = Arc::new(DFSchema::try_from(Arc::clone(&schema))?);
+    let condition = ast::ExprWithAlias { expr: parse_expr(&check.sql)?, alias: None };
+    let expr = state.create_logical_expr_from_sql_expr(condition, &df_schema)?;
+    let row = LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema: Arc::clone(&df_schema) });
+    let plan = LogicalPlan::Projection(Projection::try_new(vec![expr], Arc::new(row))?);
+    let plan = state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {})?;
+    let expr = match plan {
+        LogicalPlan::Projection(mut plan) if matches!(*plan.input, LogicalPlan::EmptyRelation(_)) => plan.expr.pop(),
+        _ => None,
+    };
+    let expr = expr.ok_or_else(|| Error::Sql(format!("CHECK ({}) asks more than one row of its table", check.sql)))?;
     let expr = state.create_physical_expr(checked_expr(expr, &df_schema)?, &df_schema)?;
     Ok(CompiledCheck { text: check.sql.clone(), schema, expr })
 }
@@ -205,8 +212,7 @@ fn assign_column(given: &ArrayRef, ty: &LogicalType, wanted: &DataType) -> std::
     if *ty == LogicalType::Uuid && is_text(given.data_type()) {
         return parse_uuids(given);
     }
-    let strict = CastOptions { safe: false, format_options: FormatOptions::default() };
-    cast_with_options(given, wanted, &strict).map_err(|error| {
+    edge::strict_cast(given, wanted).map_err(|error| {
         error.to_string().trim_start_matches("Cast error: ").trim_start_matches("Invalid argument error: ").to_owned()
     })
 }
