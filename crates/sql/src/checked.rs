@@ -1,6 +1,7 @@
-//! Integers without room in their type are errors also in what DataFusion computes.
+//! Integers and decimals without room in their type are errors also in what DataFusion computes.
 //!
-//! Its `+`, `-` and `*` of integers wrap around, and so does its negation. They become functions here that do not: in what
+//! Its `+`, `-` and `*` of integers wrap around, and so does its negation; of decimals they have 39 digits where there is
+//! room for 38. They become functions here that do not: in what
 //! is left of a plan when our engine has taken its part, in expressions that DataFusion evaluates within that part, and,
 //! before anything is optimised, where constants have no room, which DataFusion would compute while it plans. What our
 //! engine runs checks by itself. `sum` of DataFusion's own operators still wraps around, and so do keys of GROUPING SETS
@@ -8,8 +9,9 @@
 
 use crate::optimize::Contents;
 use crate::walk::{WalkPlan, WalkTree};
+use arrow::array::{Array, ArrayRef, AsArray, Datum, new_empty_array};
 use arrow::compute::kernels::numeric::{add, mul, neg, sub};
-use arrow::datatypes::{DataType, Field, FieldRef};
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Field, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
@@ -56,19 +58,38 @@ impl Operation {
         }
     }
 
-    /// That of an expression over rows of this schema, and its type; `None` where it is none, or not of integers of one type.
+    /// That of an expression over rows of this schema, and its type; `None` where there is always room.
     fn within(expr: &Expr, schema: &DFSchema) -> Option<(Operation, DataType)> {
-        let integer = |expr: &Expr| expr.get_type(schema).ok().filter(DataType::is_integer);
+        let ty = |expr: &Expr| expr.get_type(schema).ok();
         match expr {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
                 let operation = Operation::between(*op)?;
-                let ty = integer(left)?;
-                (ty == integer(right)?).then_some((operation, ty))
+                let (left, right) = (ty(left)?, ty(right)?);
+                let is_bounded = left.is_integer() && left == right || left.is_decimal() && right.is_decimal();
+                let result = operation.result(&[left, right]).ok().filter(|_| is_bounded)?;
+                (result.is_integer() || is_full(&result)).then_some((operation, result))
             }
-            Expr::Negative(inner) => {
-                integer(inner).filter(DataType::is_signed_integer).map(|ty| (Operation::Negate, ty))
-            }
+            Expr::Negative(inner) => ty(inner).filter(DataType::is_signed_integer).map(|ty| (Operation::Negate, ty)),
             _ => None,
+        }
+    }
+
+    /// The type of the result, which is that of the operator.
+    fn result(self, operands: &[DataType]) -> Result<DataType> {
+        match operands {
+            [only] => Ok(only.clone()),
+            [left, right] if left == right && left.is_integer() => Ok(left.clone()),
+            [left, right] => Ok(self.kernel()(&new_empty_array(left), &new_empty_array(right))?.data_type().clone()),
+            _ => internal_err!("{self:?} of {} values", operands.len()),
+        }
+    }
+
+    /// What computes it for two values.
+    fn kernel(self) -> fn(&dyn Datum, &dyn Datum) -> arrow::error::Result<ArrayRef> {
+        match self {
+            Operation::Add => |left, right| in_precision(add(left, right)?),
+            Operation::Subtract | Operation::Negate => |left, right| in_precision(sub(left, right)?),
+            Operation::Multiply => |left, right| in_precision(mul(left, right)?),
         }
     }
 
@@ -105,8 +126,24 @@ impl AnalyzerRule for CheckedConstants {
     }
 }
 
-/// Whether constants have an exact result, for which there is no room in this type.
+/// Whether decimals have all digits that there are, so that more of them are cut off.
+fn is_full(ty: &DataType) -> bool {
+    matches!(ty, DataType::Decimal128(DECIMAL128_MAX_PRECISION, _))
+}
+
+/// Decimals that have no more digits than their type.
+fn in_precision(values: ArrayRef) -> arrow::error::Result<ArrayRef> {
+    if let DataType::Decimal128(precision, _) = values.data_type() {
+        values.as_primitive::<Decimal128Type>().validate_decimal_precision(*precision)?;
+    }
+    Ok(values)
+}
+
+/// Whether constants have an exact result for which there is no room in this type, or may have, if they are decimals.
 fn overflows(expr: &Expr, ty: &DataType) -> bool {
+    if ty.is_decimal() {
+        return is_constant(expr);
+    }
     let Some(value) = constant(expr) else { return false };
     let (least, greatest) = match ty {
         DataType::Int8 => (i8::MIN.into(), i8::MAX.into()),
@@ -120,6 +157,17 @@ fn overflows(expr: &Expr, ty: &DataType) -> bool {
         _ => (i128::MIN, i128::MAX),
     };
     !(least..=greatest).contains(&value)
+}
+
+fn is_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(..) => true,
+        Expr::Alias(alias) => is_constant(&alias.expr),
+        Expr::Cast(cast) => is_constant(&cast.expr),
+        Expr::Negative(inner) => is_constant(inner),
+        Expr::BinaryExpr(BinaryExpr { left, right, .. }) => is_constant(left) && is_constant(right),
+        _ => false,
+    }
 }
 
 /// The exact value of an expression of integer constants.
@@ -230,10 +278,7 @@ impl ScalarUDFImpl for Checked {
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        match types {
-            [first, ..] => Ok(first.clone()),
-            [] => internal_err!("{} of no value", self.name()),
-        }
+        self.operation.result(types)
     }
 
     /// As nullable as that of the operator in whose place it stands: types of plans must not change.
@@ -245,17 +290,15 @@ impl ScalarUDFImpl for Checked {
 
     /// Anything of the type: that of no type, as is said by default, `abs` cannot compare with zero.
     fn evaluate_bounds(&self, operands: &[&Interval]) -> Result<Interval> {
-        match operands {
-            [first, ..] => Interval::make_unbounded(&first.data_type()),
-            [] => internal_err!("{} of no value", self.name()),
-        }
+        let types: Vec<DataType> = operands.iter().map(|operand| operand.data_type()).collect();
+        Interval::make_unbounded(&self.operation.result(&types)?)
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match (self.operation, &arguments.args[..]) {
-            (Operation::Add, [left, right]) => apply(left, right, add),
-            (Operation::Subtract, [left, right]) => apply(left, right, sub),
-            (Operation::Multiply, [left, right]) => apply(left, right, mul),
+            (Operation::Add | Operation::Subtract | Operation::Multiply, [left, right]) => {
+                apply(left, right, self.operation.kernel())
+            }
             (Operation::Negate, [ColumnarValue::Array(values)]) => Ok(ColumnarValue::Array(neg(values)?)),
             (Operation::Negate, [ColumnarValue::Scalar(value)]) => {
                 let negated = neg(&value.to_array()?)?;
