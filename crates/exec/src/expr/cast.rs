@@ -1,4 +1,4 @@
-//! Casts between numbers, as Arrow has them: decimals round half away from zero where they lose digits, but are cut
+//! Casts between numbers, as Arrow has them, and rounded once: decimals round half away from zero where they lose digits, but are cut
 //! where they become integers; floats are cut where they become integers, and rounded where they become decimals.
 //! What does not fit is an error.
 
@@ -99,8 +99,14 @@ fn from_integers(plan: &CastPlan, at: impl Fn(usize) -> i128, rows: usize, out: 
     let scale = if let Kind::Decimal(scale, _) = plan.from { i32::from(scale) } else { 0 };
     match plan.to {
         Kind::Float => {
-            let divisor = 10f64.powi(scale);
-            to_floats(|row| at(row) as f64 / divisor, rows, out);
+            match out {
+                // Rounded once.
+                ValuesBuf::F32(out) if scale == 0 => out.extend((0..rows).map(|row| at(row) as f32)),
+                _ => {
+                    let divisor = 10f64.powi(scale);
+                    to_floats(|row| at(row) as f64 / divisor, rows, out);
+                }
+            }
             Vec::new()
         }
         Kind::Integer => {

@@ -39,6 +39,8 @@ fn column_statistics(table: &ColumnTable, column: usize) -> ColumnStatistics {
     let mut nulls = 0;
     let mut distinct = 0;
     let mut bounds: Option<(Scalar, Scalar)> = None;
+    // Every group with values has bounds.
+    let mut bounded = true;
     let mut exact = true;
     for group in 0..table.group_count() {
         let Some(zone) = table.zone(group, column) else { return statistics };
@@ -48,21 +50,20 @@ fn column_statistics(table: &ColumnTable, column: usize) -> ColumnStatistics {
             continue;
         }
         exact &= zone.bounds_exact && !zone.has_nan;
-        let Some((min, max)) = known_bounds(zone) else {
-            bounds = None;
-            exact = false;
-            break;
+        bounds = match (known_bounds(zone), bounds) {
+            (None, _) => {
+                bounded = false;
+                None
+            }
+            (known, None) => known,
+            (Some((min, max)), Some((old_min, old_max))) => Some((least(old_min, min), greatest(old_max, max))),
         };
-        bounds = Some(match bounds {
-            None => (min, max),
-            Some((old_min, old_max)) => (least(old_min, min), greatest(old_max, max)),
-        });
     }
     statistics.null_count = Precision::Exact(nulls);
     if distinct > 0 {
         statistics.distinct_count = Precision::Inexact(distinct);
     }
-    if let Some((min, max)) = bounds {
+    if let Some((min, max)) = bounds.filter(|_| bounded) {
         let precision = |value: &Scalar, ty: &LogicalType| match to_datafusion(value, ty) {
             Some(value) if exact => Precision::Exact(value),
             Some(value) if !matches!(ty, LogicalType::Utf8 | LogicalType::Binary) => Precision::Inexact(value),
