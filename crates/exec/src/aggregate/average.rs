@@ -45,7 +45,7 @@ pub(crate) fn average(sum: &Sum, argument: &LogicalType, ty: &LogicalType) -> Re
         }
         (true, false) => Err(Error::Unsupported(format!("an average of {argument} as {ty}"))),
         (false, false) => {
-            let value = rescaled(sum.exact, scale_of(argument), scale_of(ty))? / i128::from(sum.count);
+            let value = divided(sum.exact, sum.count.into(), scale_of(argument), scale_of(ty))?;
             fitting(value, ty, || format!("average of {} values", sum.count))
         }
     }
@@ -116,6 +116,18 @@ fn rescaled(value: i128, from: i8, to: i8) -> Result<i128> {
     if up >= 0 { value.checked_mul(power).ok_or_else(overflow) } else { Ok(divide_rounded(value, power)) }
 }
 
+/// A sum of so many values over their count, cut. Its digits come behind the division, since an average may have room where
+/// the sum with as many has none.
+fn divided(sum: i128, count: i128, from: i8, to: i8) -> Result<i128> {
+    if to < from {
+        return Ok(rescaled(sum, from, to)? / count);
+    }
+    let power = power_of_ten(i32::from(to) - i32::from(from))?;
+    let (whole, rest) = (sum / count, sum % count);
+    let digits = rest.checked_mul(power).ok_or_else(overflow)? / count;
+    whole.checked_mul(power).and_then(|whole| whole.checked_add(digits)).ok_or_else(overflow)
+}
+
 /// The value, if the type has room for it.
 fn fitting(value: i128, ty: &LogicalType, what: impl Fn() -> String) -> Result<Scalar> {
     let fits = match (ty, ty.physical()) {
@@ -143,6 +155,17 @@ mod tests {
 
     const fn decimal(precision: u8, scale: i8) -> LogicalType {
         LogicalType::Decimal { precision, scale }
+    }
+
+    #[test]
+    fn averages_have_room_where_sums_have_not() {
+        let (argument, ty) = (decimal(38, 10), decimal(38, 14));
+        let value = 500_000_000_000_000_000_000_000 * 10i128.pow(10);
+        let sum = Sum { exact: 4 * value + 3, count: 4, ..Sum::default() };
+        assert_eq!(average(&sum, &argument, &ty).unwrap(), Scalar::Int(value * 10_000 + 7_500));
+        let sum = Sum { exact: -4 * value - 3, count: 4, ..Sum::default() };
+        assert_eq!(average(&sum, &argument, &ty).unwrap(), Scalar::Int(-value * 10_000 - 7_500));
+        assert!(average(&Sum { exact: i128::MAX, count: 1, ..Sum::default() }, &argument, &ty).is_err());
     }
 
     #[test]
