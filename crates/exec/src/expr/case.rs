@@ -131,7 +131,7 @@ fn pick(picks: &mut [u32], taken: &[u32], first: u32, validity: Option<&Bitmap>,
 }
 
 /// The columns that a program reads, at these rows; the frame's own where these are all of them.
-fn gather_columns<'a>(
+pub(super) fn gather_columns<'a>(
     program: &Program,
     frame: Frame<'a>,
     rows: &[u32],

@@ -1,8 +1,8 @@
 //! From the tree to the program.
 //!
 //! Every value is computed once per program, by its [`super::numbering`]. Operands come before what is made of them from
-//! a list of open nodes, not by recursion, so that `a + b + c + ...` may be of any length; only the branches of CASE, which
-//! are programs of their own, go one level deeper each.
+//! a list of open nodes, not by recursion, so that `a + b + c + ...` may be of any length; only the branches of CASE, and
+//! parts of AND and OR that may fail, which are programs of their own, go one level deeper each.
 
 use super::arithmetic::NumberPlan;
 use super::cast::CastPlan;
@@ -14,7 +14,7 @@ use super::program::{Constant, Instruction, Operand, Operation, Program};
 use super::{ArithmeticOp, Expr};
 use crate::{Error, LogicalType, Result};
 use sinter_codec::{CompareOp, Physical};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Digits that fit an `i128`, whatever they are.
@@ -117,8 +117,52 @@ impl Compiler<'_> {
 
     /// What this program computes before it computes the expression.
     fn operands<'e>(&self, expr: &'e Expr) -> Vec<&'e Expr> {
-        let elsewhere = matches!(expr, Expr::Case { .. }) || self.single_column(expr).is_some();
-        if elsewhere { Vec::new() } else { expr.children() }
+        if self.single_column(expr).is_some() { Vec::new() } else { self.always_computed(expr) }
+    }
+
+    /// The operands that are computed for all rows, whatever their values are.
+    fn always_computed<'e>(&self, expr: &'e Expr) -> Vec<&'e Expr> {
+        match expr {
+            Expr::Case { .. } => Vec::new(),
+            Expr::And(_) | Expr::Or(_) => self.parts(expr).0,
+            _ => expr.children(),
+        }
+    }
+
+    /// The parts of AND and OR that are computed for all rows, and those that may fail, which only some rows need. What is
+    /// computed for all rows in any case fails no more for being computed again.
+    fn parts<'e>(&self, expr: &'e Expr) -> (Vec<&'e Expr>, Vec<&'e Expr>) {
+        let may_fail = |part: &&Expr| part.may_fail(self.column_types);
+        let (mut failing, mut always): (Vec<&Expr>, Vec<&Expr>) = expr.children().into_iter().partition(may_fail);
+        if failing.is_empty() {
+            return (always, failing);
+        }
+        if always.is_empty() {
+            always.push(failing.remove(0));
+        }
+        let mut computed = HashSet::new();
+        let mut open = always.clone();
+        while let Some(expr) = open.pop() {
+            if self.single_column(expr).is_none() && computed.insert(self.numbering.number(expr)) {
+                open.extend(self.always_computed(expr));
+            }
+        }
+        let is_new = |part: &&Expr| {
+            let mut open = vec![*part];
+            while let Some(expr) = open.pop() {
+                if computed.contains(&self.numbering.number(expr)) {
+                    continue;
+                }
+                if expr.may_fail_itself(self.column_types) {
+                    return true;
+                }
+                open.extend(expr.children());
+            }
+            false
+        };
+        let (failing, more): (Vec<&Expr>, Vec<&Expr>) = failing.into_iter().partition(is_new);
+        always.extend(more);
+        (always, failing)
     }
 
     /// An expression whose operands are known.
@@ -154,13 +198,16 @@ impl Compiler<'_> {
             Expr::Literal(scalar, ty) => self.constant(scalar, ty)?,
             Expr::Compare(op, left, right) => self.compare(*op, left, right)?,
             Expr::Arithmetic { op, left, right, ty } => self.arithmetic(*op, left, right, ty)?,
-            Expr::And(_) => {
-                let parts = expr.children().into_iter().map(|part| self.bits(part)).collect::<Result<_>>()?;
-                self.truth(Operation::And(parts))
-            }
-            Expr::Or(_) => {
-                let parts = expr.children().into_iter().map(|part| self.bits(part)).collect::<Result<_>>()?;
-                self.truth(Operation::Or(parts))
+            Expr::And(_) | Expr::Or(_) => {
+                let is_or = matches!(expr, Expr::Or(_));
+                let (always, failing) = self.parts(expr);
+                let always = always.into_iter().map(|part| self.bits(part)).collect::<Result<_>>()?;
+                let first = self.truth(if is_or { Operation::Or(always) } else { Operation::And(always) });
+                if failing.is_empty() {
+                    return Ok(first);
+                }
+                let rest = failing.into_iter().map(|part| self.part(part, Want::Bits)).collect::<Result<_>>()?;
+                self.truth(Operation::Guarded { first, rest, decisive: is_or })
             }
             Expr::Not(inner) => {
                 let inner = self.bits(inner)?;

@@ -2,7 +2,9 @@
 
 use super::program::{Operand, Operation, Program};
 use super::slot::{Input, Slot};
-use super::{arithmetic, case, cast, compare, decimal, decimal_bounds, entries, foreign, key, logic, membership, text};
+use super::{
+    arithmetic, case, cast, compare, decimal, decimal_bounds, entries, foreign, guarded, key, logic, membership, text,
+};
 use crate::vector::flatten;
 use crate::{LogicalType, Result, Vector};
 use sinter_codec::{Bitmap, Encoded, Values, ValuesBuf};
@@ -253,6 +255,7 @@ fn execute(operation: &Operation, ty: &LogicalType, frame: Frame<'_>, out: &mut 
         }
         Operation::And(parts) => logic::and(parts, frame, out),
         Operation::Or(parts) => logic::or(parts, frame, out),
+        Operation::Guarded { first, rest, decisive } => guarded::guarded(*first, rest, *decisive, frame, out)?,
         Operation::Not(part) => logic::not(*part, frame, out),
         Operation::IsNull { operand, negated } => logic::is_null(frame.presence(*operand), *negated, rows, out),
         Operation::In { operand, list, has_null, negated } => {

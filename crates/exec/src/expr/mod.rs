@@ -11,7 +11,9 @@ mod compile;
 mod decimal;
 mod decimal_bounds;
 mod entries;
+mod failing;
 mod foreign;
+mod guarded;
 mod key;
 mod like;
 mod like_stretch;
@@ -102,9 +104,9 @@ pub enum Expr {
         /// Type of the result.
         ty: LogicalType,
     },
-    /// Three-valued AND over any number of parts.
+    /// Three-valued AND over any number of parts. One that may fail is asked only where none before it is false.
     And(Vec<Expr>),
-    /// Three-valued OR over any number of parts.
+    /// Three-valued OR over any number of parts. One that may fail is asked only where none before it is true.
     Or(Vec<Expr>),
     /// Three-valued NOT.
     Not(Box<Expr>),

@@ -1,8 +1,8 @@
 //! Expressions compiled to a list of instructions over registers.
 //!
 //! Every instruction writes a register of its own, so the memory of a result is there again for the next vector, and a
-//! subexpression that occurs twice is computed once. Branches of CASE and functions of dictionary entries are programs
-//! of their own, run on other rows than the rest.
+//! subexpression that occurs twice is computed once. Branches of CASE, parts of AND and OR that may fail, and functions of
+//! dictionary entries are programs of their own, run on other rows than the rest.
 
 use super::arithmetic::NumberPlan;
 use super::cast::CastPlan;
@@ -56,6 +56,13 @@ pub(crate) enum Operation {
     CompareScaled(CompareOp, (Operand, i8), (Operand, i8)),
     And(Vec<Operand>),
     Or(Vec<Operand>),
+    /// AND or OR of one that cannot fail and those that may, each on the rows that the ones before it leave undecided.
+    Guarded {
+        first: Operand,
+        rest: Vec<Program>,
+        /// What decides a row: true for OR, false for AND.
+        decisive: bool,
+    },
     Not(Operand),
     IsNull {
         operand: Operand,
@@ -99,6 +106,7 @@ impl Operation {
             Operation::Truth(operand)
             | Operation::FromTruth(operand)
             | Operation::Not(operand)
+            | Operation::Guarded { first: operand, .. }
             | Operation::Text(_, operand)
             | Operation::Cast(_, operand)
             | Operation::IsKey(operand, _)

@@ -2,6 +2,7 @@
 
 use super::case::CaseScratch;
 use super::entries::EntriesScratch;
+use super::guarded::GuardedScratch;
 use arrow::array::ArrayRef;
 use sinter_codec::{Bitmap, BytesBuf, Values, ValuesBuf};
 
@@ -30,6 +31,7 @@ pub(crate) enum Scratch {
     #[default]
     None,
     Case(Box<CaseScratch>),
+    Guarded(Box<GuardedScratch>),
     Entries(Box<EntriesScratch>),
 }
 

@@ -25,7 +25,8 @@ pub struct Counters {
     pub filters_decoded: AtomicU64,
     /// Vectors of which values were decoded, per column.
     pub vectors_decoded: AtomicU64,
-    /// Those of them that had been decoded before, by a filter or for an earlier operator: no field should be decoded twice.
+    /// Those of them that this scan had decoded before, by a filter or for an earlier operator: no field should be decoded
+    /// twice. What a plan scans twice, to reduce a join, is decoded by each of the two scans.
     pub vectors_decoded_again: AtomicU64,
     pub rows_scanned: AtomicU64,
     pub rows_selected: AtomicU64,

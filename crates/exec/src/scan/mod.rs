@@ -23,6 +23,6 @@ mod zone;
 pub(crate) use claims::{Claims, vector_count, worker_count_max};
 pub use gathered::Gathered;
 pub(crate) use gathered::{GatheredScanner, SharedGathered};
-pub(crate) use plan::{ScanPlan, may_fail};
+pub(crate) use plan::ScanPlan;
 pub(crate) use union::{Forward, Forwarder};
 pub(crate) use vectors::{Scanner, Shared};

@@ -76,8 +76,9 @@ impl ScanPlan {
             }
         }
         tests.sort_by_key(|(test, _)| test.cost(&types));
-        decoded.sort_by_key(cost);
-        let infallible_programs = decoded.partition_point(|expr| cost(expr) < FALLIBLE_COST);
+        // What may fail comes last, after whatever else may have dropped the row, in the order in which it is written.
+        decoded.sort_by_cached_key(|expr| if expr.may_fail(&types) { u32::MAX } else { cost(expr) });
+        let infallible_programs = decoded.partition_point(|expr| !expr.may_fail(&types));
         let programs = decoded.iter().map(|expr| compile_condition(expr, &types)).collect::<Result<Vec<_>>>()?;
         let (mut planned, mut leaf_count) = (Vec::new(), 0);
         for (test, expr) in tests {
@@ -135,15 +136,7 @@ fn add(test: Test, expr: Expr, tests: &mut Vec<(Test, Expr)>) {
     tests.push((test, expr));
 }
 
-/// What can fail costs as much at least.
-const FALLIBLE_COST: u32 = 20;
-
-/// Whether evaluating an expression may fail; some that cannot are taken for such.
-pub(crate) fn may_fail(expr: &Expr) -> bool {
-    own_cost(expr) >= FALLIBLE_COST || expr.children().into_iter().any(may_fail)
-}
-
-/// About how much a row costs. What can fail comes last, after whatever else may have dropped the row.
+/// About how much a row costs.
 fn cost(expr: &Expr) -> u32 {
     own_cost(expr) + expr.children().into_iter().map(cost).sum::<u32>()
 }
@@ -155,7 +148,7 @@ fn own_cost(expr: &Expr) -> u32 {
         Expr::Compare(..) | Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::Not(_) | Expr::And(_) | Expr::Or(_) => 1,
         Expr::InList { .. } | Expr::IsKey { .. } => 3,
         Expr::Like { .. } | Expr::Text { .. } => 10,
-        Expr::Arithmetic { .. } | Expr::Case { .. } | Expr::Cast { .. } => FALLIBLE_COST,
+        Expr::Arithmetic { .. } | Expr::Case { .. } | Expr::Cast { .. } => 20,
         Expr::Foreign { .. } => 100,
     }
 }

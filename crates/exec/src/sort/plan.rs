@@ -4,7 +4,6 @@ use super::head::HeadPlan;
 use super::ties::TieKey;
 use crate::estimate::bounds;
 use crate::expr::{Program, compile};
-use crate::scan::may_fail;
 use crate::store::RowStore;
 use crate::{Error, Expr, LogicalType, Memory, Pipeline, Result, ScanColumn, Step};
 use sinter_codec::Physical;
@@ -132,6 +131,9 @@ fn bounded_column(order: &Order, pipeline: &Pipeline) -> Option<usize> {
     let Expr::Column(column) = &order.keys.first()?.expr else { return None };
     pipeline.source.table()?;
     let is_stored = matches!(pipeline.columns.get(*column), Some(ScanColumn::Table(_)));
+    // Of what joins bring, types are not known here.
+    let types = pipeline.scan_types();
+    let may_fail = |expr: &Expr| expr.may_fail(&types);
     let misses_none = |step: &Step| match step {
         Step::Filter(condition) => !may_fail(condition),
         Step::Join(join) => !join.kind.has_rest() && !join.keys.iter().chain(&join.condition).any(may_fail),

@@ -12,7 +12,8 @@
 //! or with `SINTER_EVERY_SCHEME=1` (scripts/try-every-scheme) all of them with all. What a script asks about the choice of
 //! schemes has `skipif forced`.
 //!
-//! The answers may not depend on any of it.
+//! The answers may not depend on any of it, but where something is an error that need not be one: of that, DataFusion has
+//! more (`skipif datafusion`).
 
 use crate::answers::rows_of;
 use sinter_codec::SCHEMES;
@@ -222,6 +223,9 @@ fn run(name: &str) {
         let mut runner = Runner::new(|| async move { Scripted::new(setting) });
         if setting.scheme.is_some() {
             runner.add_label("forced");
+        }
+        if setting.engine == "datafusion" {
+            runner.add_label("datafusion");
         }
         if let Err(error) = runner.run_file(&script) {
             panic!("{name}, {setting:?}:\n{}", error.display(false));

@@ -55,6 +55,16 @@ fn truth(value: Option<bool>) -> Scalar {
     value.map_or(Scalar::Null, |value| Scalar::Int(value.into()))
 }
 
+/// AND where false is decisive, OR where true is.
+fn joined(left: Option<bool>, right: Option<bool>, decisive: bool) -> Option<bool> {
+    match (left, right) {
+        (Some(left), _) if left == decisive => Some(decisive),
+        (_, Some(right)) if right == decisive => Some(decisive),
+        (None, _) | (_, None) => None,
+        _ => Some(!decisive),
+    }
+}
+
 fn known(value: &Scalar) -> Option<bool> {
     match value {
         Scalar::Null => None,
@@ -171,25 +181,22 @@ pub(crate) fn evaluate(expr: &Expr, row: &[Scalar], types: &[LogicalType]) -> Ou
             }
             other => panic!("arithmetic of {other:?}"),
         },
-        Expr::And(parts) => {
-            let parts = parts.iter().map(|part| Ok(known(&eval(part)?))).collect::<Result<Vec<_>, String>>()?;
-            truth(if parts.contains(&Some(false)) {
-                Some(false)
-            } else if parts.contains(&None) {
-                None
-            } else {
-                Some(true)
-            })
-        }
-        Expr::Or(parts) => {
-            let parts = parts.iter().map(|part| Ok(known(&eval(part)?))).collect::<Result<Vec<_>, String>>()?;
-            truth(if parts.contains(&Some(true)) {
-                Some(true)
-            } else if parts.contains(&None) {
-                None
-            } else {
-                Some(false)
-            })
+        Expr::And(_) | Expr::Or(_) => {
+            let decisive = matches!(expr, Expr::Or(_));
+            // A part that may fail is asked where none that cannot, and none before it, has decided.
+            let (failing, sure): (Vec<&Expr>, Vec<&Expr>) =
+                expr.children().into_iter().partition(|part| part.may_fail(types));
+            let mut result = Some(!decisive);
+            for part in sure {
+                result = joined(result, known(&eval(part)?), decisive);
+            }
+            for part in failing {
+                if result == Some(decisive) {
+                    break;
+                }
+                result = joined(result, known(&eval(part)?), decisive);
+            }
+            truth(result)
         }
         Expr::Not(inner) => truth(known(&eval(inner)?).map(|value| !value)),
         Expr::IsNull(inner) => truth(Some(eval(inner)?.is_null())),
@@ -237,6 +244,9 @@ pub(crate) fn evaluate(expr: &Expr, row: &[Scalar], types: &[LogicalType]) -> Ou
             let from = type_of(expr);
             match (eval(expr)?, ty) {
                 (Scalar::Null, _) => Scalar::Null,
+                (Scalar::Int(value), LogicalType::Float32) if scale_of(&from) == 0 => {
+                    Scalar::Float(f64::from(value as f32))
+                }
                 (Scalar::Int(value), LogicalType::Float32) => {
                     Scalar::Float((value as f64 / 10f64.powi(scale_of(&from))) as f32 as f64)
                 }

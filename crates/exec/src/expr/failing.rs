@@ -1,0 +1,90 @@
+//! Which expressions may fail: overflow, division by zero, a cast out of range, whatever a foreign function says.
+
+use super::{Expr, digits};
+use crate::LogicalType;
+
+impl Expr {
+    /// Whether evaluating it over columns of these types may fail; some that cannot are taken for such.
+    pub fn may_fail(&self, columns: &[LogicalType]) -> bool {
+        let mut open = vec![self];
+        while let Some(expr) = open.pop() {
+            if expr.may_fail_itself(columns) {
+                return true;
+            }
+            open.extend(expr.children());
+        }
+        false
+    }
+
+    /// The same where its operands are there already.
+    pub(super) fn may_fail_itself(&self, columns: &[LogicalType]) -> bool {
+        match self {
+            Expr::Arithmetic { ty, .. } => !is_float(ty),
+            Expr::Cast { expr, ty } => !always_fits(&expr.type_over(columns), ty),
+            Expr::Foreign { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+fn is_float(ty: &LogicalType) -> bool {
+    matches!(ty, LogicalType::Float32 | LogicalType::Float64)
+}
+
+/// Whether every value of one type has a counterpart in another.
+fn always_fits(from: &LogicalType, to: &LogicalType) -> bool {
+    use LogicalType::{Decimal, Int8, Int16, Int32, Int64};
+    if is_float(to) {
+        return true;
+    }
+    let (Some((precision, scale)), Some((to_precision, to_scale))) = (digits(from), digits(to)) else { return false };
+    let whole = |precision: u8, scale: i8| i16::from(precision) - i16::from(scale);
+    let (needed, room) = (whole(precision, scale), whole(to_precision, to_scale));
+    match to {
+        Decimal { .. } => scale <= to_scale && needed <= room,
+        // The last digit of an integer's type is not a full one.
+        Int8 | Int16 | Int32 | Int64 => scale <= to_scale && needed < room,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LogicalType::{Boolean, Decimal, Float32, Float64, Int16, Int32, Int64, UInt8, UInt32, UInt64, Utf8};
+
+    const fn decimal(precision: u8, scale: i8) -> LogicalType {
+        Decimal { precision, scale }
+    }
+
+    #[test]
+    fn only_casts_with_room_for_all_values_cannot_fail() {
+        for (from, to) in [
+            (Int32, Int64),
+            (UInt8, Int16),
+            (UInt32, Int64),
+            (UInt64, Float32),
+            (decimal(38, 10), Float64),
+            (UInt64, decimal(38, 0)),
+            (decimal(9, 0), Int32),
+            (decimal(9, 2), decimal(12, 5)),
+        ] {
+            assert!(always_fits(&from, &to), "{from} to {to}");
+        }
+        for (from, to) in [
+            (Int64, Int32),
+            (UInt32, Int32),
+            (Int16, UInt32),
+            (Float64, Int64),
+            (Boolean, Int64),
+            (Utf8, Int64),
+            (decimal(10, 0), Int32),
+            (decimal(9, 2), Int64),
+            (decimal(9, 2), decimal(11, 5)),
+            (decimal(9, 2), decimal(38, 1)),
+            (Int32, decimal(9, 0)),
+        ] {
+            assert!(!always_fits(&from, &to), "{from} to {to}");
+        }
+    }
+}
