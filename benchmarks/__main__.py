@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import commits, limited, machine, ratios, real, refresh, scales, tpch
+from benchmarks import commits, drawn, limited, machine, ratios, real, refresh, scales, tpch
 from benchmarks.engines import ENGINES, FROM_FILE
 
 
@@ -17,7 +17,7 @@ def main() -> int:
     """Read the command line and run the suite."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="SinterDB beside other engines.")
     suites = parser.add_subparsers(dest="suite", required=True)
-    for add in (add_tpch, add_scales, add_refresh, add_real, add_commits, add_limited, ratios.add):
+    for add in (add_tpch, add_scales, add_refresh, add_real, add_commits, add_limited, ratios.add, drawn.add):
         add(suites)
     arguments = parser.parse_args()
     return int(arguments.run(arguments))

@@ -161,15 +161,20 @@ def draw_guide(label: str, points: list[tuple[float, float]]) -> list[str]:
     return [stroke(points, GRID, 1.2, ' stroke-dasharray="1 4" stroke-linecap="round"'), text(*middle, label)]
 
 
+def begin(title: str, width: float, height: float, left: float) -> list[str]:
+    """Return the head of a drawing of that size, with its title, which begins at `left`."""
+    return [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'font-family="system-ui, sans-serif" font-size="{FONT}" role="img" aria-label="{escape(title)}">',
+        f'<g font-size="16">{text(left, 30, title, weight="bold")}</g>',
+    ]
+
+
 def draw(title: str, panels: list[Panel], notes: list[str]) -> str:
     """Return a drawing: panels side by side under a title, with notes below."""
     step = LEFT + PANEL_WIDTH + RIGHT
     width, height = step * len(panels), TOP + PANEL_HEIGHT + BOTTOM + LINE_HEIGHT * max(len(notes) - 1, 0)
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'font-family="system-ui, sans-serif" font-size="{FONT}" role="img" aria-label="{escape(title)}">',
-        f'<g font-size="16">{text(LEFT, 30, title, weight="bold")}</g>',
-    ]
+    lines = begin(title, width, height, LEFT)
     for number, panel in enumerate(panels):
         lines += ["<g>", *draw_panel(panel, LEFT + step * number), "</g>"]
     for number, note in enumerate(notes):
