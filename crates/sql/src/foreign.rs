@@ -3,6 +3,7 @@
 use crate::checked::checked_expr;
 use crate::lower::argument_type;
 use crate::one_zero::expr_with_one_zero;
+use crate::undecided::asked_late;
 use crate::walk::WalkTree;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -52,11 +53,20 @@ impl ScalarFunction {
             .data;
         let inner = DFSchema::try_from(arguments.clone()).ok()?;
         let result = argument_type(&renamed.get_type(&inner).ok()?)?;
-        let renamed = expr_with_one_zero(checked_expr(renamed, &inner).ok()?, &inner).ok()?.data;
-        let physical =
-            create_physical_expr(&renamed, &inner, &ExecutionProps::new(), &PhysicalPlanningContext::default()).ok()?;
+        let physical = physical_expr(renamed, &inner).ok()?;
         Some(ScalarFunction { physical, schema: Arc::new(arguments), result, text: expr.to_string() })
     }
+}
+
+/// What DataFusion evaluates for an expression of ours over rows of this schema: integers and decimals have room, -0.0 is 0.0,
+/// and what may fail is asked late.
+///
+/// # Errors
+/// Where DataFusion cannot evaluate it.
+pub(crate) fn physical_expr(expr: DfExpr, schema: &DFSchema) -> datafusion::common::Result<Arc<dyn PhysicalExpr>> {
+    let expr = expr_with_one_zero(checked_expr(expr, schema)?, schema)?.data;
+    let expr = create_physical_expr(&expr, schema, &ExecutionProps::new(), &PhysicalPlanningContext::default())?;
+    asked_late(expr, schema.as_arrow())
 }
 
 impl Foreign for ScalarFunction {

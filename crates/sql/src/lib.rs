@@ -45,6 +45,7 @@ mod simplify;
 mod spill_file;
 mod statement;
 mod transaction;
+mod undecided;
 mod uuid;
 mod value;
 mod view_query;

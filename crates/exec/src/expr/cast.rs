@@ -1,4 +1,4 @@
-//! Casts between numbers, as Arrow has them, and rounded once: decimals round half away from zero where they lose digits, but are cut
+//! Casts between numbers, as Arrow has them: decimals round half away from zero where they lose digits, but are cut
 //! where they become integers; floats are cut where they become integers, and rounded where they become decimals.
 //! What does not fit is an error.
 

@@ -117,52 +117,69 @@ impl Compiler<'_> {
 
     /// What this program computes before it computes the expression.
     fn operands<'e>(&self, expr: &'e Expr) -> Vec<&'e Expr> {
-        if self.single_column(expr).is_some() { Vec::new() } else { self.always_computed(expr) }
-    }
-
-    /// The operands that are computed for all rows, whatever their values are.
-    fn always_computed<'e>(&self, expr: &'e Expr) -> Vec<&'e Expr> {
         match expr {
+            _ if self.single_column(expr).is_some() => Vec::new(),
             Expr::Case { .. } => Vec::new(),
             Expr::And(_) | Expr::Or(_) => self.parts(expr).0,
             _ => expr.children(),
         }
     }
 
-    /// The parts of AND and OR that are computed for all rows, and those that may fail, which only some rows need. What is
-    /// computed for all rows in any case fails no more for being computed again.
-    fn parts<'e>(&self, expr: &'e Expr) -> (Vec<&'e Expr>, Vec<&'e Expr>) {
+    /// The parts of AND and OR that are computed for all rows, and in groups those that may fail, which only some rows need.
+    /// What has been computed fails no more for being computed again, so a part that adds nothing new to what may fail
+    /// belongs to those before it.
+    fn parts<'e>(&self, expr: &'e Expr) -> (Vec<&'e Expr>, Vec<Vec<&'e Expr>>) {
         let may_fail = |part: &&Expr| part.may_fail(self.column_types);
-        let (mut failing, mut always): (Vec<&Expr>, Vec<&Expr>) = expr.children().into_iter().partition(may_fail);
+        let (mut failing, mut group): (Vec<&Expr>, Vec<&Expr>) = expr.children().into_iter().partition(may_fail);
         if failing.is_empty() {
-            return (always, failing);
+            return (group, Vec::new());
         }
-        if always.is_empty() {
-            always.push(failing.remove(0));
+        if group.is_empty() {
+            group.push(failing.remove(0));
         }
         let mut computed = HashSet::new();
-        let mut open = always.clone();
-        while let Some(expr) = open.pop() {
-            if self.single_column(expr).is_none() && computed.insert(self.numbering.number(expr)) {
-                open.extend(self.always_computed(expr));
+        let mut groups = Vec::new();
+        group.iter().for_each(|part| self.add_computed(part, &mut computed));
+        for part in failing {
+            if self.adds_failures(part, &computed) {
+                groups.push(std::mem::replace(&mut group, vec![part]));
+                self.add_computed(part, &mut computed);
+            } else {
+                group.push(part);
             }
         }
-        let is_new = |part: &&Expr| {
-            let mut open = vec![*part];
-            while let Some(expr) = open.pop() {
-                if computed.contains(&self.numbering.number(expr)) {
-                    continue;
-                }
-                if expr.may_fail_itself(self.column_types) {
-                    return true;
-                }
+        groups.push(group);
+        (groups.remove(0), groups)
+    }
+
+    /// Adds what is computed wherever an expression is.
+    fn add_computed(&self, expr: &Expr, computed: &mut HashSet<ValueNumber>) {
+        let mut open = vec![expr];
+        while let Some(expr) = open.pop() {
+            let is_split = match expr {
+                Expr::Case { .. } => true,
+                Expr::And(_) | Expr::Or(_) => expr.may_fail(self.column_types),
+                _ => self.single_column(expr).is_some(),
+            };
+            if computed.insert(self.numbering.number(expr)) && !is_split {
                 open.extend(expr.children());
             }
-            false
-        };
-        let (failing, more): (Vec<&Expr>, Vec<&Expr>) = failing.into_iter().partition(is_new);
-        always.extend(more);
-        (always, failing)
+        }
+    }
+
+    /// Whether an expression may fail where all that is computed did not.
+    fn adds_failures(&self, expr: &Expr, computed: &HashSet<ValueNumber>) -> bool {
+        let mut open = vec![expr];
+        while let Some(expr) = open.pop() {
+            if computed.contains(&self.numbering.number(expr)) {
+                continue;
+            }
+            if expr.may_fail_itself(self.column_types) {
+                return true;
+            }
+            open.extend(expr.children());
+        }
+        false
     }
 
     /// An expression whose operands are known.
@@ -206,7 +223,7 @@ impl Compiler<'_> {
                 if failing.is_empty() {
                     return Ok(first);
                 }
-                let rest = failing.into_iter().map(|part| self.part(part, Want::Bits)).collect::<Result<_>>()?;
+                let rest = failing.iter().map(|group| self.within(group, Want::Bits)).collect::<Result<_>>()?;
                 self.truth(Operation::Guarded { first, rest, decisive: is_or })
             }
             Expr::Not(inner) => {
@@ -384,7 +401,7 @@ impl Compiler<'_> {
         }
         let mut programs = Vec::with_capacity(branches.len());
         for (condition, result) in branches {
-            let condition = self.part(condition, Want::Bits)?;
+            let condition = self.within(&[condition], Want::Bits)?;
             programs.push((condition, self.result(result, ty)?));
         }
         let otherwise = match otherwise {
@@ -400,12 +417,12 @@ impl Compiler<'_> {
         if found.physical() != ty.physical() && !matches!(expr, Expr::Literal(sinter_codec::Scalar::Null, _)) {
             return Err(Error::Unsupported(format!("CASE of type {ty} with a result of type {found}")));
         }
-        self.part(expr, Want::Values)
+        self.within(&[expr], Want::Values)
     }
 
     /// A program within this one.
-    fn part(&mut self, expr: &Expr, want: Want) -> Result<Program> {
-        let program = compile_with(&[expr], self.numbering, self.column_types, self.entries, want)?;
+    fn within(&mut self, exprs: &[&Expr], want: Want) -> Result<Program> {
+        let program = compile_with(exprs, self.numbering, self.column_types, self.entries, want)?;
         self.program.columns.extend(&program.columns);
         Ok(program)
     }
@@ -607,9 +624,12 @@ mod tests {
         thread.join().expect("enough stack");
     }
 
-    /// `c0 < c1 + 1 AND c0 < c1 + 2 AND ...` as a parser nests it.
+    /// `c0 < c1 AND 1 < c0 AND 2 < c0 AND ...` as a parser nests it.
     fn long_and(parts: usize) -> Expr {
-        let part = |number: usize| less(Expr::Column(0), sum(Expr::Column(1), integer(number as i128)));
+        let part = |number: usize| match number {
+            0 => less(Expr::Column(0), Expr::Column(1)),
+            number => less(integer(number as i128), Expr::Column(0)),
+        };
         (1..parts).fold(part(0), |left, number| Expr::And(vec![left, part(number)]))
     }
 
@@ -636,10 +656,30 @@ mod tests {
         // Dropping them is what takes the stack.
         on_stack(64 << 20, || {
             const LENGTH: usize = 40_000;
-            // A sum and a comparison per part, the AND and two flat columns.
-            assert_eq!(program(&[long_and(LENGTH)]).instructions.len(), 2 * LENGTH + 3);
+            // A comparison per part, the AND and two flat columns.
+            assert_eq!(program(&[long_and(LENGTH)]).instructions.len(), LENGTH + 3);
             assert_eq!(program(&[long_sum(LENGTH)]).instructions.len(), LENGTH);
         });
+    }
+
+    #[test]
+    fn what_may_fail_is_computed_where_others_have_not_decided() {
+        let guarded =
+            |parts: Vec<Expr>| match program(&[Expr::And(parts)]).instructions.pop().map(|last| last.operation) {
+                Some(Operation::Guarded { rest, .. }) => rest.iter().map(|group| group.outputs.len()).collect(),
+                _ => Vec::new(),
+            };
+        let is_less = |term: i128, than: i128| less(sum(Expr::Column(0), integer(term)), integer(than));
+        let sure = less(Expr::Column(0), Expr::Column(1));
+        assert_eq!(guarded(vec![sure.clone(), sure.clone()]), [0; 0]);
+        // The first that may fail is asked about all rows where there is no other.
+        assert_eq!(guarded(vec![is_less(1, 5)]), [0; 0]);
+        assert_eq!(guarded(vec![is_less(1, 5), sure.clone()]), [1]);
+        assert_eq!(guarded(vec![is_less(1, 5), is_less(2, 5)]), [1]);
+        // What is computed already may be asked again.
+        assert_eq!(guarded(vec![is_less(1, 5), is_less(1, 6)]), [0; 0]);
+        assert_eq!(guarded(vec![sure.clone(), is_less(1, 5), is_less(1, 6), is_less(2, 5)]), [2, 1]);
+        assert_eq!(guarded(vec![sure, is_less(1, 5), is_less(2, 5), is_less(1, 6)]), [1, 2]);
     }
 
     #[test]
@@ -647,7 +687,7 @@ mod tests {
         // Not optimised, what recurses takes several times as much.
         let factor = if cfg!(debug_assertions) { 8 } else { 1 };
         on_stack(factor * (512 << 10), || {
-            assert_eq!(program(&[long_and(2000)]).instructions.len(), 4003);
+            assert_eq!(program(&[long_and(2000)]).instructions.len(), 2003);
             assert_eq!(program(&[long_sum(2000)]).instructions.len(), 2000);
             let program = program(&[deep_case(2000)]);
             let Operation::Case { branches, .. } = &program.instructions[0].operation else { panic!("{program:?}") };

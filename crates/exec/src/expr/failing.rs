@@ -1,6 +1,6 @@
 //! Which expressions may fail: overflow, division by zero, a cast out of range, whatever a foreign function says.
 
-use super::{Expr, digits};
+use super::{ArithmeticOp, Expr, digits};
 use crate::LogicalType;
 
 impl Expr {
@@ -19,7 +19,10 @@ impl Expr {
     /// The same where its operands are there already.
     pub(super) fn may_fail_itself(&self, columns: &[LogicalType]) -> bool {
         match self {
-            Expr::Arithmetic { ty, .. } => !is_float(ty),
+            Expr::Arithmetic { ty, .. } if is_float(ty) => false,
+            Expr::Arithmetic { op, left, right, ty } => {
+                !has_room(*op, &left.type_over(columns), &right.type_over(columns), ty)
+            }
             Expr::Cast { expr, ty } => !always_fits(&expr.type_over(columns), ty),
             Expr::Foreign { .. } => true,
             _ => false,
@@ -31,6 +34,24 @@ fn is_float(ty: &LogicalType) -> bool {
     matches!(ty, LogicalType::Float32 | LogicalType::Float64)
 }
 
+/// Whether decimals have room for every result of values of these types.
+fn has_room(op: ArithmeticOp, left: &LogicalType, right: &LogicalType, ty: &LogicalType) -> bool {
+    let LogicalType::Decimal { precision, scale } = *ty else { return false };
+    let (Some((left, left_scale)), Some((right, right_scale))) = (digits(left), digits(right)) else { return false };
+    let (left, right) = (whole(left, left_scale), whole(right, right_scale));
+    let (needed, exact) = match op {
+        ArithmeticOp::Add | ArithmeticOp::Subtract => (left.max(right) + 1, left_scale.max(right_scale).into()),
+        ArithmeticOp::Multiply => (left + right, i16::from(left_scale) + i16::from(right_scale)),
+        ArithmeticOp::Divide | ArithmeticOp::Modulo => return false,
+    };
+    exact == i16::from(scale) && needed <= whole(precision, scale)
+}
+
+/// The digits before the point.
+fn whole(precision: u8, scale: i8) -> i16 {
+    i16::from(precision) - i16::from(scale)
+}
+
 /// Whether every value of one type has a counterpart in another.
 fn always_fits(from: &LogicalType, to: &LogicalType) -> bool {
     use LogicalType::{Decimal, Int8, Int16, Int32, Int64};
@@ -38,7 +59,6 @@ fn always_fits(from: &LogicalType, to: &LogicalType) -> bool {
         return true;
     }
     let (Some((precision, scale)), Some((to_precision, to_scale))) = (digits(from), digits(to)) else { return false };
-    let whole = |precision: u8, scale: i8| i16::from(precision) - i16::from(scale);
     let (needed, room) = (whole(precision, scale), whole(to_precision, to_scale));
     match to {
         Decimal { .. } => scale <= to_scale && needed <= room,
@@ -55,6 +75,20 @@ mod tests {
 
     const fn decimal(precision: u8, scale: i8) -> LogicalType {
         Decimal { precision, scale }
+    }
+
+    #[test]
+    fn decimals_with_room_for_all_digits_cannot_fail() {
+        use ArithmeticOp::{Add, Divide, Multiply, Subtract};
+        let price = decimal(15, 2);
+        assert!(has_room(Add, &price, &price, &decimal(16, 2)));
+        assert!(has_room(Subtract, &decimal(20, 0), &price, &decimal(23, 2)));
+        assert!(has_room(Multiply, &price, &decimal(23, 2), &decimal(38, 4)));
+        assert!(!has_room(Add, &price, &price, &price));
+        assert!(!has_room(Multiply, &price, &decimal(24, 2), &decimal(38, 4)));
+        assert!(!has_room(Multiply, &price, &price, &decimal(38, 3)));
+        assert!(!has_room(Divide, &price, &price, &decimal(38, 6)));
+        assert!(!has_room(Add, &Int64, &Int64, &Int64));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! AND and OR with parts that may fail: each of those only for the rows that the parts before it leave undecided, so that
-//! `x <> 0 AND 1 / x > y` divides by no zero. Parts that cannot fail come first, wherever they stand.
+//! `x <> 0 AND 1 / x > y` divides by no zero. Parts that cannot fail come first, wherever they stand; where there are none,
+//! the first that may fail is asked about all rows.
 
 use super::case::gather_columns;
 use super::machine::{Frame, Machine};
@@ -11,7 +12,7 @@ use sinter_codec::Bitmap;
 /// Memory of one such operation.
 #[derive(Debug, Default)]
 pub(crate) struct GuardedScratch {
-    /// By part.
+    /// By group of parts.
     machines: Vec<Machine>,
     /// Columns gathered for the open rows.
     gathered: Vec<Vector>,
@@ -19,7 +20,8 @@ pub(crate) struct GuardedScratch {
     open: Vec<u32>,
 }
 
-/// `first` are the parts that cannot fail, as one; a row is decided by a part that is `decisive`: true for OR, false for AND.
+/// `first` are the parts asked about all rows, as one; those of a group of the rest are its outputs. A row is decided by a part
+/// that is `decisive`: true for OR, false for AND.
 pub(super) fn guarded(
     first: Operand,
     rest: &[Program],
@@ -45,24 +47,29 @@ pub(super) fn guarded(
     let decided = |row: usize| truth.get(row) == decisive && is_known(known, row);
     open.extend((0..frame.rows).filter(|&row| !decided(row)).map(|row| row as u32));
 
-    for (part, machine) in rest.iter().zip(machines) {
+    for (group, machine) in rest.iter().zip(machines) {
         if open.is_empty() {
             break;
         }
         let rows = open.len();
-        let columns = gather_columns(part, frame, open, gathered)?;
-        machine.run(part, columns, rows)?;
-        let (truth, known) = machine.frame(part, columns, rows).bits(part.outputs[0].0);
+        let columns = gather_columns(group, frame, open, gathered)?;
+        machine.run(group, columns, rows)?;
+        let found = machine.frame(group, columns, rows);
         let mut index = 0;
         open.retain(|&row| {
-            let (row, is_true, is_known) = (row as usize, truth.get(index), is_known(known, index));
+            let row = row as usize;
+            let is_open = group.outputs.iter().all(|(part, _)| {
+                let (truth, known) = found.bits(*part);
+                let is_known = is_known(known, index);
+                let is_decided = is_known && truth.get(index) == decisive;
+                if is_decided || !is_known {
+                    out.truth.set(row, is_decided && decisive);
+                    out.validity.set(row, is_known);
+                }
+                !is_decided
+            });
             index += 1;
-            if is_known && is_true != decisive {
-                return true;
-            }
-            out.truth.set(row, is_known && decisive);
-            out.validity.set(row, is_known);
-            !is_known
+            is_open
         });
     }
     out.has_nulls = !out.validity.all();

@@ -104,9 +104,11 @@ pub enum Expr {
         /// Type of the result.
         ty: LogicalType,
     },
-    /// Three-valued AND over any number of parts. One that may fail is asked only where none before it is false.
+    /// Three-valued AND over any number of parts. One that may fail is asked only where none before it, and none that
+    /// cannot fail, is false.
     And(Vec<Expr>),
-    /// Three-valued OR over any number of parts. One that may fail is asked only where none before it is true.
+    /// Three-valued OR over any number of parts. One that may fail is asked only where none before it, and none that
+    /// cannot fail, is true.
     Or(Vec<Expr>),
     /// Three-valued NOT.
     Not(Box<Expr>),

@@ -56,7 +56,8 @@ pub(crate) enum Operation {
     CompareScaled(CompareOp, (Operand, i8), (Operand, i8)),
     And(Vec<Operand>),
     Or(Vec<Operand>),
-    /// AND or OR of one that cannot fail and those that may, each on the rows that the ones before it leave undecided.
+    /// AND or OR of one that is computed for all rows and those that may fail, each group of them (the outputs of a program)
+    /// on the rows that the ones before it leave undecided.
     Guarded {
         first: Operand,
         rest: Vec<Program>,

@@ -47,6 +47,21 @@ fn a_long_or_takes_what_any_part_takes() {
 }
 
 #[test]
+fn and_within_or_within_and_takes_no_longer_than_it_is_deep() {
+    const DEPTH: i128 = 60;
+    let is = |number: i128| {
+        let left = sum(Expr::Column(0), int(number, LogicalType::Int64));
+        Expr::Compare(CompareOp::Equal, boxed(left), boxed(int(number * 2, LogicalType::Int64)))
+    };
+    let deep = (1..=DEPTH).fold(is(0), |inner, number| match number % 2 {
+        1 => Expr::Or(vec![inner, is(number)]),
+        _ => Expr::And(vec![inner, Expr::Not(boxed(is(number)))]),
+    });
+    let expected: Vec<i128> = (0..=DEPTH).filter(|number| *number == 0 || number % 2 == 1).collect();
+    assert_eq!(run(vec![deep], Expr::Column(0)), expected);
+}
+
+#[test]
 fn a_long_and_takes_what_all_parts_take() {
     let not = |number| Expr::Not(boxed(is_twice(number)));
     let all = (1..LENGTH).fold(not(0), |left, number| Expr::And(vec![left, not(number)]));

@@ -289,7 +289,7 @@ impl Simplifier {
 
 /// Whether each value of a type is one of the other, and no two are the same one. What else than numbers and
 /// timestamps DataFusion compares before it is cast, it is right about.
-fn keeps_each_value(from: &DataType, to: &DataType) -> bool {
+pub(crate) fn keeps_each_value(from: &DataType, to: &DataType) -> bool {
     /// The decimal digits of integers, and whether they have a sign.
     fn integer(ty: &DataType) -> Option<(u8, bool)> {
         Some(match ty {

@@ -1,8 +1,8 @@
 //! Rows of a query in the shape of a table: columns in table order, cast to the table's types, defaults filled in.
 
 use crate::batches::outer_type;
-use crate::checked::checked_expr;
 use crate::coercion::is_text;
+use crate::foreign::physical_expr;
 use crate::parse::{parse_expr, parse_one};
 use crate::progress::Notes;
 use crate::uuid::parse_uuids;
@@ -180,7 +180,7 @@ fn compile(check: &Check, schema: &TableSchema, state: &SessionState) -> Result<
         _ => None,
     };
     let expr = expr.ok_or_else(|| Error::Sql(format!("CHECK ({}) asks more than one row of its table", check.sql)))?;
-    let expr = state.create_physical_expr(checked_expr(expr, &df_schema)?, &df_schema)?;
+    let expr = physical_expr(expr, &df_schema)?;
     Ok(CompiledCheck { text: check.sql.clone(), schema, expr })
 }
 
