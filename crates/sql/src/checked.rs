@@ -10,7 +10,7 @@
 use crate::optimize::Contents;
 use crate::walk::{WalkPlan, WalkTree};
 use arrow::array::{Array, ArrayRef, AsArray, Datum, new_empty_array};
-use arrow::compute::kernels::numeric::{add, mul, neg, sub};
+use arrow::compute::kernels::numeric::{add, div, mul, neg, sub};
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Field, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
@@ -32,11 +32,14 @@ pub(crate) enum Operation {
     Add,
     Subtract,
     Multiply,
+    /// Of decimals.
+    Divide,
     Negate,
 }
 
 impl Operation {
-    const ALL: [Operation; 4] = [Operation::Add, Operation::Subtract, Operation::Multiply, Operation::Negate];
+    const ALL: [Operation; 5] =
+        [Operation::Add, Operation::Subtract, Operation::Multiply, Operation::Divide, Operation::Negate];
 
     /// That of an operator between two values.
     fn between(operator: Operator) -> Option<Operation> {
@@ -44,6 +47,7 @@ impl Operation {
             Operator::Plus => Some(Operation::Add),
             Operator::Minus => Some(Operation::Subtract),
             Operator::Multiply => Some(Operation::Multiply),
+            Operator::Divide => Some(Operation::Divide),
             _ => None,
         }
     }
@@ -54,6 +58,7 @@ impl Operation {
             Operation::Add => Some(Operator::Plus),
             Operation::Subtract => Some(Operator::Minus),
             Operation::Multiply => Some(Operator::Multiply),
+            Operation::Divide => Some(Operator::Divide),
             Operation::Negate => None,
         }
     }
@@ -65,7 +70,8 @@ impl Operation {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
                 let operation = Operation::between(*op)?;
                 let (left, right) = (ty(left)?, ty(right)?);
-                let is_bounded = left.is_integer() && left == right || left.is_decimal() && right.is_decimal();
+                let are_integers = left.is_integer() && left == right && operation != Operation::Divide;
+                let is_bounded = are_integers || left.is_decimal() && right.is_decimal();
                 let result = operation.result(&[left, right]).ok().filter(|_| is_bounded)?;
                 (result.is_integer() || is_full(&result)).then_some((operation, result))
             }
@@ -90,6 +96,7 @@ impl Operation {
             Operation::Add => |left, right| in_precision(add(left, right)?),
             Operation::Subtract | Operation::Negate => |left, right| in_precision(sub(left, right)?),
             Operation::Multiply => |left, right| in_precision(mul(left, right)?),
+            Operation::Divide => |left, right| in_precision(div(left, right)?),
         }
     }
 
@@ -104,7 +111,7 @@ impl Operation {
 }
 
 /// In the order of [`Operation::ALL`].
-static FUNCTIONS: LazyLock<[Arc<ScalarUDF>; 4]> = LazyLock::new(|| {
+static FUNCTIONS: LazyLock<[Arc<ScalarUDF>; 5]> = LazyLock::new(|| {
     Operation::ALL.map(|operation| {
         let operand_count = if operation == Operation::Negate { 1 } else { 2 };
         let signature = Signature::any(operand_count, Volatility::Immutable);
@@ -186,7 +193,7 @@ fn constant(expr: &Expr) -> Option<i128> {
                 Operation::Add => left.checked_add(right),
                 Operation::Subtract => left.checked_sub(right),
                 Operation::Multiply => left.checked_mul(right),
-                Operation::Negate => None,
+                Operation::Divide | Operation::Negate => None,
             }
         }
         _ => None,
@@ -269,6 +276,7 @@ impl ScalarUDFImpl for Checked {
             Operation::Add => "checked_add",
             Operation::Subtract => "checked_subtract",
             Operation::Multiply => "checked_multiply",
+            Operation::Divide => "checked_divide",
             Operation::Negate => "checked_negate",
         }
     }
@@ -296,7 +304,7 @@ impl ScalarUDFImpl for Checked {
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match (self.operation, &arguments.args[..]) {
-            (Operation::Add | Operation::Subtract | Operation::Multiply, [left, right]) => {
+            (Operation::Add | Operation::Subtract | Operation::Multiply | Operation::Divide, [left, right]) => {
                 apply(left, right, self.operation.kernel())
             }
             (Operation::Negate, [ColumnarValue::Array(values)]) => Ok(ColumnarValue::Array(neg(values)?)),

@@ -11,6 +11,7 @@ use arrow::compute::cast as cast_array;
 use arrow::datatypes::{DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
+use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, Sort, Volatility, WindowFrame, WindowFrameBound, WindowFrameUnits, cast,
@@ -106,8 +107,11 @@ fn reaches_by_distance(frame: &WindowFrame) -> bool {
 /// Lets a window or an aggregate order its rows by lengths where it does by intervals, and part them so.
 pub(super) fn order_by_lengths(expr: &mut Expr, schema: &DFSchema) {
     let (parts, order) = match expr {
-        Expr::WindowFunction(call) => (&mut call.params.partition_by[..], &mut call.params.order_by),
-        Expr::AggregateFunction(call) => (&mut [][..], &mut call.params.order_by),
+        Expr::WindowFunction(call) if reaches_by_distance(&call.params.window_frame) => {
+            (&mut call.params.partition_by[..], &mut [][..])
+        }
+        Expr::WindowFunction(call) => (&mut call.params.partition_by[..], &mut call.params.order_by[..]),
+        Expr::AggregateFunction(call) if !is_bound_to_arguments(call) => (&mut [][..], &mut call.params.order_by[..]),
         _ => return,
     };
     for by in parts.iter_mut().chain(order.iter_mut().map(|sort| &mut sort.expr)) {
@@ -117,14 +121,20 @@ pub(super) fn order_by_lengths(expr: &mut Expr, schema: &DFSchema) {
     }
 }
 
+/// Whether an aggregate can be ordered by what it aggregates only.
+fn is_bound_to_arguments(call: &AggregateFunction) -> bool {
+    call.params.distinct || call.func.supports_within_group_clause()
+}
+
 /// Whether a window or an aggregate orders its rows by intervals, or parts them by such.
 pub(super) fn is_ordered_by_interval(expr: &Expr, schema: &DFSchema) -> bool {
     match expr {
-        Expr::WindowFunction(call) if !reaches_by_distance(&call.params.window_frame) => {
-            let order = call.params.order_by.iter().map(|sort| &sort.expr);
+        Expr::WindowFunction(call) => {
+            let by_distance = reaches_by_distance(&call.params.window_frame);
+            let order = call.params.order_by.iter().filter(|_| !by_distance).map(|sort| &sort.expr);
             has_interval(call.params.partition_by.iter().chain(order), schema)
         }
-        Expr::AggregateFunction(call) if !call.func.supports_within_group_clause() => {
+        Expr::AggregateFunction(call) if !is_bound_to_arguments(call) => {
             has_interval(call.params.order_by.iter().map(|sort| &sort.expr), schema)
         }
         _ => false,

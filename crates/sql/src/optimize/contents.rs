@@ -11,7 +11,7 @@ use datafusion::logical_expr::{Expr, ExpressionPlacement, LogicalPlan, Operator,
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Contents {
     pub(super) aggregates: bool,
-    /// `+`, `-` or `*`, or a negation.
+    /// `+`, `-`, `*` or `/`, or a negation.
     pub(crate) arithmetic: bool,
     /// Inner joins without keys, or with conditions on top that may hold some.
     pub(super) cross_joins: bool,
@@ -89,7 +89,8 @@ impl Contents {
                 self.add(&subquery.subquery)
             }
             Expr::BinaryExpr(binary) => {
-                self.arithmetic |= matches!(binary.op, Operator::Plus | Operator::Minus | Operator::Multiply);
+                self.arithmetic |=
+                    matches!(binary.op, Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide);
                 Ok(())
             }
             Expr::Negative(_) => {
