@@ -55,6 +55,8 @@ def draw_panel(title: str, pairs: dict[str, list[dict[str, Any]]], left: float, 
             done = 0.0
             for part, (_, colour) in PARTS.items():
                 share = cell.get(part, 0.0) / plain["time_s"]
+                if share == 0.0:
+                    continue
                 out.append(
                     f'<rect x="{across(done):.1f}" y="{begin + place * (BAR + 1):.1f}" '
                     f'width="{across(share) - left:.1f}" height="{BAR}" fill="{colour}"/>'
@@ -81,10 +83,8 @@ def drawing(record: dict[str, Any]) -> str:
         place += 17 + 0.62 * FONT * len(name) + 24
     for down, (layout, words) in enumerate(LAYOUTS.items()):
         for across, mb_per_second in enumerate(disks):
-            pairs = {
-                query: [cells[form, mb_per_second, query] for form in (layout, f"{layout}, compressed")]
-                for query in queries
-            }
+            forms = (layout, f"{layout}, compressed")
+            pairs = {query: [cells[form, mb_per_second, query] for form in forms] for query in queries}
             panel = draw_panel(f"{disk(mb_per_second)}, {words}", pairs, LEFT + step * across, TOP + row * down)
             out += ["<g>", *panel, "</g>"]
     notes = (
