@@ -89,6 +89,11 @@ impl LogicalType {
         }
     }
 
+    /// Whether values are IEEE floats, of either width.
+    pub const fn is_float(&self) -> bool {
+        matches!(self, LogicalType::Float32 | LogicalType::Float64)
+    }
+
     /// How single values are kept; `None` for lists and structs, which are trees of blocks.
     pub fn physical(&self) -> Option<Physical> {
         Some(match self {

@@ -11,7 +11,7 @@ pub(crate) fn sum(sum: &Sum, argument: &LogicalType, ty: &LogicalType) -> Result
     if sum.count == 0 {
         return Ok(Scalar::Null);
     }
-    match (is_float(argument), is_float(ty)) {
+    match (argument.is_float(), ty.is_float()) {
         (true, true) => Ok(Scalar::Float(rounded(sum.float, ty))),
         (false, true) => Ok(Scalar::Float(sum.exact as f64 / 10f64.powi(scale_of(argument).into()))),
         (true, false) => Err(Error::Unsupported(format!("a sum of {argument} as {ty}"))),
@@ -29,7 +29,7 @@ pub(crate) fn takes_sums_as_they_are(ty: &LogicalType, argument: &LogicalType) -
         LogicalType::Decimal { precision, .. } => *precision >= DIGITS_OF_64_BITS,
         _ => *ty == LogicalType::Int64,
     };
-    has_room && !is_float(argument) && scale_of(argument) == scale_of(ty)
+    has_room && !argument.is_float() && scale_of(argument) == scale_of(ty)
 }
 
 /// AVG; NULL over nothing. Decimals have the SQL library's four more digits, and what is beyond them is cut.
@@ -37,7 +37,7 @@ pub(crate) fn average(sum: &Sum, argument: &LogicalType, ty: &LogicalType) -> Re
     if sum.count == 0 {
         return Ok(Scalar::Null);
     }
-    match (is_float(argument), is_float(ty)) {
+    match (argument.is_float(), ty.is_float()) {
         (true, true) => Ok(Scalar::Float(rounded(sum.float / sum.count as f64, ty))),
         (false, true) => {
             let sum_of_units = sum.exact as f64 / sum.count as f64;
@@ -54,7 +54,7 @@ pub(crate) fn average(sum: &Sum, argument: &LogicalType, ty: &LogicalType) -> Re
 /// [`average`] of many sums in 64 bits, each of as many values as its count says. `None` where one has no values or one's
 /// average no room in the type, and for floats.
 pub(crate) fn averages(sums: &[i64], counts: &[u64], argument: &LogicalType, ty: &LogicalType) -> Option<ValuesBuf> {
-    if is_float(argument) || counts.contains(&0) {
+    if argument.is_float() || counts.contains(&0) {
         return None;
     }
     let pairs = sums.iter().zip(counts);
@@ -96,10 +96,6 @@ pub(crate) fn variance(spread: Spread, function: &AggregateFunction, argument: &
         Some(variance) if is_root => Scalar::Float(variance.sqrt() / unit),
         Some(variance) => Scalar::Float(variance / (unit * unit)),
     }
-}
-
-fn is_float(ty: &LogicalType) -> bool {
-    matches!(ty, LogicalType::Float32 | LogicalType::Float64)
 }
 
 fn rounded(value: f64, ty: &LogicalType) -> f64 {

@@ -115,8 +115,7 @@ pub(super) fn filtered(argument: &Expr, filter: &Expr, types: &[LogicalType]) ->
 }
 
 fn check(function: &AggregateFunction, argument: &LogicalType) -> Result<()> {
-    let summable =
-        crate::expr::digits(argument).is_some() || matches!(argument, LogicalType::Float32 | LogicalType::Float64);
+    let summable = crate::expr::digits(argument).is_some() || argument.is_float();
     let fine = match function {
         AggregateFunction::CountStar | AggregateFunction::Count => true,
         AggregateFunction::Sum | AggregateFunction::Average => summable,

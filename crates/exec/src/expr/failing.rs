@@ -19,7 +19,7 @@ impl Expr {
     /// The same where its operands are there already.
     pub(super) fn may_fail_itself(&self, columns: &[LogicalType]) -> bool {
         match self {
-            Expr::Arithmetic { ty, .. } if is_float(ty) => false,
+            Expr::Arithmetic { ty, .. } if ty.is_float() => false,
             Expr::Arithmetic { op, left, right, ty } => {
                 !has_room(*op, &left.type_over(columns), &right.type_over(columns), ty)
             }
@@ -28,10 +28,6 @@ impl Expr {
             _ => false,
         }
     }
-}
-
-fn is_float(ty: &LogicalType) -> bool {
-    matches!(ty, LogicalType::Float32 | LogicalType::Float64)
 }
 
 /// Whether decimals have room for every result of values of these types.
@@ -55,7 +51,7 @@ fn whole(precision: u8, scale: i8) -> i16 {
 /// Whether every value of one type has a counterpart in another.
 fn always_fits(from: &LogicalType, to: &LogicalType) -> bool {
     use LogicalType::{Decimal, Int8, Int16, Int32, Int64};
-    if is_float(to) {
+    if to.is_float() {
         return true;
     }
     let (Some((precision, scale)), Some((to_precision, to_scale))) = (digits(from), digits(to)) else { return false };

@@ -239,7 +239,7 @@ fn not(expr: Expr) -> Expr {
 fn fits(scalar: &Scalar, ty: &LogicalType) -> bool {
     match scalar {
         Scalar::Int(_) => ty.physical().is_some_and(Physical::is_integer),
-        Scalar::Float(_) => matches!(ty, LogicalType::Float32 | LogicalType::Float64),
+        Scalar::Float(_) => ty.is_float(),
         Scalar::Bytes(_) => ty.physical() == Some(Physical::Bytes),
         Scalar::Null => false,
     }

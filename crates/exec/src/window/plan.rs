@@ -193,7 +193,6 @@ impl WindowPlan {
 
 fn check(function: &WindowFunction, order: &[SortKey], types: &[LogicalType]) -> Result<()> {
     let argument = function.argument.as_ref().map(|expr| expr.type_over(types));
-    let is_float = |ty: &LogicalType| matches!(ty, LogicalType::Float32 | LogicalType::Float64);
     let is_fine = match (&function.kind, &argument) {
         (WindowKind::RowNumber | WindowKind::Rank | WindowKind::DenseRank | WindowKind::Ntile(1..), None) => {
             function.ty.physical().is_some_and(Physical::is_integer)
@@ -202,7 +201,7 @@ fn check(function: &WindowFunction, order: &[SortKey], types: &[LogicalType]) ->
         (WindowKind::Aggregate(AggregateFunction::CountStar), None)
         | (WindowKind::Aggregate(AggregateFunction::Count), Some(_)) => function.ty == LogicalType::Int64,
         (WindowKind::Aggregate(AggregateFunction::Sum | AggregateFunction::Average), Some(ty)) => {
-            crate::expr::digits(ty).is_some() || is_float(ty)
+            crate::expr::digits(ty).is_some() || ty.is_float()
         }
         (kind, Some(ty)) => kind.is_pick() && *ty == function.ty && ty.physical().is_some(),
         _ => false,
@@ -213,7 +212,7 @@ fn check(function: &WindowFunction, order: &[SortKey], types: &[LogicalType]) ->
             let ty = key.expr.type_over(types);
             match distance {
                 Distance::Int(_) => ty.physical().is_some_and(Physical::is_integer) && ty != LogicalType::Interval,
-                Distance::Float(_) => is_float(&ty),
+                Distance::Float(_) => ty.is_float(),
             }
         }
         _ => false,

@@ -91,7 +91,7 @@ fn aggregate(random: &mut Random) -> Aggregate {
 fn frame(random: &mut Random, order: &[SortKey]) -> Frame {
     let unit = *random.pick(&[FrameUnit::Rows, FrameUnit::Rows, FrameUnit::Range, FrameUnit::Groups]);
     let types = exprs::types();
-    let is_float = |key: &SortKey| matches!(key.expr.type_over(&types), LogicalType::Float32 | LogicalType::Float64);
+    let is_float = |key: &SortKey| key.expr.type_over(&types).is_float();
     let is_text = |key: &SortKey| key.expr.type_over(&types) == LogicalType::Utf8;
     let mut bound = |unbounded: usize| match (random.below(100), unit, order) {
         (percent, ..) if percent < unbounded => Bound::Unbounded,

@@ -288,7 +288,7 @@ impl Scope<'_> {
         }
         let value = self.lower(value)?;
         let is_at_hand = matches!(value, Expr::Column(_) | Expr::Literal(..));
-        let is_float = matches!(ty, LogicalType::Float32 | LogicalType::Float64);
+        let is_float = ty.is_float();
         if !(is_at_hand || is_float && is_small(&value)) {
             return self.foreign(expr);
         }
@@ -447,8 +447,8 @@ fn is_signed_integer(ty: &LogicalType) -> bool {
 
 /// Casts between these round in their own way; the SQL library's way is kept.
 fn float_and_decimal(from: &LogicalType, to: &LogicalType) -> bool {
-    let float = |ty: &LogicalType| matches!(ty, LogicalType::Float32 | LogicalType::Float64);
-    (float(from) && !float(to)) || (matches!(from, LogicalType::Decimal { .. }) && float(to))
+    let is_decimal = matches!(from, LogicalType::Decimal { .. });
+    from.is_float() && !to.is_float() || is_decimal && to.is_float()
 }
 
 /// Types whose values our comparisons order.

@@ -33,7 +33,7 @@ fn expected(
     let present: Vec<&Scalar> = values.iter().filter(|value| !value.is_null()).collect();
     let int = |value: &&Scalar| if let Scalar::Int(value) = value { *value } else { 0 };
     let float = |value: &&Scalar| if let Scalar::Float(value) = value { *value } else { 0.0 };
-    let is_float = matches!(argument_type, LogicalType::Float32 | LogicalType::Float64);
+    let is_float = argument_type.is_float();
     let limit = match &aggregate.ty {
         LogicalType::Decimal { precision, .. } => 10i128.pow((*precision).into()) - 1,
         LogicalType::UInt64 => u64::MAX.into(),
