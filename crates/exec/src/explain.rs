@@ -190,13 +190,11 @@ impl<'a> PlanText<'a> {
 
     fn source_note(&self) -> String {
         let note = |measured: &Measured| {
+            if self.began_otherwise(measured) {
+                return String::new();
+            }
             let rows = measured.source.rows.load(Ordering::Relaxed);
-            let threads = match self.stage {
-                // Each part counts its own.
-                Some(Stage { parts: Some(_), .. }) => String::new(),
-                _ => format!(", {} threads", measured.workers.load(Ordering::Relaxed)),
-            };
-            format!(" -- {rows} rows, {}{threads}", milliseconds(measured.source_nanos()))
+            format!(" -- {rows} rows, {}{}", milliseconds(measured.source_nanos()), self.threads(measured))
         };
         self.measured().map_or_else(String::new, note)
     }
@@ -204,24 +202,45 @@ impl<'a> PlanText<'a> {
     fn step_note(&self, step: usize) -> String {
         let note = |measured: &Measured| {
             let counters = &measured.steps[step];
+            if self.began_otherwise(measured) {
+                return spilled(counters).replacen(',', " --", 1);
+            }
             let rows = counters.rows.load(Ordering::Relaxed);
             let time = milliseconds(counters.nanos.load(Ordering::Relaxed));
-            format!(" -- {rows} rows, {time}{}", spilled(counters))
+            format!(" -- {rows} rows, {time}{}{}", self.threads(measured), spilled(counters))
         };
         self.measured().map_or_else(String::new, note)
     }
 
     fn output_note(&self) -> String {
         let note = |measured: &Measured| {
+            if self.began_otherwise(measured) {
+                return spilled(&measured.output).replacen(',', " --", 1);
+            }
             let rows = measured.output.rows.load(Ordering::Relaxed);
             let time = milliseconds(measured.output.nanos.load(Ordering::Relaxed));
             let held = match measured.memory.bytes() {
                 0 => String::new(),
                 bytes => format!(", {bytes} bytes held"),
             };
-            format!(" -- of {rows} rows, {time}{held}{}", spilled(&measured.output))
+            format!(" -- of {rows} rows, {time}{}{held}{}", self.threads(measured), spilled(&measured.output))
         };
         self.measured().map_or_else(String::new, note)
+    }
+
+    /// Whether others took the places of its operators before these began, which then have spilled at most.
+    fn began_otherwise(&self, measured: &Measured) -> bool {
+        let took_over = self.run.is_some_and(|run| run.replacement.get().is_some());
+        took_over && measured.workers.load(Ordering::Relaxed) == 0
+    }
+
+    /// How many threads went through the operators of a pipeline; of spilled parts each counts its own.
+    fn threads(&self, measured: &Measured) -> String {
+        match (self.stage, measured.workers.load(Ordering::Relaxed)) {
+            (Some(Stage { parts: Some(_), .. }), _) => String::new(),
+            (_, 1) => ", 1 thread".to_owned(),
+            (_, threads) => format!(", {threads} threads"),
+        }
     }
 }
 
@@ -239,20 +258,25 @@ fn milliseconds(nanos: u64) -> String {
 /// What a scan touched.
 fn scanned(counters: &Counters) -> String {
     let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    format!(
-        "scanned: {} of {} row groups pruned, {} answered by statistics; {} of {} vectors rejected, {} tests on the encoded \
-         form, which left {} rows, {} on values; {} bytes compressed, {} decoded",
+    let mut text = format!(
+        "scanned: {} of {} row groups pruned, {} answered by statistics; {} of {} vectors rejected",
         of(&counters.groups_pruned),
         of(&counters.groups_total),
         of(&counters.groups_answered),
         of(&counters.vectors_rejected),
         of(&counters.vectors_total),
-        of(&counters.filters_encoded),
-        of(&counters.rows_selected_encoded),
-        of(&counters.filters_decoded),
-        of(&counters.bytes_compressed),
-        of(&counters.bytes_decoded)
-    )
+    );
+    match of(&counters.filters_encoded) {
+        0 => {}
+        tests => {
+            text += &format!(", {tests} tests on the encoded form left {} rows", of(&counters.rows_selected_encoded));
+        }
+    }
+    match of(&counters.filters_decoded) {
+        0 => {}
+        tests => text += &format!(", {tests} tests on values"),
+    }
+    text + &format!("; {} bytes compressed, {} decoded", of(&counters.bytes_compressed), of(&counters.bytes_decoded))
 }
 
 impl Pipeline {

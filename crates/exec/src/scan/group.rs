@@ -211,7 +211,8 @@ impl<'p> Segments<'p> {
                 };
                 let pinned = self.source.segment(self.group, table_column)?;
                 if self.claims.opens_first(self.group, column) {
-                    tally.bytes_compressed += pinned.len() as u64;
+                    let stored = self.source.segment_bytes(self.group, table_column);
+                    tally.bytes_compressed += stored.unwrap_or(pinned.len()) as u64;
                 }
                 self.pins[column].get_or_init(|| pinned)
             }

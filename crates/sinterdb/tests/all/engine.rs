@@ -291,7 +291,8 @@ fn explain_analyze_says_what_each_operator_did() {
     for operator in ["group by", "window", "order by"] {
         let note = noted(operator);
         assert_eq!(note[0], if operator == "group by" { "of 2500 rows" } else { "of 10 rows" }, "{}", lines.join("\n"));
-        assert!(note[1].ends_with(" ms") && note[2].ends_with(" bytes held"), "{}", lines.join("\n"));
+        let is_said = note[1].ends_with(" ms") && note[2].contains(" thread") && note[3].ends_with(" bytes held");
+        assert!(is_said, "{}", lines.join("\n"));
     }
     assert!(lines.iter().any(|line| line.trim_start().starts_with("scanned: 0 of 1 row groups pruned")));
     assert!(!lines.iter().any(|line| line.contains("datafusion:")), "{}", lines.join("\n"));
@@ -316,4 +317,40 @@ fn explain_analyze_counts_who_reads_unions_and_rows_that_met_nobody() {
         let line = plan.lines().find(|line| line.contains(" join: ")).unwrap_or_else(|| panic!("{plan}"));
         assert!(line.contains(&format!(" -- {rows} rows, ")), "{join}\n{plan}");
     }
+}
+
+#[test]
+fn explain_analyze_tells_of_each_operator_its_rows_time_and_threads() {
+    let conn = Database::memory().unwrap().connect();
+    conn.execute("CREATE TABLE t AS SELECT value AS a, value % 7 AS b FROM generate_series(1, 20000)", &[]).unwrap();
+    let analyzed = |sql: &str| lines(&conn, &format!("EXPLAIN ANALYZE {sql}"));
+    for (sql, operators) in [
+        ("SELECT t.b, sum(u.a) FROM t JOIN t AS u ON t.a = u.b WHERE t.a < u.a GROUP BY t.b ORDER BY t.b", 7),
+        ("SELECT sum(a) FROM t WHERE a % 3 = 1", 2),
+        ("SELECT a, row_number() OVER (PARTITION BY b ORDER BY a) AS n FROM t", 3),
+    ] {
+        let plan = analyzed(sql);
+        let operators_there: Vec<&String> = plan.iter().filter(|line| line.contains(" -- ")).collect();
+        assert!(operators_there.len() >= operators, "{sql}\n{}", plan.join("\n"));
+        for line in operators_there {
+            assert!(line.contains(" rows, ") && line.contains(" ms, ") && line.contains(" thread"), "{line}");
+        }
+        // Nothing is said of tests that there are not.
+        assert!(
+            !plan.iter().any(|line| line.contains("scanned: ") && line.contains(" 0 tests")),
+            "{}",
+            plan.join("\n")
+        );
+    }
+    let by_datafusion = analyzed("SELECT stddev(a) OVER (PARTITION BY b) FROM t").join("\n");
+    assert!(by_datafusion.contains("datafusion: ") && by_datafusion.contains(" partitions"), "{by_datafusion}");
+
+    let bytes = |decompression: &str| {
+        conn.execute(&format!("SET sinter.decompression = '{decompression}'"), &[]).unwrap();
+        let plan = analyzed("SELECT sum(a % 3) FROM t");
+        plan.iter()
+            .find(|line| line.contains("bytes compressed: "))
+            .map(|line| line.split(',').next().map(str::to_owned))
+    };
+    assert_eq!(bytes("page"), bytes("vector"), "what is stored");
 }

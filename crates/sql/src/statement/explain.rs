@@ -8,7 +8,7 @@ use crate::planner::Planned;
 use crate::progress::Notes;
 use crate::{Error, Result, Session};
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use datafusion::physical_plan::{ExecutionPlan, displayable};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, displayable};
 use datafusion::sql::sqlparser::ast;
 use sinter_exec::Counters;
 use std::sync::Arc;
@@ -89,8 +89,17 @@ fn describe(plan: &Arc<dyn ExecutionPlan>, depth: usize, analyze: bool, lines: &
                     if let Some(nanos) = metrics.elapsed_compute() {
                         line += &format!(", {:.3} ms", nanos as f64 / 1e6);
                     }
-                    if let Some(bytes) = metrics.spilled_bytes().filter(|bytes| *bytes > 0) {
-                        line += &format!(", {bytes} bytes spilled");
+                    line += &match plan.output_partitioning().partition_count() {
+                        1 => ", 1 partition".to_owned(),
+                        partitions => format!(", {partitions} partitions"),
+                    };
+                    let held = |name| metrics.sum_by_name(name).map_or(0, |metric| metric.as_usize());
+                    let held = held("peak_mem_used") + held("build_mem_used");
+                    let spilled = metrics.spilled_bytes().unwrap_or(0);
+                    for (bytes, what) in [(held, "held"), (spilled, "spilled")] {
+                        if bytes > 0 {
+                            line += &format!(", {bytes} bytes {what}");
+                        }
                     }
                 }
             }
@@ -133,7 +142,7 @@ fn counted(counters: &Counters) -> Vec<String> {
         ),
         format!("rows: {} of {} selected", load(&counters.rows_selected), load(&counters.rows_scanned)),
         format!(
-            "bytes: {} compressed, {} decoded in {} vectors, of which {} twice",
+            "bytes: {} compressed, {} decoded in {} vectors, of which {} twice by one scan",
             load(&counters.bytes_compressed),
             load(&counters.bytes_decoded),
             load(&counters.vectors_decoded),
