@@ -44,8 +44,8 @@ def connect(
     A file that this process has open already is shared, if the options are the same: each call gives a connection of
     its own.
     """
-    if threads is not None and threads < 1:
-        raise ProgrammingError(f"threads is 1 or more, not {threads}")
+    if threads is not None and not 1 <= threads <= 1024:
+        raise ProgrammingError(f"threads is a number from 1 to 1024, not {threads}")
     return Connection(
         _sinterdb.Connection.open(
             None if path is None or path == ":memory:" else os.fspath(path),

@@ -51,7 +51,7 @@ impl Config {
         self
     }
 
-    /// Threads per query.
+    /// Threads per query; 1024 at most, and one at least.
     pub fn threads(mut self, threads: usize) -> Config {
         self.threads = Some(threads);
         self
@@ -104,7 +104,7 @@ impl Config {
             memory_limit_bytes: self
                 .memory_limit_bytes
                 .unwrap_or_else(|| memory_bytes().unwrap_or(MEMORY_FALLBACK_BYTES) / 4 * 3),
-            threads: threads.max(1),
+            threads,
             synchronous: self.synchronous,
             read_only: self.read_only,
             create: self.create,

@@ -4,7 +4,7 @@ use datafusion::error::DataFusionError;
 use sinter_files::FileError;
 
 /// Sorted by what the caller can do. Messages name the thing, the place and the remedy.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The statement is not SQL that we know, or names what does not exist. Remedy: change the statement.
@@ -110,12 +110,7 @@ impl From<DataFusionError> for Error {
             },
             DataFusionError::Collection(mut errors) if !errors.is_empty() => Error::from(errors.swap_remove(0)),
             DataFusionError::IoError(inner) => Error::Io(inner.to_string()),
-            DataFusionError::ResourcesExhausted(message) if message.contains("out of memory") => {
-                Error::Unavailable(message)
-            }
-            DataFusionError::ResourcesExhausted(message) => {
-                Error::Unavailable(format!("out of memory: {message}; raise memory_limit, or make the query smaller"))
-            }
+            DataFusionError::ResourcesExhausted(message) => out_of_memory(&message),
             DataFusionError::Internal(message) => Error::Internal(message),
             DataFusionError::Execution(message) => Error::Data(message),
             DataFusionError::ExecutionJoin(inner) => Error::Internal(inner.to_string()),
@@ -126,21 +121,24 @@ impl From<DataFusionError> for Error {
 
 /// An error that several streams hold: it can be read, not taken.
 fn from_shared(error: &DataFusionError) -> Error {
-    if let DataFusionError::External(inner) = error.find_root()
-        && let Some(inner) = inner.downcast_ref::<Error>()
-    {
-        return match inner {
-            Error::Cancelled => Error::Cancelled,
-            Error::Sql(message) => Error::Sql(message.clone()),
-            Error::Data(message) => Error::Data(message.clone()),
-            Error::Unavailable(message) => Error::Unavailable(message.clone()),
-            Error::Io(message) => Error::Io(message.clone()),
-            Error::Conflict(message) => Error::Conflict(message.clone()),
-            Error::Damaged(message) => Error::Damaged(message.clone()),
-            Error::Internal(message) => Error::Internal(message.clone()),
-        };
+    match error.find_root() {
+        DataFusionError::External(inner) => {
+            if let Some(ours) = inner.downcast_ref::<Error>() {
+                return ours.clone();
+            }
+        }
+        DataFusionError::ResourcesExhausted(message) => return out_of_memory(message),
+        _ => {}
     }
     Error::Data(plain(&error.strip_backtrace()))
+}
+
+/// What the library says where memory is missing, with our remedy: its own names settings that there are not.
+fn out_of_memory(message: &str) -> Error {
+    Error::Unavailable(match message.contains("out of memory") {
+        true => message.to_owned(),
+        false => format!("out of memory: {message}; raise memory_limit, or make the query smaller"),
+    })
 }
 
 /// Messages without the library's own prefixes, which mean nothing to a user.
@@ -165,5 +163,28 @@ fn plain(message: &str) -> String {
     match text.strip_prefix("table '").and_then(|name| name.strip_suffix("' not found")) {
         Some(name) => format!("there is no table '{name}'; tables() lists what there is"),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn errors_that_streams_share_are_what_they_are_where_nobody_shares_them() {
+        let ours = || DataFusionError::from(Error::Conflict("twice".to_owned()));
+        let exhausted = || DataFusionError::ResourcesExhausted("out of memory: raise memory_limit".to_owned());
+        for (make, wanted) in
+            [(&ours as &dyn Fn() -> DataFusionError, "twice"), (&exhausted, "out of memory: raise memory_limit")]
+        {
+            let alone = Error::from(make().context("consider another setting"));
+            let shared = Arc::new(make().context("consider another setting"));
+            let other = Arc::clone(&shared);
+            let shared = Error::from(DataFusionError::Shared(shared));
+            drop(other);
+            assert_eq!(shared.to_string(), alone.to_string());
+            assert_eq!(shared.to_string(), wanted);
+        }
     }
 }

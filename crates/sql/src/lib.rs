@@ -53,7 +53,7 @@ mod walk;
 
 pub use batches::{Batches, Outcome, Query};
 pub use check::{Finding, Report, check};
-pub use database::{Database, DatabaseOptions, OnCorruption};
+pub use database::{Database, DatabaseOptions, OnCorruption, THREADS_MAX};
 pub use error::{Error, Result};
 pub use inspect::{Inspection, inspect};
 pub use parse::{Statement, parse};

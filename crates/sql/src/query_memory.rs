@@ -9,7 +9,6 @@ use crate::spill_file::TemporaryFile;
 use datafusion::common::Result;
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
-use datafusion::execution::disk_manager::DiskManager;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 use sinter_exec::{Memory, SpillCompression, SpillFile};
 use sinter_storage::{Budget, Reservation, Use};
@@ -117,7 +116,6 @@ impl fmt::Display for QueryMemory {
 #[derive(Debug)]
 pub(crate) struct OperatorMemory {
     held: MemoryReservation,
-    disk: Arc<DiskManager>,
     spilling: Spilling,
 }
 
@@ -136,7 +134,7 @@ impl OperatorMemory {
         let held = MemoryConsumer::new(operator).register(&runtime.memory_pool);
         let spilling = context.session_config().get_extension::<Spilling>();
         let spilling = spilling.map_or_else(Spilling::default, |spilling| *spilling);
-        Arc::new(OperatorMemory { held, disk: Arc::clone(&runtime.disk_manager), spilling })
+        Arc::new(OperatorMemory { held, spilling })
     }
 }
 
@@ -151,7 +149,7 @@ impl Memory for OperatorMemory {
     }
 
     fn spill_file(&self) -> sinter_exec::Result<Option<Arc<dyn SpillFile>>> {
-        TemporaryFile::make(&self.disk, self.spilling.compression)
+        TemporaryFile::make(self.spilling.compression).map(Some)
     }
 
     fn spills_beyond(&self) -> Option<usize> {

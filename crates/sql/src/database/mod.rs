@@ -11,6 +11,7 @@ use crate::catalog::Catalog;
 use crate::keeper::Keeper;
 use crate::progress::Progress;
 use crate::query_memory::QueryMemory;
+use crate::spill_file::disk;
 use crate::transaction::Transaction;
 use crate::{Error, Result, Session};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
@@ -38,12 +39,15 @@ pub enum OnCorruption {
     Skip,
 }
 
+/// Threads per query, at most: more would do nothing but wait for the processors.
+pub const THREADS_MAX: usize = 1024;
+
 /// How a database is opened.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
     /// The budget for everything that grows with data, in bytes.
     pub memory_limit_bytes: u64,
-    /// Threads per query.
+    /// Threads per query; [`THREADS_MAX`] at most, and one at least.
     pub threads: usize,
     /// When a commit counts as durable.
     pub synchronous: Synchronous,
@@ -138,6 +142,7 @@ impl Database {
         path: Option<&Path>,
         mut options: DatabaseOptions,
     ) -> Result<Arc<Database>> {
+        options.threads = options.threads.clamp(1, THREADS_MAX);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(options.threads)
             .thread_name("sinter")
@@ -161,7 +166,9 @@ impl Database {
             store.set_synchronous(options.synchronous)?;
         }
         let query_memory = Arc::new(QueryMemory::new(budget));
-        let runtime_environment = RuntimeEnvBuilder::new().with_memory_pool(query_memory).build_arc()?;
+        let runtime_environment =
+            RuntimeEnvBuilder::new().with_memory_pool(query_memory).with_disk_manager_builder(disk());
+        let runtime_environment = runtime_environment.build_arc()?;
         options.read_only |= is_damaged;
         let next_object = AtomicU64::new(catalog.next_object.max(1));
         let database = Arc::new(Database {

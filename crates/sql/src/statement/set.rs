@@ -2,6 +2,7 @@
 
 use super::done;
 use crate::batches::Outcome;
+use crate::database::THREADS_MAX;
 use crate::progress::Notes;
 use crate::{Error, OnCorruption, Result, Session};
 use sinter_codec::{Request, VECTOR_LEN};
@@ -13,8 +14,8 @@ pub(super) fn run(session: &Session, name: &str, value: &str) -> Result<Outcome>
     match name {
         "threads" => {
             let threads = match value.parse::<usize>() {
-                Ok(threads @ 1..=1024) => threads,
-                _ => return Err(wrong(name, value, "a number from 1 to 1024")),
+                Ok(threads @ 1..=THREADS_MAX) => threads,
+                _ => return Err(wrong(name, value, &format!("a number from 1 to {THREADS_MAX}"))),
             };
             session.settings.lock().unwrap_or_else(PoisonError::into_inner).threads = threads;
         }
