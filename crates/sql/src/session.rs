@@ -19,11 +19,13 @@ use crate::scalar_subquery::NoRowIsNull;
 use crate::set_operations::CopiesCount;
 use crate::shared_columns::{FullJoins, planned};
 use crate::transaction::{Reads, Transaction};
-use crate::{Database, Error, OnCorruption, Result, Value, functions, guards, numbering, quantiles, statement};
+use crate::uuid::ComparedWithUuids;
+use crate::{Database, Error, OnCorruption, Result, Value, functions, guards, now, numbering, quantiles, statement};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
+use datafusion::execution::FunctionRegistry;
 use datafusion::execution::SessionState;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
@@ -202,6 +204,8 @@ impl Session {
         functions::register(&mut state, &database);
         numbering::register(&mut state);
         quantiles::register(&mut state);
+        now::register(&mut state);
+        state.register_expr_planner(Arc::new(ComparedWithUuids)).expect("a session's state takes any planner");
         let settings = Settings {
             threads: options.threads,
             engine_forced_off: false,

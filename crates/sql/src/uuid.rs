@@ -1,9 +1,13 @@
 //! UUIDs as text, and text as UUIDs.
 
+use crate::coercion::is_text;
 use arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryBuilder, StringBuilder};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
-use datafusion::logical_expr::{ColumnarValue, ScalarUDF, Volatility, create_udf};
+use datafusion::common::DFSchema;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, ScalarUDF, Volatility, create_udf};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
 use std::fmt::Write;
 use std::sync::{Arc, LazyLock};
 
@@ -18,9 +22,36 @@ pub(crate) static UUID_OF_TEXT: LazyLock<ScalarUDF> =
 pub(crate) static TEXT_OF_UUID: LazyLock<ScalarUDF> =
     LazyLock::new(|| on_arrays("text_of_uuid", UUID, DataType::Utf8, print_uuids));
 
+/// Reads text as a UUID where it is compared with one: DataFusion's planner finds no type for the two, and asks for it in a
+/// select list before any rule could have its say.
+#[derive(Debug)]
+pub(crate) struct ComparedWithUuids;
+
+impl ExprPlanner for ComparedWithUuids {
+    fn plan_binary_op(
+        &self,
+        mut expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> datafusion::common::Result<PlannerResult<RawBinaryExpr>> {
+        use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+        if matches!(expr.op, Eq | NotEq | Lt | LtEq | Gt | GtEq) {
+            let is = |side: &Expr, is: fn(&DataType) -> bool| side.get_type(schema).is_ok_and(|ty| is(&ty));
+            let is_uuid = |ty: &DataType| *ty == UUID;
+            if is(&expr.left, is_uuid) && is(&expr.right, is_text) {
+                expr.right = UUID_OF_TEXT.call(vec![expr.right]);
+            } else if is(&expr.left, is_text) && is(&expr.right, is_uuid) {
+                expr.left = UUID_OF_TEXT.call(vec![expr.left]);
+            }
+        }
+        Ok(PlannerResult::Original(expr))
+    }
+}
+
+/// What makes values of others.
 type OnArrays = fn(&ArrayRef) -> Result<ArrayRef, String>;
 
-fn on_arrays(name: &str, from: DataType, to: DataType, run: OnArrays) -> ScalarUDF {
+/// A function of arrays of one type.
+pub(crate) fn on_arrays(name: &str, from: DataType, to: DataType, run: OnArrays) -> ScalarUDF {
     let invoke = move |arguments: &[ColumnarValue]| {
         let error = |message| datafusion::error::DataFusionError::from(crate::Error::Data(message));
         let [argument] = arguments else { return Err(error("one argument is wanted".to_owned())) };

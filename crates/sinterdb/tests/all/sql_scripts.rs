@@ -284,6 +284,7 @@ scripts! {
     delete_update
     dependent_joins
     errors
+    far_times
     filters
     first_rows_of_joins
     floats
@@ -306,6 +307,7 @@ scripts! {
     quantise
     regular_expressions
     repeated_names
+    rows
     schemas
     set_operations
     spill_compression
@@ -320,5 +322,6 @@ scripts! {
     unnest
     using_joins
     views
+    window_frames
     windows
 }

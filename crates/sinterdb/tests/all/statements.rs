@@ -41,6 +41,32 @@ fn a_query_tells_how_far_it_is_while_it_runs() {
 }
 
 #[test]
+fn parameters_are_counted_as_they_are_written_whatever_the_statement_becomes() {
+    let (_database, conn) = memory();
+    conn.execute("CREATE TABLE t (a INT, b INT)", &[]).unwrap();
+    conn.execute("INSERT INTO t VALUES (1, 1), (2, 5), (3, 9)", &[]).unwrap();
+    for (sql, params, wanted) in [
+        ("SELECT a FROM t WHERE (a, b) > (?, ?) ORDER BY a", &[1, 1][..], &["2", "3"][..]),
+        ("SELECT a FROM t WHERE (a, b) BETWEEN (?, ?) AND (?, ?) ORDER BY a", &[1, 1, 2, 9], &["1", "2"]),
+        (
+            "SELECT a, sum(a) OVER w, count(*) OVER w, ? FROM t WHERE b > ? WINDOW w AS (ORDER BY a * ?) ORDER BY a",
+            &[7, 1, 1],
+            &["2 2 1 7", "3 5 2 7"],
+        ),
+        ("SELECT a FROM t WHERE b > ? WINDOW w AS (ORDER BY a * ?) ORDER BY a", &[1, 1], &["2", "3"]),
+        ("SELECT ? + sum(a) AS s FROM t GROUP BY b % ?, ROLLUP (b) ORDER BY s LIMIT 1", &[10, 4], &["11"]),
+        ("VALUES ((SELECT max(a) FROM t WHERE a < ?), ?), (?, ?)", &[3, 4, 5, 6], &["2 4", "5 6"]),
+    ] {
+        let params: Vec<Value> = params.iter().map(|&value| Value::from(value)).collect();
+        let batches = conn.query(sql, &params).and_then(|query| query.collect()).unwrap_or_else(|error| {
+            panic!("{sql}: {error}");
+        });
+        let rows: Vec<String> = batches.iter().flat_map(rows_of).map(|row| row.join(" ")).collect();
+        assert_eq!(rows, wanted, "{sql}");
+    }
+}
+
+#[test]
 fn parameters_stay_what_they_are_in_every_statement() {
     let (_database, conn) = memory();
     conn.execute("CREATE TABLE t (id INT, s VARCHAR, d INT DEFAULT 7, e INT DEFAULT 7)", &[]).unwrap();

@@ -5,10 +5,12 @@
 //! length. And a date with what may have hours is a timestamp: DataFusion drops the hours of `DATE '2020-01-01' - INTERVAL '1
 //! hour'`. Constants of days and months leave it a date.
 
+use super::is_text;
+use crate::times_of_text::{INTERVAL, INTERVAL_OF_TEXT};
 use crate::walk::WalkPlan;
 use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array};
 use arrow::compute::cast as cast_array;
-use arrow::datatypes::{DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit};
+use arrow::datatypes::{DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, TimeUnit};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::AggregateFunction;
@@ -20,9 +22,6 @@ use std::sync::{Arc, LazyLock};
 
 const NANOS_PER_DAY: i128 = 86_400_000_000_000;
 const DAYS_PER_MONTH: i128 = 30;
-
-/// The type of an interval's parts, to which DataFusion brings all that meets an interval.
-const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
 const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
@@ -48,6 +47,7 @@ pub(super) fn compare_lengths(compared: Vec<&mut Expr>, schema: &DFSchema) {
         let value = std::mem::take(expr);
         *expr = length(match value.get_type(schema) {
             Ok(DataType::Interval(_) | DataType::Duration(_)) => value,
+            Ok(ty) if is_text(&ty) => INTERVAL_OF_TEXT.call(vec![value]),
             _ => cast(value, INTERVAL),
         });
     }

@@ -13,11 +13,14 @@
 //! other side: of `CAST(d AS DECIMAL(9, 1)) = 6.5` it makes `d = 6.50`. So such a cast goes through a function that it does
 //! not look through.
 //!
-//! [`intervals`] are compared and ordered by how long they are, and texts with patterns as SQL has it ([`similar_to`]).
+//! [`intervals`] are compared and ordered by how long they are, texts with patterns as SQL has it ([`similar_to`]), and
+//! distances of [`frames`] are what they are.
 //!
 //! UUIDs are sixteen bytes to DataFusion, which compares and casts them with bytes only. Here text on the other side is
-//! read as a UUID. Runs before DataFusion's coercion.
+//! read as a UUID. Dates and text beside timestamps become timestamps of microseconds, as those are. Runs before DataFusion's
+//! coercion.
 
+mod frames;
 mod grouping_sets;
 mod intervals;
 mod rows;
@@ -25,17 +28,18 @@ mod similar_to;
 
 use crate::correlation::schema_below;
 use crate::scalar_subquery::PERHAPS;
+use crate::times_of_text::{INTERVAL, INTERVAL_OF_TEXT, TIME, TIME_OF_TEXT};
 use crate::uuid::{TEXT_OF_UUID, UUID, UUID_OF_TEXT};
 use crate::walk::{WalkPlan, WalkTree};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::common::{DFSchema, ExprSchema, Result};
-use datafusion::logical_expr::expr::Case;
+use datafusion::common::{DFSchema, ExprSchema, Result, ScalarValue, plan_err};
+use datafusion::logical_expr::expr::{Case, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::type_coercion::other::get_coerce_type_for_case_expression;
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Projection, ScalarUDF, Subquery, cast,
+    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Projection, ScalarUDF, Subquery, cast, lit, when,
 };
 use datafusion::optimizer::AnalyzerRule;
 use std::sync::Arc;
@@ -141,6 +145,11 @@ fn rewritten(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     })
 }
 
+/// Whether values are times of day.
+fn is_time(ty: &DataType) -> bool {
+    matches!(ty, DataType::Time32(_) | DataType::Time64(_))
+}
+
 fn is_float(ty: &DataType) -> bool {
     matches!(ty, DataType::Float32 | DataType::Float64)
 }
@@ -163,7 +172,8 @@ fn is_such(expr: &Expr, schema: &DFSchema) -> bool {
     match expr {
         Expr::Cast(cast) => {
             let to = cast.field.data_type();
-            rounds(cast, schema) || (*to == UUID || is_text(to)) && function_for(cast, schema).is_some()
+            let by_function = is_text(to) || is_time(to) || matches!(*to, UUID | INTERVAL);
+            rounds(cast, schema) || by_function && function_for(cast, schema).is_some()
         }
         Expr::BinaryExpr(binary) if intervals::are_date_and_hours(binary, schema) => true,
         Expr::BinaryExpr(binary) if binary.op.supports_propagation() => {
@@ -183,12 +193,17 @@ fn is_such(expr: &Expr, schema: &DFSchema) -> bool {
                 .map(|subject| std::iter::once(subject).chain(case.when_then_expr.iter().map(|(when, _)| &**when)));
             differ(results(case), schema)
                 || type_of_results(case, schema).is_some()
-                || values.is_some_and(|values| differ(values, schema))
+                || values.is_some_and(|values| are_other_compared(&values.collect::<Vec<_>>(), schema))
         }
+        Expr::ScalarFunction(call) if is_nullif_of_intervals(call, schema) => true,
         Expr::ScalarFunction(call) if MEETING.contains(&call.name()) => differ(&call.args, schema),
         Expr::SimilarTo(_) => true,
-        expr => intervals::is_ordered_by_interval(expr, schema),
+        expr => intervals::is_ordered_by_interval(expr, schema) || frames::is_other(expr, schema),
     }
+}
+
+fn is_nullif_of_intervals(call: &ScalarFunction, schema: &DFSchema) -> bool {
+    call.name() == "nullif" && call.args.len() == 2 && intervals::has_interval(&call.args, schema)
 }
 
 /// What CASE may say.
@@ -209,6 +224,26 @@ fn type_of_results(case: &Case, schema: &DFSchema) -> Option<DataType> {
     let met: Vec<DataType> = types.iter().map(met).collect();
     let (thens, other) = met.split_at(case.when_then_expr.len());
     get_coerce_type_for_case_expression(thens, other.first()).filter(|ty| ty.is_decimal() || is_float(ty))
+}
+
+/// The type that some of what meets becomes where DataFusion has another one: the widest float beside decimals, and the
+/// timestamp beside dates.
+fn meeting_type<'a>(types: impl IntoIterator<Item = &'a DataType> + Clone) -> Option<DataType> {
+    let met = widest_float(types.clone()).or_else(|| meeting_time(types.clone()))?;
+    types.into_iter().any(|ty| becomes(ty, &met)).then_some(met)
+}
+
+/// Whether values of a type become of another one when they meet.
+fn becomes(ty: &DataType, met: &DataType) -> bool {
+    is_float(met) && ty.is_decimal() || matches!(met, DataType::Timestamp(..)) && *ty == DataType::Date32
+}
+
+/// The timestamps among types, of one zone or none, unless some have nanoseconds: DataFusion brings dates and text to
+/// nanoseconds that meet one of microseconds, and these do not reach the year 9999.
+fn meeting_time<'a>(types: impl IntoIterator<Item = &'a DataType>) -> Option<DataType> {
+    let mut stamps = types.into_iter().filter(|ty| matches!(ty, DataType::Timestamp(..)));
+    let first = stamps.next().filter(|ty| matches!(ty, DataType::Timestamp(TimeUnit::Microsecond, _)))?;
+    stamps.all(|ty| ty == first).then(|| first.clone())
 }
 
 fn widest_float<'a>(types: impl IntoIterator<Item = &'a DataType>) -> Option<DataType> {
@@ -244,21 +279,22 @@ fn differs_from_rows(value: &Expr, subquery: &Subquery, schema: &DFSchema) -> bo
 }
 
 fn do_types_differ(types: impl Iterator<Item = DataType>) -> bool {
-    let (mut float, mut decimal, mut uuid, mut text) = (false, false, false, false);
-    for ty in types {
-        float |= is_float(&ty);
-        decimal |= ty.is_decimal();
-        uuid |= ty == UUID;
-        text |= is_text(&ty);
-    }
-    (float && decimal) || (uuid && text)
+    let types: Vec<DataType> = types.collect();
+    let is_text_read = types.iter().any(|ty| *ty == UUID || is_time(ty)) || meeting_time(&types).is_some();
+    let meeting = meeting_type(&types);
+    types.iter().any(|ty| is_text_read && is_text(ty) || meeting.as_ref().is_some_and(|met| becomes(ty, met)))
 }
 
 /// What casts to or from a UUID instead of a cast; `None` for all others.
 fn function_for(cast: &Cast, schema: &DFSchema) -> Option<&'static ScalarUDF> {
     let (from, to) = (cast.expr.get_type(schema).ok()?, cast.field.data_type());
     match from {
-        from if is_text(&from) && *to == UUID => Some(&*UUID_OF_TEXT),
+        from if is_text(&from) => match *to {
+            UUID => Some(&*UUID_OF_TEXT),
+            ref to if is_time(to) => Some(&*TIME_OF_TEXT),
+            INTERVAL => Some(&*INTERVAL_OF_TEXT),
+            _ => None,
+        },
         from if from == UUID && is_text(to) => Some(&*TEXT_OF_UUID),
         _ => None,
     }
@@ -268,7 +304,13 @@ fn coerced(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let compared: Vec<&mut Expr> = match &mut expr {
         Expr::Cast(cast) => {
             let Some(function) = function_for(cast, schema) else { return Ok(Transformed::no(expr)) };
-            return Ok(Transformed::yes(function.call(vec![std::mem::take(cast.expr.as_mut())])));
+            let (value, to) = (function.call(vec![std::mem::take(cast.expr.as_mut())]), cast.field.data_type());
+            let is_other = is_time(to) && *to != TIME;
+            return Ok(Transformed::yes(if is_other {
+                datafusion::logical_expr::cast(value, to.clone())
+            } else {
+                value
+            }));
         }
         Expr::BinaryExpr(binary) if intervals::are_date_and_hours(binary, schema) => {
             intervals::make_timestamp(binary, schema);
@@ -305,9 +347,22 @@ fn coerced(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let changed = meet_in_case(case, schema);
             return Ok(Transformed::new_transformed(expr, changed));
         }
+        Expr::ScalarFunction(call) if is_nullif_of_intervals(call, schema) => {
+            let Ok([value, other]) = <[Expr; 2]>::try_from(std::mem::take(&mut call.args)) else {
+                return plan_err!("nullif takes two values");
+            };
+            let mut compared = [value.clone(), other];
+            intervals::compare_lengths(compared.iter_mut().collect(), schema);
+            let [length, other] = compared;
+            let (null, ty) = (ScalarValue::Null, value.get_type(schema)?);
+            return Ok(Transformed::yes(when(length.eq(other), cast(lit(null), ty)).otherwise(value)?));
+        }
         Expr::ScalarFunction(call) if MEETING.contains(&call.name()) => call.args.iter_mut().collect(),
-        other if intervals::is_ordered_by_interval(other, schema) => {
+        other if intervals::is_ordered_by_interval(other, schema) || frames::is_other(other, schema) => {
             intervals::order_by_lengths(other, schema);
+            if let Expr::WindowFunction(call) = other {
+                frames::bring_together(&mut call.params, schema)?;
+            }
             return Ok(Transformed::yes(expr));
         }
         _ => return Ok(Transformed::no(expr)),
@@ -333,7 +388,7 @@ fn meet_in_case(case: &mut Case, schema: &DFSchema) -> bool {
         None => meet(results, schema),
     };
     let of_values = match case.expr.as_deref_mut() {
-        Some(subject) => meet(std::iter::once(subject).chain(whens).collect(), schema),
+        Some(subject) => meet_compared(std::iter::once(subject).chain(whens).collect(), schema),
         None => false,
     };
     of_results || of_values
@@ -377,13 +432,17 @@ fn meet_rows(value: &mut Expr, subquery: &mut Subquery, schema: &DFSchema) -> Re
 }
 
 fn meet_typed(compared: Vec<(&mut Expr, DataType)>) -> bool {
-    let float = widest_float(compared.iter().map(|(_, ty)| ty));
-    let has_uuid = compared.iter().any(|(_, ty)| *ty == UUID);
+    let meeting = meeting_type(compared.iter().map(|(_, ty)| ty));
+    let time = meeting_time(compared.iter().map(|(_, ty)| ty));
+    let has = |is: fn(&DataType) -> bool| compared.iter().any(|(_, ty)| is(ty));
+    let (has_uuid, has_time) = (has(|ty| *ty == UUID), has(is_time));
     let mut changed = false;
     for (expr, ty) in compared {
-        let with = match &float {
-            Some(float) if ty.is_decimal() => cast(std::mem::take(expr), float.clone()),
+        let with = match (&meeting, &time) {
+            (Some(met), _) if becomes(&ty, met) => cast(std::mem::take(expr), met.clone()),
             _ if has_uuid && is_text(&ty) => UUID_OF_TEXT.call(vec![std::mem::take(expr)]),
+            _ if has_time && is_text(&ty) => TIME_OF_TEXT.call(vec![std::mem::take(expr)]),
+            (_, Some(time)) if is_text(&ty) => cast(std::mem::take(expr), time.clone()),
             _ => continue,
         };
         *expr = with;

@@ -1,6 +1,6 @@
 //! Which types rows of several inputs meet in: of set operations, and of the two parts of recursive queries.
 
-use super::is_float;
+use super::{becomes, is_float, meeting_type};
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Result, plan_err};
@@ -8,7 +8,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, Join, LogicalPlan, Projectio
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use std::sync::Arc;
 
-/// Makes floats of the decimals that meet floats in a UNION, and gives it the types of its rows: DataFusion does so later, and
+/// Makes floats of the decimals that meet floats in a UNION, and timestamps of such dates, and gives it the types of its rows: DataFusion does so later, and
 /// until then says those of the first input, from which it could not be told what meets in a UNION around it. Inputs by name
 /// say what it says.
 pub(super) fn of_union(mut union: Union, is_changed_below: bool) -> Result<Transformed<LogicalPlan>> {
@@ -20,25 +20,21 @@ pub(super) fn of_union(mut union: Union, is_changed_below: bool) -> Result<Trans
         inputs.flatten().map(|field| field.data_type())
     };
     let columns = 0..union.schema.fields().len();
-    let floats: Vec<Option<DataType>> = columns
-        .clone()
-        .map(|column| types_of(column).find(|ty| is_float(ty)).filter(|_| types_of(column).any(DataType::is_decimal)))
-        .map(Option::<&DataType>::cloned)
-        .collect();
+    let met: Vec<Option<DataType>> = columns.clone().map(|column| meeting_type(types_of(column))).collect();
     let differ = |column: usize| types_of(column).any(|ty| ty != union.inputs[0].schema().field(column).data_type());
     if !is_changed_below && !columns.clone().any(differ) {
         return Ok(Transformed::no(LogicalPlan::Union(union)));
     }
-    let meets = floats.iter().any(Option::is_some);
-    let with_floats = |input: &Arc<LogicalPlan>| {
+    let meets = met.iter().any(Option::is_some);
+    let with_types = |input: &Arc<LogicalPlan>| {
         if !meets {
             return Ok(Arc::clone(input));
         }
-        let columns = input.schema().iter().zip(&floats).map(|((table, field), float)| {
+        let columns = input.schema().iter().zip(&met).map(|((table, field), met)| {
             let column = Expr::from((table, field));
-            match float {
-                Some(float) if field.data_type().is_decimal() => {
-                    cast(column, float.clone()).alias_qualified(table.cloned(), field.name())
+            match met {
+                Some(met) if becomes(field.data_type(), met) => {
+                    cast(column, met.clone()).alias_qualified(table.cloned(), field.name())
                 }
                 _ => column,
             }
@@ -46,7 +42,7 @@ pub(super) fn of_union(mut union: Union, is_changed_below: bool) -> Result<Trans
         let projection = Projection::try_new(columns.collect(), Arc::clone(input))?;
         Ok(Arc::new(LogicalPlan::Projection(projection)))
     };
-    let inputs = union.inputs.iter().map(with_floats).collect::<Result<Vec<_>>>()?;
+    let inputs = union.inputs.iter().map(with_types).collect::<Result<Vec<_>>>()?;
     let union = TypeCoercionRewriter::coerce_union(Union::try_new_with_loose_types(inputs)?)?;
     Ok(Transformed::yes(union))
 }
@@ -81,14 +77,15 @@ pub(super) fn of_recursive_query(mut query: RecursiveQuery) -> Result<RecursiveQ
     Ok(query)
 }
 
-/// Makes floats of the decimals among the keys of a join that meet floats: in it, the rows of INTERSECT and EXCEPT meet.
+/// Makes floats of the decimals among the keys of a join that meet floats, and timestamps of such dates: in it, the rows of INTERSECT and EXCEPT meet.
 pub(super) fn of_join(mut join: Join) -> Result<Join> {
     for (left, right) in &mut join.on {
         let types = (left.get_type(join.left.schema()), right.get_type(join.right.schema()));
-        match types {
-            (Ok(ty), Ok(float)) if ty.is_decimal() && is_float(&float) => *left = cast(std::mem::take(left), float),
-            (Ok(float), Ok(ty)) if ty.is_decimal() && is_float(&float) => *right = cast(std::mem::take(right), float),
-            _ => {}
+        let (Ok(left_type), Ok(right_type)) = types else { continue };
+        match meeting_type([&left_type, &right_type]) {
+            Some(met) if becomes(&left_type, &met) => *left = cast(std::mem::take(left), met),
+            Some(met) => *right = cast(std::mem::take(right), met),
+            None => {}
         }
     }
     Ok(join)

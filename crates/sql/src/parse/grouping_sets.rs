@@ -2,9 +2,9 @@
 //!
 //! Where `a` determines `b`, as the keys of a subquery's groups do, DataFusion's planner adds `b` to the plain keys, and `b`
 //! would not be NULL in any set. One list of sets it leaves as it is. Lists in parentheses, `ROLLUP ((a, b), c)`, it does not
-//! know otherwise. Where a key has a parameter without a number, `?`, all stays as it is: there would be more of them.
+//! know otherwise.
 
-use super::walk::{has_expr, walk_mut};
+use super::walk::walk_mut;
 use crate::Error;
 use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Select, SelectItem, Value, VisitMut, VisitorMut};
 use std::ops::ControlFlow;
@@ -54,13 +54,7 @@ fn one_list(select: &Select) -> Option<Vec<Vec<Expr>>> {
         let with = |first: &Vec<Expr>| sets.iter().map(|second| both(first, second)).collect::<Vec<_>>();
         all = all.iter().flat_map(with).collect();
     }
-    let has_parameter = all.iter().flatten().any(has_unnumbered_parameter);
-    (!has_parameter).then_some(all)
-}
-
-fn has_unnumbered_parameter(expr: &Expr) -> bool {
-    let is_one = |expr: &Expr| matches!(expr, Expr::Value(value) if value.value == Value::Placeholder("?".to_owned()));
-    has_expr(expr, &mut |expr| is_one(expr))
+    Some(all)
 }
 
 /// The keys of two sets, each once.
@@ -132,8 +126,7 @@ mod tests {
 
     #[test]
     fn parameters_stay_as_many_as_they_were() {
-        assert_eq!(grouped("b % ?, ROLLUP (a)"), "b % ?, ROLLUP (a)");
-        assert_eq!(grouped("b % $1, ROLLUP (a)"), "GROUPING SETS ((b % $1, a), (b % $1))");
+        assert_eq!(grouped("b % ?, ROLLUP (a)"), "GROUPING SETS ((b % $1, a), (b % $1))");
     }
 
     #[test]

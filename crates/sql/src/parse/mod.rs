@@ -1,5 +1,6 @@
 //! Scripts as statements: ours, which DataFusion's front end refuses, and all others.
 
+mod any_of_lists;
 mod casts;
 mod copy;
 mod depth;
@@ -9,7 +10,10 @@ mod file_functions;
 mod float_rows;
 mod grouping_sets;
 mod rewrite;
+mod row_comparisons;
+mod values;
 mod walk;
+mod windows;
 
 pub(crate) use casts::coalesce;
 pub(crate) use copy::{Copy, CopyTarget, FileOption};
@@ -102,10 +106,10 @@ pub fn parse(script: &str) -> Result<Vec<Statement>> {
         let start = place.move_to(first.span.start);
         let mut kind = statement(&mut parser).map_err(|error| describe(error, &parser, &dialect, script))?;
         match &mut kind {
-            Kind::Sql(sql) | Kind::Explain { inner: sql, .. } => rewrite::expressions(sql.as_mut()),
+            Kind::Sql(sql) | Kind::Explain { inner: sql, .. } => rewrite::expressions(sql.as_mut())?,
             Kind::Copy(copy) => {
                 if let Copy::To { target: CopyTarget::Query(query), .. } = copy.as_mut() {
-                    rewrite::expressions(query.as_mut());
+                    rewrite::expressions(query.as_mut())?;
                 }
             }
             _ => {}
@@ -138,7 +142,7 @@ pub(crate) fn parse_expr(text: &str) -> Result<ast::Expr> {
         Ok(expr)
     });
     let mut expr = parsed.map_err(|error| Error::Sql(format!("'{text}' is no expression: {error}")))?;
-    rewrite::expressions(&mut expr);
+    rewrite::expressions(&mut expr)?;
     Ok(expr)
 }
 

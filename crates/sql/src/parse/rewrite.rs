@@ -1,8 +1,8 @@
 //! What users write and the SQL parser does not read as they mean it.
 
 use super::walk::{each_expr_mut, walk_mut};
-use super::{casts, distinct_from, file_functions, grouping_sets};
-use crate::Error;
+use super::{any_of_lists, casts, distinct_from, file_functions, grouping_sets, row_comparisons, values, windows};
+use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{self, VisitMut, VisitorMut};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -78,13 +78,36 @@ fn stands_before_a_type(token: &Token) -> bool {
 }
 
 /// All rewriting of a parsed statement.
-pub(super) fn expressions<T: VisitMut>(sql: &mut T) {
+///
+/// # Errors
+/// [`Error::Sql`] for what cannot be what is written.
+pub(super) fn expressions<T: VisitMut>(sql: &mut T) -> Result<()> {
+    values::as_queries(sql)?;
     distinct_from::read_anew(sql);
+    // Names are what is written, so that what comes behind may write it otherwise, and more than once.
+    walk_mut(sql, &mut Names)?;
+    numbered_parameters(sql)?;
     grouping_sets::into_one_list(sql);
-    let walked = walk_mut(sql, &mut Names);
-    debug_assert!(walked.is_ok());
+    windows::write_out(sql)?;
+    row_comparisons::by_field(sql)?;
+    any_of_lists::written_out(sql)?;
     casts::name_apart(sql);
-    constants(sql);
+    constants(sql)
+}
+
+/// `?` by its number, `$1`.
+fn numbered_parameters<T: VisitMut>(sql: &mut T) -> Result<()> {
+    let mut count = 0;
+    each_expr_mut(sql, &mut |expr| {
+        if let ast::Expr::Value(value) = expr
+            && let ast::Value::Placeholder(name) = &mut value.value
+            && name == "?"
+        {
+            count += 1;
+            *name = format!("${count}");
+        }
+        Ok(())
+    })
 }
 
 /// No two expressions of one SELECT are named alike: the SQL library wants `SELECT 1, 1` to have two names, and gives
@@ -175,8 +198,8 @@ pub(super) fn double(digits: String) -> ast::Expr {
 
 /// `1e3` as DOUBLE, where `1000.0` is exact: no decimal could hold `5e-324`. `TIMESTAMP '...'` with more than six digits
 /// behind the point as one of nanoseconds.
-fn constants<T: VisitMut>(sql: &mut T) {
-    let walked = each_expr_mut(sql, &mut |expr| {
+fn constants<T: VisitMut>(sql: &mut T) -> Result<()> {
+    each_expr_mut(sql, &mut |expr| {
         match expr {
             ast::Expr::Value(value) => {
                 if let ast::Value::Number(digits, _) = &value.value
@@ -201,6 +224,5 @@ fn constants<T: VisitMut>(sql: &mut T) {
             _ => {}
         }
         Ok(())
-    });
-    debug_assert!(walked.is_ok());
+    })
 }

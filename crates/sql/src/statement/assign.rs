@@ -5,11 +5,17 @@ use crate::coercion::is_text;
 use crate::foreign::physical_expr;
 use crate::parse::{parse_expr, parse_one};
 use crate::progress::Notes;
+use crate::times_of_text::{parse_intervals, parse_times};
 use crate::uuid::parse_uuids;
 use crate::{Error, Result, Session};
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
-use arrow::compute::{cast, take};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array,
+};
+use arrow::compute::{cast, max, min, take};
+use arrow::datatypes::{
+    DataType, Field, Schema, SchemaRef, Time64MicrosecondType, Time64NanosecondType, TimeUnit, TimestampMicrosecondType,
+};
+use arrow::temporal_conversions::timestamp_us_to_datetime;
 use arrow::util::display::array_value_to_string;
 use datafusion::common::DFSchema;
 use datafusion::execution::SessionState;
@@ -206,13 +212,46 @@ pub(super) fn storage_type(ty: &LogicalType) -> DataType {
 }
 
 fn assign_column(given: &ArrayRef, ty: &LogicalType, wanted: &DataType) -> std::result::Result<ArrayRef, String> {
-    if edge::logical_type(given.data_type()).as_ref() == Some(ty) {
-        return Ok(Arc::clone(given));
-    }
-    if *ty == LogicalType::Uuid && is_text(given.data_type()) {
-        return parse_uuids(given);
-    }
+    let is_of_type = edge::logical_type(given.data_type()).as_ref() == Some(ty);
+    let assigned = match ty {
+        _ if is_of_type => Arc::clone(given),
+        LogicalType::Uuid if is_text(given.data_type()) => parse_uuids(given)?,
+        LogicalType::Time(_) if is_text(given.data_type()) => cast_column(&parse_times(given)?, wanted)?,
+        LogicalType::Interval if is_text(given.data_type()) => parse_intervals(given)?,
+        _ => cast_column(given, wanted)?,
+    };
+    are_times(&assigned)?;
+    Ok(assigned)
+}
+
+fn cast_column(given: &ArrayRef, wanted: &DataType) -> std::result::Result<ArrayRef, String> {
     edge::strict_cast(given, wanted).map_err(|error| {
         error.to_string().trim_start_matches("Cast error: ").trim_start_matches("Invalid argument error: ").to_owned()
     })
+}
+
+/// Whether numbers that became times can be shown as such.
+fn are_times(values: &ArrayRef) -> std::result::Result<(), String> {
+    const MICROS_PER_DAY: i64 = 86_400_000_000;
+    let bounds = match values.data_type() {
+        DataType::Time64(TimeUnit::Nanosecond) => bounds::<Time64NanosecondType>(values),
+        DataType::Time64(_) => bounds::<Time64MicrosecondType>(values),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => bounds::<TimestampMicrosecondType>(values),
+        _ => return Ok(()),
+    };
+    let is_one = |value: i64| match values.data_type() {
+        DataType::Time64(TimeUnit::Nanosecond) => (0..MICROS_PER_DAY * 1000).contains(&value),
+        DataType::Time64(_) => (0..MICROS_PER_DAY).contains(&value),
+        _ => timestamp_us_to_datetime(value).is_some(),
+    };
+    match bounds.into_iter().flatten().find(|value| !is_one(*value)) {
+        Some(value) => Err(format!("{value} is no such time, counted in its unit")),
+        None => Ok(()),
+    }
+}
+
+/// The least and the greatest.
+fn bounds<T: ArrowPrimitiveType<Native = i64>>(values: &ArrayRef) -> [Option<i64>; 2] {
+    let values = values.as_primitive::<T>();
+    [min(values), max(values)]
 }
