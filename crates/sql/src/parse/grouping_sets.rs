@@ -127,6 +127,7 @@ mod tests {
     #[test]
     fn parameters_stay_as_many_as_they_were() {
         assert_eq!(grouped("b % ?, ROLLUP (a)"), "GROUPING SETS ((b % $1, a), (b % $1))");
+        assert_eq!(grouped("b % $1, ROLLUP (a)"), "GROUPING SETS ((b % $1, a), (b % $1))");
     }
 
     #[test]
