@@ -6,8 +6,9 @@ use crate::checked::checked_plan;
 use crate::lower::lower;
 use crate::one_zero::with_one_zero;
 use crate::optimize::optimized;
-use crate::physical::HopefulExec;
+use crate::physical::{HopefulExec, long_join};
 use crate::provider::PipelineTable;
+use crate::session::Running;
 use crate::walk::WalkPlan;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
@@ -23,9 +24,11 @@ use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::joins::NestedLoopJoinExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use sinter_column::TableSchema;
+use std::any::Any;
 use std::sync::Arc;
 
 /// A physical plan, ready to run.
@@ -103,11 +106,14 @@ impl Planned {
 /// and then: an interrupt would go unheard.
 fn yields_to_cancellation(
     plan: Arc<dyn ExecutionPlan>,
+    running: Option<Arc<Running>>,
 ) -> datafusion::common::Result<Transformed<Arc<dyn ExecutionPlan>>> {
-    if matches!(plan.name(), "NestedLoopJoinExec" | "CrossJoinExec" | "HashJoinExec" | "UnnestExec") {
-        return Ok(Transformed::yes(Arc::new(CooperativeExec::new(plan))));
-    }
-    Ok(Transformed::no(plan))
+    let plan = match (plan.as_ref() as &dyn Any).downcast_ref::<NestedLoopJoinExec>() {
+        Some(join) => long_join(join, running)?,
+        None if matches!(plan.name(), "CrossJoinExec" | "HashJoinExec" | "UnnestExec") => plan,
+        None => return Ok(Transformed::no(plan)),
+    };
+    Ok(Transformed::yes(Arc::new(CooperativeExec::new(plan))))
 }
 
 /// DataFusion's planner with our lowering before it.
@@ -159,5 +165,6 @@ async fn physical(
     }
     let logical = with_one_zero(checked_plan(logical.clone())?)?;
     let physical = DefaultPhysicalPlanner::default().create_physical_plan(&logical, session).await?;
-    Ok(physical.transform_up(yields_to_cancellation)?.data)
+    let running = session.config().get_extension::<Running>();
+    Ok(physical.transform_up(|plan| yields_to_cancellation(plan, running.clone()))?.data)
 }

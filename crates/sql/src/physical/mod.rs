@@ -1,14 +1,16 @@
 //! What is ours in DataFusion's physical plans: leaves, a root that chooses between two plans, and what lies around
-//! aggregates of several sets.
+//! aggregates of several sets and joins that take long.
 
 mod any_order;
 mod files;
 mod hopeful;
+mod long_join;
 mod pipeline;
 mod scans;
 
 pub(crate) use any_order::SetsHaveNoOrder;
 pub(crate) use files::FilesExec;
 pub(crate) use hopeful::HopefulExec;
+pub(crate) use long_join::long_join;
 pub(crate) use pipeline::PipelineExec;
 pub(crate) use scans::Scans;
