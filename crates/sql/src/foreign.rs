@@ -3,6 +3,7 @@
 use crate::checked::checked_expr;
 use crate::lower::argument_type;
 use crate::one_zero::expr_with_one_zero;
+use crate::regex_once::compiled_once;
 use crate::undecided::asked_late;
 use crate::walk::WalkTree;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -59,14 +60,14 @@ impl ScalarFunction {
 }
 
 /// What DataFusion evaluates for an expression of ours over rows of this schema: integers and decimals have room, -0.0 is 0.0,
-/// and what may fail is asked late.
+/// what may fail is asked late, and regular expressions are compiled once.
 ///
 /// # Errors
 /// Where DataFusion cannot evaluate it.
 pub(crate) fn physical_expr(expr: DfExpr, schema: &DFSchema) -> datafusion::common::Result<Arc<dyn PhysicalExpr>> {
     let expr = expr_with_one_zero(checked_expr(expr, schema)?, schema)?.data;
     let expr = create_physical_expr(&expr, schema, &ExecutionProps::new(), &PhysicalPlanningContext::default())?;
-    asked_late(expr, schema.as_arrow())
+    compiled_once(asked_late(expr, schema.as_arrow())?, schema.as_arrow())
 }
 
 impl Foreign for ScalarFunction {

@@ -38,6 +38,7 @@ mod progress;
 mod provider;
 mod quantiles;
 mod query_memory;
+mod regex_once;
 mod scalar_subquery;
 mod session;
 mod set_operations;

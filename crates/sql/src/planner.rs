@@ -6,7 +6,7 @@ use crate::checked::checked_plan;
 use crate::lower::lower;
 use crate::one_zero::with_one_zero;
 use crate::optimize::optimized;
-use crate::physical::{HopefulExec, long_join};
+use crate::physical::{HopefulExec, interruptible};
 use crate::provider::PipelineTable;
 use crate::session::Running;
 use crate::walk::WalkPlan;
@@ -103,15 +103,16 @@ impl Planned {
 }
 
 /// Joins without keys turn few rows into very many before they ask for more, and only leaves let go of their thread now
-/// and then: an interrupt would go unheard.
-fn yields_to_cancellation(
+/// and then: an interrupt would go unheard. Nested loop joins do not even come back while they find nothing.
+fn hears_interrupts(
     plan: Arc<dyn ExecutionPlan>,
     running: Option<Arc<Running>>,
 ) -> datafusion::common::Result<Transformed<Arc<dyn ExecutionPlan>>> {
-    let plan = match (plan.as_ref() as &dyn Any).downcast_ref::<NestedLoopJoinExec>() {
-        Some(join) => long_join(join, running)?,
-        None if matches!(plan.name(), "CrossJoinExec" | "HashJoinExec" | "UnnestExec") => plan,
-        None => return Ok(Transformed::no(plan)),
+    let plan = match ((plan.as_ref() as &dyn Any).downcast_ref::<NestedLoopJoinExec>(), running) {
+        (Some(join), Some(running)) => interruptible(join, running)?,
+        (Some(_), None) => plan,
+        (None, _) if matches!(plan.name(), "CrossJoinExec" | "HashJoinExec" | "UnnestExec") => plan,
+        (None, _) => return Ok(Transformed::no(plan)),
     };
     Ok(Transformed::yes(Arc::new(CooperativeExec::new(plan))))
 }
@@ -166,5 +167,5 @@ async fn physical(
     let logical = with_one_zero(checked_plan(logical.clone())?)?;
     let physical = DefaultPhysicalPlanner::default().create_physical_plan(&logical, session).await?;
     let running = session.config().get_extension::<Running>();
-    Ok(physical.transform_up(|plan| yields_to_cancellation(plan, running.clone()))?.data)
+    Ok(physical.transform_up(|plan| hears_interrupts(plan, running.clone()))?.data)
 }

@@ -560,6 +560,7 @@ impl Session {
         if settings.spilling != Spilling::default() {
             state.config_mut().set_extension(Arc::new(settings.spilling));
         }
+        // Operators that do not come back by themselves ask it whether they should go on.
         state.config_mut().set_extension(Arc::new(self.running()));
         state.mark_start_execution();
         if settings.engine_forced_off {

@@ -222,6 +222,7 @@ fn a_large_join_stops_when_it_is_interrupted() {
         "SELECT count(*) FROM generate_series(1, 3000000) a, generate_series(1, 3000000) b",
         "SELECT count(*) FROM generate_series(1, 3000000) a, generate_series(1, 3000000) b WHERE a.value + b.value < 0",
         "SELECT count(*) FROM t a WHERE NOT EXISTS (SELECT 1 FROM t b WHERE a.value + b.value < 0)",
+        "SELECT count(*) FROM t a, t c WHERE a.k = c.k AND EXISTS (SELECT 1 FROM t b WHERE b.value > 1)",
     ];
     for (engine, sql) in ["auto", "datafusion"].into_iter().flat_map(|engine| joins.map(|sql| (engine, sql))) {
         let (_database, conn) = memory();

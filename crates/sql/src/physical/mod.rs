@@ -4,13 +4,13 @@
 mod any_order;
 mod files;
 mod hopeful;
-mod long_join;
+mod interruptible;
 mod pipeline;
 mod scans;
 
 pub(crate) use any_order::SetsHaveNoOrder;
 pub(crate) use files::FilesExec;
 pub(crate) use hopeful::HopefulExec;
-pub(crate) use long_join::long_join;
+pub(crate) use interruptible::interruptible;
 pub(crate) use pipeline::PipelineExec;
 pub(crate) use scans::Scans;

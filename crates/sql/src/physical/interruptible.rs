@@ -1,0 +1,98 @@
+//! DataFusion's nested loop joins, which ask about all pairs of their inputs within one poll as long as none is a row of the
+//! result: an interrupt would go unheard.
+
+use crate::session::Running;
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Schema};
+use datafusion::common::{JoinType, Result, internal_err};
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::lit;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::joins::utils::JoinFilter;
+use datafusion::physical_plan::joins::{NestedLoopJoinExec, NestedLoopJoinExecBuilder};
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// The same join, which ends where its condition is asked once the statement has been interrupted.
+///
+/// # Errors
+/// None of ours.
+pub(crate) fn interruptible(join: &NestedLoopJoinExec, running: Arc<Running>) -> Result<Arc<dyn ExecutionPlan>> {
+    let filter = match (join.filter(), join.join_type()) {
+        (Some(filter), _) => filter.clone(),
+        // These hand out nothing before they have seen all.
+        (None, JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark) => {
+            JoinFilter::new(lit(true), Vec::new(), Arc::new(Schema::empty()))
+        }
+        (None, _) => return NestedLoopJoinExecBuilder::from(join).build().map(|join| Arc::new(join) as _),
+    };
+    let condition = Interruptible { condition: Arc::clone(filter.expression()), running };
+    let filter = JoinFilter::new(Arc::new(condition), filter.column_indices().to_vec(), Arc::clone(filter.schema()));
+    Ok(Arc::new(NestedLoopJoinExecBuilder::from(join).with_filter(Some(filter)).build()?))
+}
+
+/// A condition that fails once its statement is interrupted.
+struct Interruptible {
+    condition: Arc<dyn PhysicalExpr>,
+    running: Arc<Running>,
+}
+
+impl PartialEq for Interruptible {
+    fn eq(&self, other: &Interruptible) -> bool {
+        self.condition.eq(&other.condition)
+    }
+}
+
+impl Eq for Interruptible {}
+
+impl Hash for Interruptible {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.condition.hash(state);
+    }
+}
+
+impl PhysicalExpr for Interruptible {
+    fn data_type(&self, schema: &Schema) -> Result<DataType> {
+        self.condition.data_type(schema)
+    }
+
+    fn nullable(&self, schema: &Schema) -> Result<bool> {
+        self.condition.nullable(schema)
+    }
+
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        if self.running.is_cancelled() {
+            return Err(crate::Error::Cancelled.into());
+        }
+        self.condition.evaluate(batch)
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        vec![&self.condition]
+    }
+
+    fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn PhysicalExpr>>) -> Result<Arc<dyn PhysicalExpr>> {
+        match children.pop() {
+            Some(condition) => Ok(Arc::new(Interruptible { condition, running: Arc::clone(&self.running) })),
+            None => internal_err!("a condition is missing"),
+        }
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.condition.fmt_sql(f)
+    }
+}
+
+impl fmt::Debug for Interruptible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.condition.fmt(f)
+    }
+}
+
+impl fmt::Display for Interruptible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.condition, f)
+    }
+}
