@@ -22,11 +22,11 @@ use std::sync::Arc;
 pub(crate) fn interruptible(join: &NestedLoopJoinExec, running: Arc<Running>) -> Result<Arc<dyn ExecutionPlan>> {
     let filter = match (join.filter(), join.join_type()) {
         (Some(filter), _) => filter.clone(),
-        // These hand out nothing before they have seen all.
-        (None, JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark) => {
-            JoinFilter::new(lit(true), Vec::new(), Arc::new(Schema::empty()))
+        // These hand out rows as they find them.
+        (None, JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full) => {
+            return Ok(Arc::new(NestedLoopJoinExecBuilder::from(join).build()?));
         }
-        (None, _) => return NestedLoopJoinExecBuilder::from(join).build().map(|join| Arc::new(join) as _),
+        (None, _) => JoinFilter::new(lit(true), Vec::new(), Arc::new(Schema::empty())),
     };
     let condition = Interruptible { condition: Arc::clone(filter.expression()), running };
     let filter = JoinFilter::new(Arc::new(condition), filter.column_indices().to_vec(), Arc::clone(filter.schema()));
