@@ -24,11 +24,9 @@ use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
-use datafusion::physical_plan::joins::NestedLoopJoinExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use sinter_column::TableSchema;
-use std::any::Any;
 use std::sync::Arc;
 
 /// A physical plan, ready to run.
@@ -102,18 +100,17 @@ impl Planned {
     }
 }
 
-/// Joins without keys turn few rows into very many before they ask for more, and only leaves let go of their thread now
-/// and then: an interrupt would go unheard. Nested loop joins do not even come back while they find nothing.
+/// Joins turn few rows into very many before they ask for more, and only leaves let go of their thread now and then: an
+/// interrupt would go unheard. Those with conditions do not even come back while they find nothing.
 fn hears_interrupts(
     plan: Arc<dyn ExecutionPlan>,
-    running: Option<Arc<Running>>,
+    running: Option<&Arc<Running>>,
 ) -> datafusion::common::Result<Transformed<Arc<dyn ExecutionPlan>>> {
-    let plan = match ((plan.as_ref() as &dyn Any).downcast_ref::<NestedLoopJoinExec>(), running) {
-        (Some(join), Some(running)) => interruptible(join, running)?,
-        (Some(_), None) => plan,
-        (None, _) if matches!(plan.name(), "CrossJoinExec" | "HashJoinExec" | "UnnestExec") => plan,
-        (None, _) => return Ok(Transformed::no(plan)),
-    };
+    let makes_rows = ["NestedLoopJoinExec", "CrossJoinExec", "HashJoinExec", "SortMergeJoinExec", "UnnestExec"];
+    if !makes_rows.contains(&plan.name()) {
+        return Ok(Transformed::no(plan));
+    }
+    let plan = running.map_or_else(|| Ok(Arc::clone(&plan)), |running| interruptible(&plan, running))?;
     Ok(Transformed::yes(Arc::new(CooperativeExec::new(plan))))
 }
 
@@ -167,5 +164,5 @@ async fn physical(
     let logical = with_one_zero(checked_plan(logical.clone())?)?;
     let physical = DefaultPhysicalPlanner::default().create_physical_plan(&logical, session).await?;
     let running = session.config().get_extension::<Running>();
-    Ok(physical.transform_up(|plan| hears_interrupts(plan, running.clone()))?.data)
+    Ok(physical.transform_up(|plan| hears_interrupts(plan, running.as_ref()))?.data)
 }

@@ -1,7 +1,8 @@
-//! Regular expressions that are the same for all rows, in what DataFusion evaluates for us.
+//! Regular expressions that are the same for all rows, in what DataFusion evaluates for us: `~` and its kin, `regexp_like`,
+//! and `regexp_replace` by constants without dollar signs.
 //!
-//! DataFusion compiles them anew for each batch. A vector of ours is small, and compiling one, with the tables that matching
-//! fills as it goes, takes longer than matching a thousand short texts.
+//! DataFusion compiles them anew for each batch. A vector of ours is small: compiling them, and filling the tables that
+//! matching fills as it goes, took as long as matching did.
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StringViewArray, StringViewBuilder};
 use arrow::buffer::BooleanBuffer;
@@ -15,9 +16,11 @@ use regex_automata::Input;
 use regex_automata::meta::{BuildError, Cache, Regex};
 use regex_automata::util::captures::Captures;
 use regex_automata::util::iter::Searcher;
+use regex_automata::util::pool::Pool;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
 
 type Part = Arc<dyn PhysicalExpr>;
 
@@ -38,24 +41,22 @@ pub(crate) fn compiled_once(expr: Part, schema: &Schema) -> Result<Part> {
 #[derive(Debug)]
 struct Compiled {
     regex: Regex,
-    caches: Mutex<Vec<Cache>>,
+    caches: Pool<Cache, MakeCache>,
 }
+
+type MakeCache = Box<dyn Fn() -> Cache + Send + Sync + UnwindSafe + RefUnwindSafe>;
 
 impl Compiled {
     /// With the limits of what DataFusion compiles.
     fn of(pattern: &str) -> Result<Compiled, Box<BuildError>> {
         let limits = Regex::config().nfa_size_limit(Some(10 << 20)).hybrid_cache_capacity(2 << 20);
         let regex = Regex::builder().configure(limits).build(pattern)?;
-        Ok(Compiled { regex, caches: Mutex::default() })
+        let made = regex.clone();
+        Ok(Compiled { regex, caches: Pool::new(Box::new(move || made.create_cache())) })
     }
 
     fn with_cache<T>(&self, work: impl FnOnce(&mut Cache) -> T) -> T {
-        let caches = || self.caches.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = caches().pop();
-        let mut cache = free.unwrap_or_else(|| self.regex.create_cache());
-        let made = work(&mut cache);
-        caches().push(cache);
-        made
+        work(&mut self.caches.get())
     }
 }
 

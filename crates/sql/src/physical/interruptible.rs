@@ -1,5 +1,5 @@
-//! DataFusion's nested loop joins, which ask about all pairs of their inputs within one poll as long as none is a row of the
-//! result: an interrupt would go unheard.
+//! DataFusion's joins with conditions, which ask about all pairs of their inputs, or of a key, within one poll as long as none
+//! is a row of the result: an interrupt would go unheard.
 
 use crate::session::Running;
 use arrow::array::RecordBatch;
@@ -10,27 +10,50 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::lit;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::utils::JoinFilter;
-use datafusion::physical_plan::joins::{NestedLoopJoinExec, NestedLoopJoinExecBuilder};
+use datafusion::physical_plan::joins::{
+    HashJoinExec, NestedLoopJoinExec, NestedLoopJoinExecBuilder, SortMergeJoinExec,
+};
+use std::any::Any;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// The same join, which ends where its condition is asked once the statement has been interrupted.
+/// The same join, which ends where its condition is asked once the statement has been interrupted. What is no join with a
+/// condition stays as it is.
 ///
 /// # Errors
 /// None of ours.
-pub(crate) fn interruptible(join: &NestedLoopJoinExec, running: Arc<Running>) -> Result<Arc<dyn ExecutionPlan>> {
-    let filter = match (join.filter(), join.join_type()) {
-        (Some(filter), _) => filter.clone(),
-        // These hand out rows as they find them.
-        (None, JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full) => {
-            return Ok(Arc::new(NestedLoopJoinExecBuilder::from(join).build()?));
-        }
-        (None, _) => JoinFilter::new(lit(true), Vec::new(), Arc::new(Schema::empty())),
+pub(crate) fn interruptible(plan: &Arc<dyn ExecutionPlan>, running: &Arc<Running>) -> Result<Arc<dyn ExecutionPlan>> {
+    let heard = |filter: &JoinFilter| {
+        let condition = Interruptible { condition: Arc::clone(filter.expression()), running: Arc::clone(running) };
+        Some(JoinFilter::new(Arc::new(condition), filter.column_indices().to_vec(), Arc::clone(filter.schema())))
     };
-    let condition = Interruptible { condition: Arc::clone(filter.expression()), running };
-    let filter = JoinFilter::new(Arc::new(condition), filter.column_indices().to_vec(), Arc::clone(filter.schema()));
-    Ok(Arc::new(NestedLoopJoinExecBuilder::from(join).with_filter(Some(filter)).build()?))
+    let any = plan.as_ref() as &dyn Any;
+    if let Some(join) = any.downcast_ref::<NestedLoopJoinExec>() {
+        let filter = match (join.filter(), join.join_type()) {
+            (Some(filter), _) => heard(filter),
+            // These hand out rows as they find them.
+            (None, JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full) => return Ok(Arc::clone(plan)),
+            (None, _) => heard(&JoinFilter::new(lit(true), Vec::new(), Arc::new(Schema::empty()))),
+        };
+        return Ok(Arc::new(NestedLoopJoinExecBuilder::from(join).with_filter(filter).build()?));
+    }
+    if let Some(join) = any.downcast_ref::<HashJoinExec>()
+        && let Some(filter) = join.filter()
+    {
+        return join.builder().with_filter(heard(filter)).build_exec();
+    }
+    if let Some(join) = any.downcast_ref::<SortMergeJoinExec>()
+        && let Some(filter) = join.filter()
+    {
+        let (left, right) = (Arc::clone(&join.left), Arc::clone(&join.right));
+        let (on, sort_options) = (join.on.clone(), join.sort_options.clone());
+        let filter = heard(filter);
+        let join =
+            SortMergeJoinExec::try_new(left, right, on, filter, join.join_type, sort_options, join.null_equality)?;
+        return Ok(Arc::new(join));
+    }
+    Ok(Arc::clone(plan))
 }
 
 /// A condition that fails once its statement is interrupted.

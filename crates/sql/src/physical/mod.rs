@@ -1,5 +1,5 @@
 //! What is ours in DataFusion's physical plans: leaves, a root that chooses between two plans, and what lies around
-//! aggregates of several sets and joins that take long.
+//! aggregates of several sets and within joins that take long.
 
 mod any_order;
 mod files;
