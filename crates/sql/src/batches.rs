@@ -1,7 +1,8 @@
 //! Results on their way out.
 
+use crate::planner::Planned;
 use crate::progress::Notes;
-use crate::session::Running;
+use crate::session::{Awaited, Running};
 use crate::{Error, Result};
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::cast;
@@ -38,14 +39,18 @@ pub struct Query {
 }
 
 enum Source {
-    Plan { plan: Arc<dyn ExecutionPlan>, context: Arc<TaskContext>, running: Running },
+    Plan { plan: Arc<dyn ExecutionPlan>, context: Arc<TaskContext>, running: Arc<Running> },
     Ready(Vec<RecordBatch>),
 }
 
 impl Query {
-    pub(crate) fn planned(plan: Arc<dyn ExecutionPlan>, context: Arc<TaskContext>, running: Running) -> Query {
+    /// # Errors
+    /// Those of [`Planned::running`].
+    pub(crate) fn planned(planned: Planned) -> Result<Query> {
+        let running = planned.running()?;
+        let Planned { physical: plan, context, .. } = planned;
         let schema = outer_schema(&plan.schema());
-        Query { schema, source: Source::Plan { plan, context, running }, notes: Notes::default() }
+        Ok(Query { schema, source: Source::Plan { plan, context, running }, notes: Notes::default() })
     }
 
     /// The same with these names, as far as there are some.
@@ -107,7 +112,7 @@ impl Query {
                 let (sender, receiver) = tokio::sync::mpsc::channel(BATCHES_AHEAD);
                 let runtime = running.runtime()?;
                 let outer = Arc::clone(&schema);
-                let asked = running.clone();
+                let awaited = Awaited::new(&running);
                 let scans = running.runs(&plan);
                 let task = runtime.spawn({
                     let sender = sender.clone();
@@ -142,7 +147,7 @@ impl Query {
                         let _ = sender.send(Err(error)).await;
                     }
                 });
-                (receiver, Some(asked))
+                (receiver, Some(awaited))
             }
         };
         Ok(Batches { schema, receiver, running, notes })
@@ -160,7 +165,7 @@ pub struct Batches {
     schema: SchemaRef,
     receiver: tokio::sync::mpsc::Receiver<Result<RecordBatch>>,
     /// `None` once there is nothing to interrupt.
-    running: Option<Running>,
+    running: Option<Awaited>,
     notes: Notes,
 }
 

@@ -1,6 +1,5 @@
 //! From a logical plan to a physical one that is ready to run: our lowering first, then DataFusion's planner.
 
-use crate::Result;
 use crate::batches::named;
 use crate::checked::checked_plan;
 use crate::lower::lower;
@@ -10,6 +9,7 @@ use crate::physical::{HopefulExec, interruptible};
 use crate::provider::PipelineTable;
 use crate::session::Running;
 use crate::walk::WalkPlan;
+use crate::{Error, Result};
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::Session as DataFusionSession;
@@ -75,6 +75,15 @@ impl Planned {
     /// A plan of ours.
     pub(crate) fn new(physical: Arc<dyn ExecutionPlan>, state: &SessionState) -> Planned {
         Planned { physical, names: Vec::new(), context: context_of(state) }
+    }
+
+    /// What its operators ask whether they should go on.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where no session made the plan's state.
+    pub(crate) fn running(&self) -> Result<Arc<Running>> {
+        let running = self.context.session_config().get_extension::<Running>();
+        running.ok_or_else(|| Error::Internal("a plan of no session".to_owned()))
     }
 
     /// The columns, as the statement calls them.

@@ -37,7 +37,8 @@ use datafusion::sql::sqlparser::ast;
 use sinter_codec::VECTOR_LEN;
 use sinter_exec::OnDamage;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -112,12 +113,12 @@ impl Interrupt {
     }
 }
 
-/// What a statement in flight holds on to: its database, and whether it was interrupted.
-#[derive(Clone)]
+/// What a statement in flight holds on to: its database, and whether anybody still waits for it.
 pub(crate) struct Running {
     database: Arc<Database>,
     interrupts: Arc<Interrupts>,
     begun_at: u64,
+    is_over: AtomicBool,
     scans: LatestScans,
 }
 
@@ -136,12 +137,12 @@ impl Running {
         scans
     }
 
-    /// Whether the user wants it to stop.
+    /// Whether it was interrupted, or whoever waited for it is gone.
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.interrupts.count.load(Ordering::Acquire) != self.begun_at
+        self.is_over.load(Ordering::Acquire) || self.interrupts.count.load(Ordering::Acquire) != self.begun_at
     }
 
-    /// Returns once the user wants it to stop.
+    /// Returns once it was interrupted, or whoever waited for it is gone.
     pub(crate) async fn cancelled(&self) {
         loop {
             let woken = self.interrupts.wake.notified();
@@ -159,6 +160,30 @@ impl Running {
             () = self.cancelled() => Some(Err(Error::Cancelled)),
             next = receiver.recv() => next,
         }
+    }
+}
+
+/// A statement that somebody waits for: dropping it ends what still runs of it.
+pub(crate) struct Awaited(Arc<Running>);
+
+impl Awaited {
+    pub(crate) fn new(running: &Arc<Running>) -> Awaited {
+        Awaited(Arc::clone(running))
+    }
+}
+
+impl Deref for Awaited {
+    type Target = Running;
+
+    fn deref(&self) -> &Running {
+        &self.0
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Release);
+        self.0.interrupts.wake.notify_waiters();
     }
 }
 
@@ -527,6 +552,7 @@ impl Session {
             database: Arc::clone(&self.database),
             interrupts: Arc::clone(&self.interrupts),
             begun_at: self.interrupts.count.load(Ordering::Acquire),
+            is_over: AtomicBool::new(false),
             scans: Arc::clone(&self.latest_scans),
         }
     }
@@ -592,7 +618,8 @@ impl Session {
     /// Plans a statement that yields rows, as a query of its own.
     pub(crate) fn plan_query(&self, state: &SessionState, sql: ast::Statement) -> Result<Query> {
         let planned = self.plan(state, sql)?;
-        Ok(Query::planned(planned.physical, planned.context, self.running()).with_names(&planned.names))
+        let names = planned.names.clone();
+        Ok(Query::planned(planned)?.with_names(&names))
     }
 }
 

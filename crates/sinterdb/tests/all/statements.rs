@@ -245,6 +245,27 @@ fn a_large_join_stops_when_it_is_interrupted() {
 }
 
 #[test]
+fn a_large_join_stops_when_nobody_waits_for_it() {
+    let finds_nothing = [
+        "SELECT a.value FROM generate_series(1, 3000000) a, generate_series(1, 3000000) b WHERE a.value + b.value < 0",
+        "SELECT a.value FROM t a JOIN t b ON a.k = b.k WHERE a.value + b.value < 0",
+    ];
+    for (engine, sql) in ["auto", "datafusion"].into_iter().flat_map(|engine| finds_nothing.map(|sql| (engine, sql))) {
+        let (_database, conn) = memory();
+        conn.execute("CREATE TABLE t AS SELECT value % 3 AS k, value FROM generate_series(1, 300000)", &[]).unwrap();
+        conn.execute(&format!("SET sinter.engine = '{engine}'"), &[]).unwrap();
+        let begun = Instant::now();
+        // More of them than there are threads.
+        let running: Vec<_> = (0..16).map(|_| conn.sql(sql).unwrap().stream().unwrap()).collect();
+        std::thread::sleep(Duration::from_millis(300));
+        drop(running);
+        assert_eq!(value(&conn, "SELECT count(DISTINCT k) FROM t"), "3", "{engine}: {sql}");
+        // It would take hours.
+        assert!(begun.elapsed() < Duration::from_secs(60), "{engine}: {sql}");
+    }
+}
+
+#[test]
 fn explain_shows_how_rows_to_change_are_found() {
     let (_database, conn) = memory();
     conn.execute("CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 10)", &[]).unwrap();

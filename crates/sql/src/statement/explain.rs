@@ -4,7 +4,6 @@ use super::databases;
 use super::delete::{rewritten_delete, rewritten_update};
 use crate::batches::{Outcome, Query};
 use crate::physical::{HopefulExec, PipelineExec};
-use crate::planner::Planned;
 use crate::progress::Notes;
 use crate::{Error, Result, Session};
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
@@ -38,14 +37,14 @@ pub(super) fn run(session: &Session, mut inner: ast::Statement, analyze: bool) -
         true => session.statement_state(seen, notes.clone()),
         false => session.query_state(seen, notes.clone()),
     };
-    let Planned { physical, context, .. } = session.plan(&state, inner)?;
+    let planned = session.plan(&state, inner)?;
+    let physical = Arc::clone(&planned.physical);
     let mut lines = Vec::new();
     if analyze {
         measure(&physical);
         let begun = Instant::now();
-        let query = Query::planned(Arc::clone(&physical), context, session.running());
         let mut rows = 0;
-        for batch in query.stream()? {
+        for batch in Query::planned(planned)?.stream()? {
             rows += batch?.num_rows();
         }
         let elapsed = begun.elapsed();

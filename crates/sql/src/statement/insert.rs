@@ -12,6 +12,7 @@ use crate::catalog::TableName;
 use crate::parse::parse_one;
 use crate::planner::Planned;
 use crate::progress::{Notes, Progress};
+use crate::session::Awaited;
 use crate::{Error, Result, Session};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -229,14 +230,13 @@ pub(super) fn pull(
     label: &str,
     mut take: impl FnMut(RecordBatch) -> Result<()>,
 ) -> Result<()> {
-    let running = session.running();
+    let running = planned.running()?;
+    let awaited = Awaited::new(&running);
     let runtime = running.runtime()?;
     let context = planned.context;
     let (sender, mut receiver) = tokio::sync::mpsc::channel(2);
     let plan = planned.physical;
-    let producer_running = running.clone();
     let producer = runtime.spawn(async move {
-        let running = producer_running;
         let mut stream = match execute_stream(plan, context) {
             Ok(stream) => stream,
             Err(error) => return drop(sender.send(Err(Error::from(error))).await),
@@ -256,7 +256,7 @@ pub(super) fn pull(
         }
     });
     let mut done = 0;
-    while let Some(batch) = pollster::block_on(running.next_of(&mut receiver)) {
+    while let Some(batch) = pollster::block_on(awaited.next_of(&mut receiver)) {
         let batch = batch?;
         done += batch.num_rows() as u64;
         take(batch)?;
