@@ -1,0 +1,172 @@
+//! Cursors: one entry after the other, in both directions, of one state of a tree.
+
+use crate::leaf::Leaf;
+use crate::tree::Tree;
+use sinter_codec::{KEYS_MAX, Key};
+use sinter_storage::CommitNumber;
+use std::ops::Bound;
+
+/// Which entry is looked for, beside a key that need not be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Find {
+    /// The last one with a lesser key.
+    Less,
+    /// The one with this key, or the last one with a lesser.
+    LessEqual,
+    /// The one with this key.
+    Equal,
+    /// The one with this key, or the first one with a greater.
+    GreaterEqual,
+    /// The first one with a greater key.
+    Greater,
+}
+
+/// A place in one state of a tree, on an entry or on none.
+///
+/// It holds the block of keys that it is in, with their records, as they are in that state (section 4.3.1 of the paper,
+/// *cursor*: a block is decoded once). So it stays where it is whatever others do, and latches a leaf only to go on to
+/// another block.
+#[derive(Debug)]
+pub struct Cursor<'t, K: Key> {
+    tree: &'t Tree<K>,
+    at: CommitNumber,
+    block: Box<Block<K>>,
+    /// The entry in the block that it is on; the count for none.
+    index: usize,
+}
+
+/// Entries that follow each other.
+#[derive(Debug)]
+struct Block<K> {
+    keys: [K; KEYS_MAX],
+    count: usize,
+    records: Vec<u8>,
+    /// Where each record ends.
+    ends: Vec<usize>,
+}
+
+impl<'t, K: Key> Cursor<'t, K> {
+    pub(crate) fn new(tree: &'t Tree<K>, at: CommitNumber) -> Cursor<'t, K> {
+        let block = Block { keys: [K::default(); KEYS_MAX], count: 0, records: Vec::new(), ends: Vec::new() };
+        Cursor { tree, at, block: Box::new(block), index: 0 }
+    }
+
+    /// The entry that it is on, if it is on one.
+    pub fn entry(&self) -> Option<(K, &[u8])> {
+        (self.index < self.block.count).then(|| (self.block.keys[self.index], self.block.record(self.index)))
+    }
+
+    /// Goes to the first entry, and returns it.
+    pub fn first(&mut self) -> Option<(K, &[u8])> {
+        self.load_from(Bound::Unbounded);
+        self.entry()
+    }
+
+    /// Goes to the last entry, and returns it.
+    pub fn last(&mut self) -> Option<(K, &[u8])> {
+        self.load_before(None);
+        self.entry()
+    }
+
+    /// Goes to the entry that is looked for, and returns it; to none where there is no such entry.
+    pub fn seek(&mut self, find: Find, key: K) -> Option<(K, &[u8])> {
+        match find {
+            Find::Less => self.load_before(Some(key)),
+            Find::Equal | Find::LessEqual | Find::GreaterEqual => self.load_from(Bound::Included(key)),
+            Find::Greater => self.load_from(Bound::Excluded(key)),
+        }
+        let is_there = self.entry().is_some_and(|(found, _)| found == key);
+        match find {
+            Find::Equal if !is_there => self.leave(),
+            Find::LessEqual if !is_there => self.load_before(Some(key)),
+            _ => {}
+        }
+        self.entry()
+    }
+
+    /// Goes to the next entry, and returns it; from none to none.
+    #[expect(clippy::should_implement_trait, reason = "what it returns is lent")]
+    pub fn next(&mut self) -> Option<(K, &[u8])> {
+        if self.index + 1 < self.block.count {
+            self.index += 1;
+        } else if self.index < self.block.count {
+            self.load_from(Bound::Excluded(self.block.keys[self.index]));
+        }
+        self.entry()
+    }
+
+    /// Goes to the entry before, and returns it; from none to none.
+    pub fn previous(&mut self) -> Option<(K, &[u8])> {
+        if self.index < self.block.count {
+            match self.index.checked_sub(1) {
+                Some(index) => self.index = index,
+                None => self.load_before(Some(self.block.keys[0])),
+            }
+        }
+        self.entry()
+    }
+
+    /// Goes to the first entry from `start` on.
+    fn load_from(&mut self, start: Bound<K>) {
+        let mut next = match start {
+            Bound::Included(key) | Bound::Excluded(key) => Some(key),
+            Bound::Unbounded => None,
+        };
+        loop {
+            let latch = self.tree.latch(|directory| directory.leaf_from(next));
+            let Some(leaf) = latch.as_ref().filter(|leaf| leaf.begins_before(next)) else { continue };
+            let state = leaf.state_at(self.at);
+            let index = state.keys().indices_in(&(start, Bound::Unbounded)).start;
+            if index < state.len() {
+                return self.fill(&state, index);
+            }
+            match leaf.high() {
+                Some(high) => next = Some(high),
+                None => return self.leave(),
+            }
+        }
+    }
+
+    /// Goes to the last entry before `end`.
+    fn load_before(&mut self, mut end: Option<K>) {
+        loop {
+            let latch = self.tree.latch(|directory| directory.leaf_before(end));
+            let Some(leaf) = latch.as_ref().filter(|leaf| leaf.ends_before(end)) else { continue };
+            let state = leaf.state_at(self.at);
+            let index = end.map_or(state.len(), |key| state.keys().position(key).index);
+            if let Some(index) = index.checked_sub(1) {
+                return self.fill(&state, index);
+            }
+            match leaf.low() {
+                Some(low) => end = Some(low),
+                None => return self.leave(),
+            }
+        }
+    }
+
+    /// Takes the block that has the entry at `index`, and goes there.
+    fn fill(&mut self, leaf: &Leaf<K>, index: usize) {
+        let block_index = leaf.keys().block_of(index);
+        let indices = leaf.keys().indices_of(block_index);
+        let block = &mut *self.block;
+        block.count = leaf.keys().decode_block(block_index, &mut block.keys).len();
+        block.records.clear();
+        block.ends.clear();
+        for index in indices.clone() {
+            block.records.extend_from_slice(leaf.record(index));
+            block.ends.push(block.records.len());
+        }
+        self.index = index - indices.start;
+    }
+
+    fn leave(&mut self) {
+        (self.block.count, self.index) = (0, 0);
+    }
+}
+
+impl<K> Block<K> {
+    fn record(&self, index: usize) -> &[u8] {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.records[start..self.ends[index]]
+    }
+}

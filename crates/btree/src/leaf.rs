@@ -1,0 +1,289 @@
+//! A leaf: the keys of a range with their records, and what they were before commits that somebody must not see.
+
+use crate::keys::{IntegerKeys, NoRoom};
+use crate::records::{RecordShape, Records};
+use sinter_codec::{Key, KeyCodec};
+use sinter_storage::CommitNumber;
+use std::borrow::Cow;
+use std::ops::RangeBounds;
+
+/// Whoever changes a leaf has no number yet; nobody reads it before he has one, or has taken back what he did.
+const UNCOMMITTED: CommitNumber = CommitNumber(u64::MAX);
+
+/// How leaves are made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeafShape {
+    pub(crate) codec: KeyCodec,
+    /// Keys of a full block.
+    pub(crate) block_len: usize,
+    pub(crate) records: RecordShape,
+    /// Bytes of a full leaf, keys and records together. The border between them is wherever they meet.
+    pub(crate) size_max: usize,
+}
+
+/// The keys from `low` on and before `high`.
+///
+/// Not thread-safe: its slot's latch guards it. Invariant: as many records as keys; `undo` is in the order of commits.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaf<K> {
+    keys: IntegerKeys<K>,
+    records: Records,
+    /// `None` where no leaf is before this one.
+    low: Option<K>,
+    /// `None` where no leaf follows.
+    high: Option<K>,
+    /// The last commit that changed it.
+    changed_by: CommitNumber,
+    undo: Vec<Undo<K>>,
+}
+
+/// What a key's record was before a commit.
+#[derive(Clone, Debug)]
+struct Undo<K> {
+    key: K,
+    commit: CommitNumber,
+    /// `None` where the key was not there.
+    before: Option<Box<[u8]>>,
+}
+
+impl<K: Key> Leaf<K> {
+    /// A leaf of everything, without keys.
+    pub(crate) fn new(shape: &LeafShape) -> Leaf<K> {
+        Leaf {
+            keys: IntegerKeys::new(shape.codec, shape.block_len),
+            records: Records::new(shape.records),
+            low: None,
+            high: None,
+            changed_by: CommitNumber(0),
+            undo: Vec::new(),
+        }
+    }
+
+    /// How many keys there are, whoever may see them.
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Bytes of keys and records.
+    pub(crate) fn size(&self) -> usize {
+        self.keys.size() + self.records.size()
+    }
+
+    pub(crate) fn keys(&self) -> &IntegerKeys<K> {
+        &self.keys
+    }
+
+    pub(crate) fn low(&self) -> Option<K> {
+        self.low
+    }
+
+    pub(crate) fn high(&self) -> Option<K> {
+        self.high
+    }
+
+    /// Whether the key belongs here.
+    #[inline]
+    pub(crate) fn covers(&self, key: K) -> bool {
+        self.low.is_none_or(|low| low <= key) && self.high.is_none_or(|high| key < high)
+    }
+
+    /// Whether the key belongs here, or the first of all for `None`.
+    pub(crate) fn begins_before(&self, key: Option<K>) -> bool {
+        key.map_or(self.low.is_none(), |key| self.covers(key))
+    }
+
+    /// Whether the last key before this one belongs here, or the last of all for `None`.
+    pub(crate) fn ends_before(&self, key: Option<K>) -> bool {
+        let Some(key) = key else { return self.high.is_none() };
+        self.low.is_none_or(|low| low < key) && self.high.is_none_or(|high| key <= high)
+    }
+
+    /// Whether all that is here belongs to the state after commit `at`.
+    #[inline]
+    pub(crate) fn is_of(&self, at: CommitNumber) -> bool {
+        self.changed_by <= at
+    }
+
+    /// The key's record after commit `at`.
+    #[inline]
+    pub(crate) fn get(&self, key: K, at: CommitNumber) -> Option<&[u8]> {
+        if !self.is_of(at)
+            && let Some(undo) = self.undo.iter().find(|undo| undo.commit > at && undo.key == key)
+        {
+            return undo.before.as_deref();
+        }
+        self.newest(key)
+    }
+
+    /// The key's record after all commits, visible or not.
+    pub(crate) fn newest(&self, key: K) -> Option<&[u8]> {
+        let position = self.keys.position(key);
+        position.is_found.then(|| self.records.get(position.index))
+    }
+
+    /// The record at `index`.
+    ///
+    /// # Panics
+    /// When there are not so many.
+    pub(crate) fn record(&self, index: usize) -> &[u8] {
+        self.records.get(index)
+    }
+
+    /// Whether a commit after `at` changed any key of the range.
+    pub(crate) fn was_changed(&self, range: &impl RangeBounds<K>, at: CommitNumber) -> bool {
+        !self.is_of(at) && self.undo.iter().any(|undo| undo.commit > at && range.contains(&undo.key))
+    }
+
+    /// The leaf after commit `at`: itself, if nothing came later.
+    pub(crate) fn state_at(&self, at: CommitNumber) -> Cow<'_, Leaf<K>> {
+        if self.is_of(at) { Cow::Borrowed(self) } else { Cow::Owned(self.as_of(at)) }
+    }
+
+    /// The leaf as it was after commit `at`. It may be larger than a full one.
+    fn as_of(&self, at: CommitNumber) -> Leaf<K> {
+        let mut leaf = Leaf { undo: Vec::new(), ..self.clone() };
+        for undo in self.undo.iter().rev().take_while(|undo| undo.commit > at) {
+            leaf.set(undo.key, undo.before.as_deref());
+        }
+        leaf.changed_by = leaf.changed_by.min(at);
+        leaf
+    }
+
+    /// Gives the key this record, if the leaf takes `size_max` bytes at most then. It is to be committed or rolled back.
+    ///
+    /// # Errors
+    /// [`NoRoom`]: nothing was changed.
+    pub(crate) fn put(&mut self, key: K, record: &[u8], size_max: usize) -> Result<(), NoRoom> {
+        let size_of_others = self.records.size() + self.records.size_of(record);
+        let position = match size_max.checked_sub(size_of_others) {
+            Some(keys_size_max) => self.keys.insert(key, keys_size_max)?,
+            // Even so the record may be of no more bytes than the one before.
+            None => Some(self.keys.position(key)).filter(|position| position.is_found).ok_or(NoRoom)?,
+        };
+        if !position.is_found {
+            self.records.insert(position.index, record);
+            self.undo.push(Undo { key, commit: UNCOMMITTED, before: None });
+            return Ok(());
+        }
+        let before = self.records.get(position.index);
+        if self.size() - before.len() + record.len() > size_max && record.len() > before.len() {
+            return Err(NoRoom);
+        }
+        self.undo.push(Undo { key, commit: UNCOMMITTED, before: Some(before.into()) });
+        self.records.replace(position.index, record);
+        Ok(())
+    }
+
+    /// Takes the key away, and says whether it was there; to be committed or rolled back. The keys that stay may take more
+    /// bytes than with it, in codecs that are not delete-stable.
+    ///
+    /// # Errors
+    /// [`NoRoom`]: nothing was changed.
+    pub(crate) fn remove(&mut self, key: K, size_max: usize) -> Result<bool, NoRoom> {
+        let position = self.keys.position(key);
+        if !position.is_found {
+            return Ok(false);
+        }
+        let before: Box<[u8]> = self.records.get(position.index).into();
+        let records_size = self.records.size() - self.records.size_of(&before);
+        // What is too large already, since something was rolled back, may stay so.
+        let keys_size_max = size_max.saturating_sub(records_size).max(self.keys.size());
+        self.keys.remove(position.index, keys_size_max)?;
+        self.records.remove(position.index);
+        self.undo.push(Undo { key, commit: UNCOMMITTED, before: Some(before) });
+        Ok(true)
+    }
+
+    /// What was put and removed since the last call is of this commit. Of what was before, only those have need who read
+    /// states before `horizon`.
+    pub(crate) fn commit(&mut self, commit: CommitNumber, horizon: CommitNumber) {
+        for undo in self.undo.iter_mut().rev().take_while(|undo| undo.commit == UNCOMMITTED) {
+            undo.commit = commit;
+        }
+        self.changed_by = commit;
+        self.forget(horizon);
+    }
+
+    /// Forgets what was before commits up to `horizon`, which all who read now and later see.
+    pub(crate) fn forget(&mut self, horizon: CommitNumber) {
+        let old = self.undo.partition_point(|undo| undo.commit <= horizon);
+        if old == self.undo.len() {
+            self.undo = Vec::new();
+        } else {
+            self.undo.drain(..old);
+        }
+    }
+
+    /// Takes back what was put and removed since the last commit.
+    pub(crate) fn roll_back(&mut self) {
+        while let Some(undo) = self.undo.pop_if(|undo| undo.commit == UNCOMMITTED) {
+            self.set(undo.key, undo.before.as_deref());
+        }
+    }
+
+    /// Whether anything is remembered of what was before.
+    pub(crate) fn has_undo(&self) -> bool {
+        !self.undo.is_empty()
+    }
+
+    /// How many keys and commits it is remembered of.
+    pub(crate) fn undo_len(&self) -> usize {
+        self.undo.len()
+    }
+
+    /// Makes room without a split, if enough is to be gained: half-empty blocks become full ones.
+    pub(crate) fn vacuum(&mut self, gain_min: usize) -> bool {
+        self.keys.vacuum(gain_min)
+    }
+
+    /// Divides a leaf that has no room for `key`: what is returned has the upper part, from the key on that is returned
+    /// with it. Where keys come in order, what is there stays together.
+    pub(crate) fn split(&mut self, key: K) -> (K, Leaf<K>) {
+        let is_appended = self.keys.last().is_none_or(|last| last < key);
+        let index = if is_appended { self.len() } else { self.records.middle(self.len()) };
+        let separator = if is_appended { key } else { self.keys.get(index) };
+        let (upper_undo, undo) = std::mem::take(&mut self.undo).into_iter().partition(|undo| undo.key >= separator);
+        self.undo = undo;
+        let upper = Leaf {
+            keys: self.keys.split_off(index),
+            records: self.records.split_off(index),
+            low: Some(separator),
+            high: self.high.replace(separator),
+            changed_by: self.changed_by,
+            undo: upper_undo,
+        };
+        (separator, upper)
+    }
+
+    /// Takes in the leaf that follows, which has no undo, as this one has none.
+    pub(crate) fn absorb(&mut self, upper: &Leaf<K>) {
+        let mut decoded = [K::default(); sinter_codec::KEYS_MAX];
+        let mut index = 0;
+        for block_index in 0..upper.keys.block_count() {
+            for &key in upper.keys.decode_block(block_index, &mut decoded) {
+                self.set(key, Some(upper.record(index)));
+                index += 1;
+            }
+        }
+        self.high = upper.high;
+        self.changed_by = self.changed_by.max(upper.changed_by);
+    }
+
+    /// Gives the key this record, or none, whatever the leaf takes then.
+    fn set(&mut self, key: K, record: Option<&[u8]>) {
+        let Some(record) = record else {
+            let position = self.keys.position(key);
+            if position.is_found {
+                self.keys.remove(position.index, usize::MAX).expect("there is no limit");
+                self.records.remove(position.index);
+            }
+            return;
+        };
+        let position = self.keys.insert(key, usize::MAX).expect("there is no limit");
+        if position.is_found {
+            self.records.replace(position.index, record);
+        } else {
+            self.records.insert(position.index, record);
+        }
+    }
+}

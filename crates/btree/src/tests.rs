@@ -1,0 +1,338 @@
+//! Trees against `BTreeMap`: all states that somebody may still see, in every codec, alone and among threads.
+
+use crate::{Changes, Condition, Find, Numbered, RecordShape, Tree, TreeOptions};
+use proptest::prelude::*;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use sinter_codec::{KEY_CODECS, KeyCodec};
+use sinter_storage::CommitNumber;
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+type Model = BTreeMap<u64, Vec<u8>>;
+
+fn options(codec: KeyCodec, records: RecordShape) -> TreeOptions {
+    TreeOptions { block_len: 16, leaf_bytes: 1 << 10, ..TreeOptions::new(codec, records) }
+}
+
+fn entry(entry: Option<(u64, &[u8])>) -> Option<(u64, Vec<u8>)> {
+    entry.map(|(key, record)| (key, record.to_vec()))
+}
+
+fn of_model(entry: Option<(&u64, &Vec<u8>)>) -> Option<(u64, Vec<u8>)> {
+    entry.map(|(key, record)| (*key, record.clone()))
+}
+
+/// The state after a commit is that of the model.
+fn check_state(tree: &Tree<u64>, at: CommitNumber, model: &Model, random: &mut SmallRng, range: u64) {
+    for _ in 0..8 {
+        let key = random.random_range(0..range);
+        let found = tree.get(key, || at, |record| record.map(<[u8]>::to_vec));
+        assert_eq!(found.as_ref(), model.get(&key), "key {key} after commit {at}");
+    }
+    let key = random.random_range(0..range);
+    let mut cursor = tree.cursor(at);
+    assert_eq!(entry(cursor.entry()), None);
+    assert_eq!(entry(cursor.seek(Find::Less, key)), of_model(model.range(..key).next_back()));
+    assert_eq!(entry(cursor.seek(Find::LessEqual, key)), of_model(model.range(..=key).next_back()));
+    assert_eq!(entry(cursor.seek(Find::Equal, key)), of_model(model.get_key_value(&key)));
+    assert_eq!(entry(cursor.seek(Find::Greater, key)), of_model(model.range(key + 1..).next()));
+    assert_eq!(entry(cursor.seek(Find::GreaterEqual, key)), of_model(model.range(key..).next()));
+    for expected in model.range(key..).skip(1).take(40) {
+        assert_eq!(entry(cursor.next()), of_model(Some(expected)));
+    }
+    assert_eq!(entry(cursor.seek(Find::Less, key)), of_model(model.range(..key).next_back()));
+    for expected in model.range(..key).rev().skip(1).take(40) {
+        assert_eq!(entry(cursor.previous()), of_model(Some(expected)));
+    }
+    assert_eq!(entry(cursor.first()), of_model(model.iter().next()));
+    assert_eq!(entry(cursor.previous()), None);
+    assert_eq!(entry(cursor.last()), of_model(model.iter().next_back()));
+    assert_eq!(entry(cursor.next()), None);
+    assert_eq!(tree.len(at), model.len() as u64);
+    let mut keys = Vec::new();
+    tree.for_each_block(key..key + range / 4, at, &mut |block| keys.extend_from_slice(block));
+    assert!(keys.iter().eq(model.range(key..key + range / 4).map(|(key, _)| key)));
+}
+
+fn record_of(shape: RecordShape, random: &mut SmallRng) -> Vec<u8> {
+    let len = match shape {
+        RecordShape::Fixed(width) => width,
+        RecordShape::Variable if random.random_range(0..20) == 0 => random.random_range(0..=256),
+        RecordShape::Variable => random.random_range(0..20),
+    };
+    (0..len).map(|_| random.random()).collect()
+}
+
+/// Commits in a row, some of which are refused their number; the states of the last ones can all be read.
+fn random_commits(options: TreeOptions, seed: u64) {
+    let mut random = SmallRng::seed_from_u64(seed);
+    let tree = Tree::new(options);
+    let range = 1 << random.random_range(4..14);
+    let mut states = VecDeque::from([(CommitNumber(0), Model::new())]);
+    let states_max = random.random_range(1..6);
+    for number in 1..400 {
+        let mut model = states.back().unwrap().1.clone();
+        let commit = CommitNumber(number);
+        if states.len() == states_max {
+            states.pop_front();
+        }
+        let horizon = states.front().map_or(commit, |(commit, _)| *commit);
+        let is_refused = random.random_range(0..8) == 0;
+        let place = || if is_refused { Err("refused") } else { Ok(Numbered { commit, horizon }) };
+        // Fills, empties, fills again.
+        let inserts = if number / 100 % 2 == 0 { 8 } else { 2 };
+        let first = random.random_range(0..range);
+        let stretch = random.random_range(1..=range);
+        let count = 1 << random.random_range(0..8);
+        let mut changes = Changes::new();
+        for _ in 0..count {
+            let key = first + random.random_range(0..stretch);
+            let is_insert = random.random_range(0..10) < inserts;
+            let record = is_insert.then(|| record_of(options.records, &mut random).into_boxed_slice());
+            changes.insert(key, record);
+        }
+        let before = model.clone();
+        if count == 1 {
+            let (key, record) = changes.first_key_value().unwrap();
+            let old = model.get(key).cloned();
+            let (condition, holds) = match random.random_range(0..5) {
+                0 => (Condition::Absent, old.is_none()),
+                1 => (Condition::Present, old.is_some()),
+                2 => (Condition::Equals(old.as_deref().unwrap_or(b"no")), old.is_some()),
+                _ => (Condition::Always, true),
+            };
+            let done = tree.change(*key, record.as_deref(), condition, place);
+            match holds {
+                true => assert_eq!(done, place().map(|_| true)),
+                false => {
+                    assert_eq!(done, Ok(false));
+                    changes.clear();
+                }
+            }
+        } else {
+            assert_eq!(tree.commit(&changes, place).is_err(), is_refused);
+        }
+        for (key, record) in changes {
+            match record {
+                Some(record) => model.insert(key, record.into_vec()),
+                None => model.remove(&key),
+            };
+        }
+        states.push_back((commit, if is_refused { before } else { model }));
+        let (at, model) = &states[random.random_range(0..states.len())];
+        check_state(&tree, *at, model, &mut random, 2 * range);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn every_state_is_that_of_a_map(seed in any::<u64>()) {
+        for &codec in KEY_CODECS {
+            for records in [RecordShape::Fixed(0), RecordShape::Fixed(8), RecordShape::Variable] {
+                random_commits(options(codec, records), seed);
+            }
+        }
+    }
+}
+
+/// The order of commits, as the timeline will have it: commits are visible once they have a number, and who reads a state
+/// says so before.
+#[derive(Default)]
+struct Order {
+    last: u64,
+    readers: BTreeMap<u64, usize>,
+}
+
+impl Order {
+    fn place(order: &Mutex<Order>) -> Result<Numbered, Infallible> {
+        let mut order = order.lock().unwrap();
+        order.last += 1;
+        let horizon = order.readers.first_key_value().map_or(order.last, |(first, _)| *first);
+        Ok(Numbered { commit: CommitNumber(order.last), horizon: CommitNumber(horizon) })
+    }
+
+    fn read<R>(order: &Mutex<Order>, read: impl FnOnce(CommitNumber) -> R) -> R {
+        let at = {
+            let mut order = order.lock().unwrap();
+            let at = order.last;
+            *order.readers.entry(at).or_default() += 1;
+            at
+        };
+        let result = read(CommitNumber(at));
+        let mut order = order.lock().unwrap();
+        let readers = order.readers.get_mut(&at).unwrap();
+        *readers -= 1;
+        if *readers == 0 {
+            order.readers.remove(&at);
+        }
+        result
+    }
+}
+
+/// Two threads move amounts between accounts of their own, and put and delete others that have nothing, so that leaves
+/// come and go; two read all accounts, by block and by cursor, back and forth. At any commit the amounts add up.
+#[test]
+fn every_state_that_a_thread_reads_is_whole() {
+    const ACCOUNTS: u64 = 64;
+    const AMOUNT: u64 = 1000;
+    let tree = Tree::<u64>::new(options(KeyCodec::Bp128D1, RecordShape::Fixed(8)));
+    let order = Mutex::new(Order::default());
+    let key_of = |account: u64| account * 97;
+    for account in 0..ACCOUNTS {
+        let amount = AMOUNT.to_le_bytes();
+        tree.change(key_of(account), Some(&amount), Condition::Absent, || Order::place(&order)).unwrap();
+    }
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let (tree, order, is_over) = (&tree, &order, &is_over);
+            scope.spawn(move || {
+                let mut random = SmallRng::seed_from_u64(writer);
+                let mut amounts = BTreeMap::new();
+                for _ in 0..6000 {
+                    let mut own = || random.random_range(0..ACCOUNTS / 2) * 2 + writer;
+                    let (from, to) = (own(), own());
+                    let moved = random.random_range(0..=*amounts.get(&from).unwrap_or(&AMOUNT));
+                    if from != to {
+                        let mut changes = Changes::new();
+                        *amounts.entry(from).or_insert(AMOUNT) -= moved;
+                        *amounts.entry(to).or_insert(AMOUNT) += moved;
+                        for account in [from, to] {
+                            changes.insert(key_of(account), Some(Box::from(amounts[&account].to_le_bytes())));
+                        }
+                        tree.commit(&changes, || Order::place(order)).unwrap();
+                    }
+                    let mut others = Changes::new();
+                    let is_put = random.random_range(0..2) == 0;
+                    let first = random.random_range(0..ACCOUNTS * 97);
+                    for key in (first..first + 200).filter(|key| key % 97 != 0 && key % 2 == writer) {
+                        others.insert(key, is_put.then(|| Box::from([0; 8])));
+                    }
+                    tree.commit(&others, || Order::place(order)).unwrap();
+                }
+                is_over.store(true, Ordering::Release);
+            });
+        }
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut states = 0;
+                while !is_over.load(Ordering::Acquire) || states < 10 {
+                    Order::read(&order, |at| {
+                        let (mut sum, mut accounts) = (0, 0);
+                        let mut cursor = tree.cursor(at);
+                        let mut entry = cursor.first();
+                        while let Some((key, record)) = entry {
+                            sum += u64::from_le_bytes(record.try_into().unwrap());
+                            accounts += u64::from(key % 97 == 0);
+                            entry = cursor.next();
+                        }
+                        assert_eq!((sum, accounts), (ACCOUNTS * AMOUNT, ACCOUNTS), "forth, after commit {at}");
+                        let (mut sum, mut keys) = (0, Vec::new());
+                        let mut entry = cursor.last();
+                        while let Some((key, record)) = entry {
+                            sum += u64::from_le_bytes(record.try_into().unwrap());
+                            keys.push(key);
+                            entry = cursor.previous();
+                        }
+                        assert_eq!(sum, ACCOUNTS * AMOUNT, "back, after commit {at}");
+                        keys.reverse();
+                        let mut blocks = Vec::new();
+                        tree.for_each_block(.., at, &mut |block| blocks.extend_from_slice(block));
+                        assert!(keys == blocks, "after commit {at}");
+                        let amount = |record: Option<&[u8]>| u64::from_le_bytes(record.unwrap().try_into().unwrap());
+                        let sum: u64 = (0..ACCOUNTS).map(|account| tree.get(key_of(account), || at, amount)).sum();
+                        assert_eq!(sum, ACCOUNTS * AMOUNT, "one by one, after commit {at}");
+                    });
+                    states += 1;
+                }
+            });
+        }
+    });
+    let shape = tree.shape();
+    assert!(shape.leaves > 1, "{shape:?}");
+}
+
+#[test]
+fn what_was_read_is_known_to_have_changed() {
+    let tree = Tree::<u64>::new(options(KeyCodec::SimdFor, RecordShape::Fixed(8)));
+    let mut number = 0;
+    let mut put = |key: u64, record: Option<&[u8]>| {
+        number += 1;
+        let place = || Ok::<_, Infallible>(Numbered { commit: CommitNumber(number), horizon: CommitNumber(0) });
+        tree.change(key, record, Condition::Always, place).unwrap();
+        CommitNumber(number)
+    };
+    let before = (0..2000).map(|key| put(2 * key, Some(&[0; 8]))).last().unwrap();
+    assert!(!tree.was_changed(.., before));
+    let inserted = put(101, Some(&[1; 8]));
+    let deleted = put(3000, None);
+    for (range, at, expected) in [
+        (0..=u64::MAX, before, true),
+        (101..=101, before, true),
+        (100..=100, before, false),
+        (102..=2999, before, false),
+        (101..=2999, inserted, false),
+        (102..=3000, inserted, true),
+        (0..=u64::MAX, deleted, false),
+    ] {
+        assert_eq!(tree.was_changed(range.clone(), at), expected, "{range:?} since commit {at}");
+    }
+}
+
+#[test]
+fn leaves_that_are_nearly_empty_are_merged() {
+    let tree = Tree::<u64>::new(options(KeyCodec::Vbyte, RecordShape::Fixed(8)));
+    let mut number = 0;
+    let mut place = || {
+        number += 1;
+        Ok::<_, Infallible>(Numbered { commit: CommitNumber(number), horizon: CommitNumber(number) })
+    };
+    for key in 0..100_000 {
+        tree.change(key, Some(&key.to_le_bytes()), Condition::Always, &mut place).unwrap();
+    }
+    let full = tree.shape();
+    assert!(full.leaves > 900 && full.height == 3, "{full:?}");
+    // Keys in order leave full leaves behind.
+    assert!(full.key_bytes + full.record_bytes > full.leaves * 1000, "{full:?}");
+    for key in (0..100_000).filter(|key| key % 64 != 0) {
+        tree.change(key, None, Condition::Always, &mut place).unwrap();
+    }
+    let sparse = tree.shape();
+    assert!(sparse.leaves < full.leaves / 4, "{sparse:?}");
+    assert_eq!((sparse.keys, sparse.undo), (100_000_u64.div_ceil(64), 0));
+}
+
+#[test]
+fn a_delete_splits_a_leaf_where_the_rest_takes_more() {
+    let mut options = TreeOptions::new(KeyCodec::Bp128D1, RecordShape::Fixed(0));
+    options.leaf_bytes = 1 << 10;
+    let tree = Tree::<u64>::new(options);
+    let mut number = 0;
+    let mut place = || {
+        number += 1;
+        Ok::<_, Infallible>(Numbered { commit: CommitNumber(number), horizon: CommitNumber(number) })
+    };
+    // Differences of one, until the leaf is full but for a few bytes.
+    let mut key = 0;
+    while tree.shape().leaves == 1 {
+        tree.change(key, Some(&[]), Condition::Always, &mut place).unwrap();
+        key += 1;
+    }
+    let leaves = tree.shape().leaves;
+    let mut deleted = 0;
+    // Every second key in the midst of blocks: the differences there need one bit more, and then one more.
+    for victim in (0..key).filter(|key| key % 128 > 8 && key % 3 != 0) {
+        tree.change(victim, None, Condition::Always, &mut place).unwrap();
+        deleted += 1;
+        if tree.shape().leaves > leaves {
+            break;
+        }
+    }
+    assert!(tree.shape().leaves > leaves, "{deleted} deletes split nothing: {:?}", tree.shape());
+    assert_eq!(tree.len(CommitNumber(number)), key - deleted);
+}
