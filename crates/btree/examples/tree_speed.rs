@@ -85,13 +85,13 @@ fn main() {
                     let tree = Tree::<$key>::new(TreeOptions::new(codec, RecordShape::Fixed(width)));
                     timed("insert", count, || {
                         for &key in order {
-                            tree.change(key as $key, Some(&record), Condition::Always, place).unwrap();
+                            tree.change(&(key as $key), Some(&record), Condition::Always, place).unwrap();
                         }
                     });
                     let shape = tree.shape();
                     print!("  key bytes {:.3}", shape.key_bytes as f64 / count as f64);
                     let found = timed("get", count, || {
-                        shuffled.iter().filter(|key| tree.get(**key as $key, at, |record| record.is_some())).count()
+                        shuffled.iter().filter(|key| tree.get(&(**key as $key), at, |record| record.is_some())).count()
                     });
                     assert_eq!(found, keys.len());
                     let sum = timed("sum", count, || {
@@ -104,10 +104,10 @@ fn main() {
                     assert_eq!(sum, keys.iter().map(|key| u128::from(*key)).sum());
                     let walked = timed("cursor", count, || {
                         let mut cursor = tree.cursor(at());
-                        let (mut walked, mut entry) = (0_u64, cursor.first().map(|(key, _)| key));
+                        let (mut walked, mut entry) = (0_u64, cursor.first().map(|(key, _)| *key));
                         while let Some(key) = entry {
                             walked = walked.wrapping_add(key as u64);
-                            entry = cursor.next().map(|(key, _)| key);
+                            entry = cursor.next().map(|(key, _)| *key);
                         }
                         walked
                     });

@@ -1,9 +1,10 @@
 //! Cursors: one entry after the other, in both directions, of one state of a tree.
 
+use crate::keys::{DecodedKeys, KeyList, TreeKey, lent};
 use crate::leaf::Leaf;
 use crate::tree::Tree;
-use sinter_codec::{KEYS_MAX, Key};
 use sinter_storage::CommitNumber;
+use std::fmt;
 use std::ops::Bound;
 
 /// Which entry is looked for, beside a key that need not be there.
@@ -26,8 +27,7 @@ pub enum Find {
 /// It holds the block of keys that it is in, with their records, as they are in that state (section 4.3.1 of the paper,
 /// *cursor*: a block is decoded once). So it stays where it is whatever others do, and latches a leaf only to go on to
 /// another block.
-#[derive(Debug)]
-pub struct Cursor<'t, K: Key> {
+pub struct Cursor<'t, K: TreeKey + ?Sized> {
     tree: &'t Tree<K>,
     at: CommitNumber,
     block: Box<Block<K>>,
@@ -36,40 +36,39 @@ pub struct Cursor<'t, K: Key> {
 }
 
 /// Entries that follow each other.
-#[derive(Debug)]
-struct Block<K> {
-    keys: [K; KEYS_MAX],
+struct Block<K: TreeKey + ?Sized> {
+    keys: <K::List as KeyList<K>>::Block,
     count: usize,
     records: Vec<u8>,
     /// Where each record ends.
     ends: Vec<usize>,
 }
 
-impl<'t, K: Key> Cursor<'t, K> {
+impl<'t, K: TreeKey + ?Sized> Cursor<'t, K> {
     pub(crate) fn new(tree: &'t Tree<K>, at: CommitNumber) -> Cursor<'t, K> {
-        let block = Block { keys: [K::default(); KEYS_MAX], count: 0, records: Vec::new(), ends: Vec::new() };
+        let block = Block { keys: Default::default(), count: 0, records: Vec::new(), ends: Vec::new() };
         Cursor { tree, at, block: Box::new(block), index: 0 }
     }
 
     /// The entry that it is on, if it is on one.
-    pub fn entry(&self) -> Option<(K, &[u8])> {
-        (self.index < self.block.count).then(|| (self.block.keys[self.index], self.block.record(self.index)))
+    pub fn entry(&self) -> Option<(&K, &[u8])> {
+        (self.index < self.block.count).then(|| (self.block.keys.key(self.index), self.block.record(self.index)))
     }
 
     /// Goes to the first entry, and returns it.
-    pub fn first(&mut self) -> Option<(K, &[u8])> {
+    pub fn first(&mut self) -> Option<(&K, &[u8])> {
         self.load_from(Bound::Unbounded);
         self.entry()
     }
 
     /// Goes to the last entry, and returns it.
-    pub fn last(&mut self) -> Option<(K, &[u8])> {
+    pub fn last(&mut self) -> Option<(&K, &[u8])> {
         self.load_before(None);
         self.entry()
     }
 
     /// Goes to the entry that is looked for, and returns it; to none where there is no such entry.
-    pub fn seek(&mut self, find: Find, key: K) -> Option<(K, &[u8])> {
+    pub fn seek(&mut self, find: Find, key: &K) -> Option<(&K, &[u8])> {
         match find {
             Find::Less => self.load_before(Some(key)),
             Find::Equal | Find::LessEqual | Find::GreaterEqual => self.load_from(Bound::Included(key)),
@@ -86,41 +85,46 @@ impl<'t, K: Key> Cursor<'t, K> {
 
     /// Goes to the next entry, and returns it; from none to none.
     #[expect(clippy::should_implement_trait, reason = "what it returns is lent")]
-    pub fn next(&mut self) -> Option<(K, &[u8])> {
+    pub fn next(&mut self) -> Option<(&K, &[u8])> {
         if self.index + 1 < self.block.count {
             self.index += 1;
         } else if self.index < self.block.count {
-            self.load_from(Bound::Excluded(self.block.keys[self.index]));
+            let last = self.block.keys.key(self.index).to_owned();
+            self.load_from(Bound::Excluded(lent(&last)));
         }
         self.entry()
     }
 
     /// Goes to the entry before, and returns it; from none to none.
-    pub fn previous(&mut self) -> Option<(K, &[u8])> {
+    pub fn previous(&mut self) -> Option<(&K, &[u8])> {
         if self.index < self.block.count {
             match self.index.checked_sub(1) {
                 Some(index) => self.index = index,
-                None => self.load_before(Some(self.block.keys[0])),
+                None => {
+                    let first = self.block.keys.key(0).to_owned();
+                    self.load_before(Some(lent(&first)));
+                }
             }
         }
         self.entry()
     }
 
     /// Goes to the first entry from `start` on.
-    fn load_from(&mut self, start: Bound<K>) {
+    fn load_from(&mut self, start: Bound<&K>) {
         let mut next = match start {
-            Bound::Included(key) | Bound::Excluded(key) => Some(key),
+            Bound::Included(key) | Bound::Excluded(key) => Some(key.to_owned()),
             Bound::Unbounded => None,
         };
         loop {
-            let latch = self.tree.latch(|directory| directory.leaf_from(next));
-            let Some(leaf) = latch.as_ref().filter(|leaf| leaf.begins_before(next)) else { continue };
+            let from = next.as_ref().map(lent::<K>);
+            let latch = self.tree.latch(|directory| directory.leaf_from(from));
+            let Some(leaf) = latch.as_ref().filter(|leaf| leaf.begins_before(from)) else { continue };
             let state = leaf.state_at(self.at);
             let index = state.keys().indices_in(&(start, Bound::Unbounded)).start;
             if index < state.len() {
-                return self.fill(&state, index);
+                return fill(&mut self.block, &mut self.index, &state, index);
             }
-            match leaf.high() {
+            match leaf.high().cloned() {
                 Some(high) => next = Some(high),
                 None => return self.leave(),
             }
@@ -128,35 +132,22 @@ impl<'t, K: Key> Cursor<'t, K> {
     }
 
     /// Goes to the last entry before `end`.
-    fn load_before(&mut self, mut end: Option<K>) {
+    fn load_before(&mut self, end: Option<&K>) {
+        let mut end = end.map(ToOwned::to_owned);
         loop {
-            let latch = self.tree.latch(|directory| directory.leaf_before(end));
-            let Some(leaf) = latch.as_ref().filter(|leaf| leaf.ends_before(end)) else { continue };
+            let until = end.as_ref().map(lent::<K>);
+            let latch = self.tree.latch(|directory| directory.leaf_before(until));
+            let Some(leaf) = latch.as_ref().filter(|leaf| leaf.ends_before(until)) else { continue };
             let state = leaf.state_at(self.at);
-            let index = end.map_or(state.len(), |key| state.keys().position(key).index);
+            let index = until.map_or(state.len(), |key| state.keys().position(key).index);
             if let Some(index) = index.checked_sub(1) {
-                return self.fill(&state, index);
+                return fill(&mut self.block, &mut self.index, &state, index);
             }
-            match leaf.low() {
+            match leaf.low().cloned() {
                 Some(low) => end = Some(low),
                 None => return self.leave(),
             }
         }
-    }
-
-    /// Takes the block that has the entry at `index`, and goes there.
-    fn fill(&mut self, leaf: &Leaf<K>, index: usize) {
-        let block_index = leaf.keys().block_of(index);
-        let indices = leaf.keys().indices_of(block_index);
-        let block = &mut *self.block;
-        block.count = leaf.keys().decode_block(block_index, &mut block.keys).len();
-        block.records.clear();
-        block.ends.clear();
-        for index in indices.clone() {
-            block.records.extend_from_slice(leaf.record(index));
-            block.ends.push(block.records.len());
-        }
-        self.index = index - indices.start;
     }
 
     fn leave(&mut self) {
@@ -164,9 +155,30 @@ impl<'t, K: Key> Cursor<'t, K> {
     }
 }
 
-impl<K> Block<K> {
+/// Takes the block that has the entry at `index`, and goes there.
+fn fill<K: TreeKey + ?Sized>(block: &mut Block<K>, at: &mut usize, leaf: &Leaf<K>, index: usize) {
+    let block_index = leaf.keys().block_of(index);
+    let indices = leaf.keys().indices_of(block_index);
+    leaf.keys().decode(block_index, &mut block.keys);
+    block.count = block.keys.len();
+    block.records.clear();
+    block.ends.clear();
+    for index in indices.clone() {
+        block.records.extend_from_slice(leaf.record(index));
+        block.ends.push(block.records.len());
+    }
+    *at = index - indices.start;
+}
+
+impl<K: TreeKey + ?Sized> Block<K> {
     fn record(&self, index: usize) -> &[u8] {
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.records[start..self.ends[index]]
+    }
+}
+
+impl<K: TreeKey + ?Sized> fmt::Debug for Cursor<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cursor").field("at", &self.at).field("entry", &self.entry()).finish_non_exhaustive()
     }
 }

@@ -1,11 +1,10 @@
 //! A leaf: the keys of a range with their records, and what they were before commits that somebody must not see.
 
-use crate::keys::{IntegerKeys, NoRoom};
+use crate::keys::{DecodedKeys, KeyList, KeyShape, NoRoom, TreeKey, lent};
+use crate::leaf_page::Damage;
 use crate::records::{RecordShape, Records};
-use sinter_codec::{Key, KeyCodec};
 use sinter_storage::CommitNumber;
-use std::borrow::Cow;
-use std::ops::RangeBounds;
+use std::ops::{Deref, RangeBounds};
 
 /// Whoever changes a leaf has no number yet; nobody reads it before he has one, or has taken back what he did.
 const UNCOMMITTED: CommitNumber = CommitNumber(u64::MAX);
@@ -13,9 +12,7 @@ const UNCOMMITTED: CommitNumber = CommitNumber(u64::MAX);
 /// How leaves are made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LeafShape {
-    pub(crate) codec: KeyCodec,
-    /// Keys of a full block.
-    pub(crate) block_len: usize,
+    pub(crate) keys: KeyShape,
     pub(crate) records: RecordShape,
     /// Bytes of a full leaf, keys and records together. The border between them is wherever they meet.
     pub(crate) size_max: usize,
@@ -24,17 +21,35 @@ pub(crate) struct LeafShape {
 /// The keys from `low` on and before `high`.
 ///
 /// Not thread-safe: its slot's latch guards it. Invariant: as many records as keys; `undo` is in the order of commits.
-#[derive(Clone, Debug)]
-pub(crate) struct Leaf<K> {
-    keys: IntegerKeys<K>,
+#[derive(Debug)]
+pub(crate) struct Leaf<K: TreeKey + ?Sized> {
+    keys: K::List,
     records: Records,
     /// `None` where no leaf is before this one.
-    low: Option<K>,
+    low: Option<K::Owned>,
     /// `None` where no leaf follows.
-    high: Option<K>,
+    high: Option<K::Owned>,
     /// The last commit that changed it.
     changed_by: CommitNumber,
-    undo: Vec<Undo<K>>,
+    undo: Vec<Undo<K::Owned>>,
+}
+
+/// A leaf after some commit.
+#[derive(Debug)]
+pub(crate) enum State<'l, K: TreeKey + ?Sized> {
+    Newest(&'l Leaf<K>),
+    Past(Box<Leaf<K>>),
+}
+
+impl<K: TreeKey + ?Sized> Deref for State<'_, K> {
+    type Target = Leaf<K>;
+
+    fn deref(&self) -> &Leaf<K> {
+        match self {
+            State::Newest(leaf) => leaf,
+            State::Past(leaf) => leaf,
+        }
+    }
 }
 
 /// What a key's record was before a commit.
@@ -46,17 +61,36 @@ struct Undo<K> {
     before: Option<Box<[u8]>>,
 }
 
-impl<K: Key> Leaf<K> {
+impl<K: TreeKey + ?Sized> Leaf<K> {
     /// A leaf of everything, without keys.
     pub(crate) fn new(shape: &LeafShape) -> Leaf<K> {
         Leaf {
-            keys: IntegerKeys::new(shape.codec, shape.block_len),
+            keys: K::List::new(&shape.keys),
             records: Records::new(shape.records),
             low: None,
             high: None,
             changed_by: CommitNumber(0),
             undo: Vec::new(),
         }
+    }
+
+    /// A leaf of these keys and as many records.
+    ///
+    /// # Errors
+    /// A key is out of the bounds.
+    pub(crate) fn of_parts(
+        keys: K::List,
+        records: Records,
+        low: Option<K::Owned>,
+        high: Option<K::Owned>,
+    ) -> Result<Leaf<K>, Damage> {
+        let leaf = Leaf::<K> { keys, records, low, high, changed_by: CommitNumber(0), undo: Vec::new() };
+        let bounds_cross = leaf.low().zip(leaf.high()).is_some_and(|(low, high)| low >= high);
+        let is_covered = |index: usize| leaf.covers(lent::<K>(&leaf.keys.get(index)));
+        if bounds_cross || (leaf.len() > 0 && !(is_covered(0) && is_covered(leaf.len() - 1))) {
+            return Err("keys are out of the leaf's bounds".to_owned());
+        }
+        Ok(leaf)
     }
 
     /// How many keys there are, whoever may see them.
@@ -69,33 +103,37 @@ impl<K: Key> Leaf<K> {
         self.keys.size() + self.records.size()
     }
 
-    pub(crate) fn keys(&self) -> &IntegerKeys<K> {
+    pub(crate) fn keys(&self) -> &K::List {
         &self.keys
     }
 
-    pub(crate) fn low(&self) -> Option<K> {
-        self.low
+    pub(crate) fn records(&self) -> &Records {
+        &self.records
     }
 
-    pub(crate) fn high(&self) -> Option<K> {
-        self.high
+    pub(crate) fn low(&self) -> Option<&K::Owned> {
+        self.low.as_ref()
+    }
+
+    pub(crate) fn high(&self) -> Option<&K::Owned> {
+        self.high.as_ref()
     }
 
     /// Whether the key belongs here.
     #[inline]
-    pub(crate) fn covers(&self, key: K) -> bool {
-        self.low.is_none_or(|low| low <= key) && self.high.is_none_or(|high| key < high)
+    pub(crate) fn covers(&self, key: &K) -> bool {
+        self.low().is_none_or(|low| lent::<K>(low) <= key) && self.high().is_none_or(|high| key < lent(high))
     }
 
     /// Whether the key belongs here, or the first of all for `None`.
-    pub(crate) fn begins_before(&self, key: Option<K>) -> bool {
+    pub(crate) fn begins_before(&self, key: Option<&K>) -> bool {
         key.map_or(self.low.is_none(), |key| self.covers(key))
     }
 
     /// Whether the last key before this one belongs here, or the last of all for `None`.
-    pub(crate) fn ends_before(&self, key: Option<K>) -> bool {
+    pub(crate) fn ends_before(&self, key: Option<&K>) -> bool {
         let Some(key) = key else { return self.high.is_none() };
-        self.low.is_none_or(|low| low < key) && self.high.is_none_or(|high| key <= high)
+        self.low().is_none_or(|low| lent::<K>(low) < key) && self.high().is_none_or(|high| key <= lent(high))
     }
 
     /// Whether all that is here belongs to the state after commit `at`.
@@ -106,9 +144,9 @@ impl<K: Key> Leaf<K> {
 
     /// The key's record after commit `at`.
     #[inline]
-    pub(crate) fn get(&self, key: K, at: CommitNumber) -> Option<&[u8]> {
+    pub(crate) fn get(&self, key: &K, at: CommitNumber) -> Option<&[u8]> {
         if !self.is_of(at)
-            && let Some(undo) = self.undo.iter().find(|undo| undo.commit > at && undo.key == key)
+            && let Some(undo) = self.undo.iter().find(|undo| undo.commit > at && lent::<K>(&undo.key) == key)
         {
             return undo.before.as_deref();
         }
@@ -116,7 +154,7 @@ impl<K: Key> Leaf<K> {
     }
 
     /// The key's record after all commits, visible or not.
-    pub(crate) fn newest(&self, key: K) -> Option<&[u8]> {
+    pub(crate) fn newest(&self, key: &K) -> Option<&[u8]> {
         let position = self.keys.position(key);
         position.is_found.then(|| self.records.get(position.index))
     }
@@ -131,19 +169,31 @@ impl<K: Key> Leaf<K> {
 
     /// Whether a commit after `at` changed any key of the range.
     pub(crate) fn was_changed(&self, range: &impl RangeBounds<K>, at: CommitNumber) -> bool {
-        !self.is_of(at) && self.undo.iter().any(|undo| undo.commit > at && range.contains(&undo.key))
+        !self.is_of(at) && self.undo.iter().any(|undo| undo.commit > at && range.contains(lent(&undo.key)))
     }
 
     /// The leaf after commit `at`: itself, if nothing came later.
-    pub(crate) fn state_at(&self, at: CommitNumber) -> Cow<'_, Leaf<K>> {
-        if self.is_of(at) { Cow::Borrowed(self) } else { Cow::Owned(self.as_of(at)) }
+    pub(crate) fn state_at(&self, at: CommitNumber) -> State<'_, K> {
+        if self.is_of(at) { State::Newest(self) } else { State::Past(Box::new(self.as_of(at))) }
+    }
+
+    /// What is here, whoever may see it.
+    fn without_undo(&self) -> Leaf<K> {
+        Leaf {
+            keys: self.keys.clone(),
+            records: self.records.clone(),
+            low: self.low.clone(),
+            high: self.high.clone(),
+            changed_by: self.changed_by,
+            undo: Vec::new(),
+        }
     }
 
     /// The leaf as it was after commit `at`. It may be larger than a full one.
     fn as_of(&self, at: CommitNumber) -> Leaf<K> {
-        let mut leaf = Leaf { undo: Vec::new(), ..self.clone() };
+        let mut leaf = self.without_undo();
         for undo in self.undo.iter().rev().take_while(|undo| undo.commit > at) {
-            leaf.set(undo.key, undo.before.as_deref());
+            leaf.set(lent(&undo.key), undo.before.as_deref());
         }
         leaf.changed_by = leaf.changed_by.min(at);
         leaf
@@ -153,7 +203,7 @@ impl<K: Key> Leaf<K> {
     ///
     /// # Errors
     /// [`NoRoom`]: nothing was changed.
-    pub(crate) fn put(&mut self, key: K, record: &[u8], size_max: usize) -> Result<(), NoRoom> {
+    pub(crate) fn put(&mut self, key: &K, record: &[u8], size_max: usize) -> Result<(), NoRoom> {
         let size_of_others = self.records.size() + self.records.size_of(record);
         let position = match size_max.checked_sub(size_of_others) {
             Some(keys_size_max) => self.keys.insert(key, keys_size_max)?,
@@ -162,14 +212,14 @@ impl<K: Key> Leaf<K> {
         };
         if !position.is_found {
             self.records.insert(position.index, record);
-            self.undo.push(Undo { key, commit: UNCOMMITTED, before: None });
+            self.undo.push(Undo { key: key.to_owned(), commit: UNCOMMITTED, before: None });
             return Ok(());
         }
         let before = self.records.get(position.index);
         if self.size() - before.len() + record.len() > size_max && record.len() > before.len() {
             return Err(NoRoom);
         }
-        self.undo.push(Undo { key, commit: UNCOMMITTED, before: Some(before.into()) });
+        self.undo.push(Undo { key: key.to_owned(), commit: UNCOMMITTED, before: Some(before.into()) });
         self.records.replace(position.index, record);
         Ok(())
     }
@@ -179,7 +229,7 @@ impl<K: Key> Leaf<K> {
     ///
     /// # Errors
     /// [`NoRoom`]: nothing was changed.
-    pub(crate) fn remove(&mut self, key: K, size_max: usize) -> Result<bool, NoRoom> {
+    pub(crate) fn remove(&mut self, key: &K, size_max: usize) -> Result<bool, NoRoom> {
         let position = self.keys.position(key);
         if !position.is_found {
             return Ok(false);
@@ -190,7 +240,7 @@ impl<K: Key> Leaf<K> {
         let keys_size_max = size_max.saturating_sub(records_size).max(self.keys.size());
         self.keys.remove(position.index, keys_size_max)?;
         self.records.remove(position.index);
-        self.undo.push(Undo { key, commit: UNCOMMITTED, before: Some(before) });
+        self.undo.push(Undo { key: key.to_owned(), commit: UNCOMMITTED, before: Some(before) });
         Ok(true)
     }
 
@@ -217,7 +267,7 @@ impl<K: Key> Leaf<K> {
     /// Takes back what was put and removed since the last commit.
     pub(crate) fn roll_back(&mut self) {
         while let Some(undo) = self.undo.pop_if(|undo| undo.commit == UNCOMMITTED) {
-            self.set(undo.key, undo.before.as_deref());
+            self.set(lent(&undo.key), undo.before.as_deref());
         }
     }
 
@@ -238,17 +288,17 @@ impl<K: Key> Leaf<K> {
 
     /// Divides a leaf that has no room for `key`: what is returned has the upper part, from the key on that is returned
     /// with it. Where keys come in order, what is there stays together.
-    pub(crate) fn split(&mut self, key: K) -> (K, Leaf<K>) {
-        let is_appended = self.keys.last().is_none_or(|last| last < key);
+    pub(crate) fn split(&mut self, key: &K) -> (K::Owned, Leaf<K>) {
+        let is_appended = self.keys.is_after_all(key);
         let index = if is_appended { self.len() } else { self.records.middle(self.len()) };
-        let separator = if is_appended { key } else { self.keys.get(index) };
+        let separator = if is_appended { key.to_owned() } else { self.keys.get(index) };
         let (upper_undo, undo) = std::mem::take(&mut self.undo).into_iter().partition(|undo| undo.key >= separator);
         self.undo = undo;
         let upper = Leaf {
             keys: self.keys.split_off(index),
             records: self.records.split_off(index),
-            low: Some(separator),
-            high: self.high.replace(separator),
+            low: Some(separator.clone()),
+            high: self.high.replace(separator.clone()),
             changed_by: self.changed_by,
             undo: upper_undo,
         };
@@ -257,20 +307,19 @@ impl<K: Key> Leaf<K> {
 
     /// Takes in the leaf that follows, which has no undo, as this one has none.
     pub(crate) fn absorb(&mut self, upper: &Leaf<K>) {
-        let mut decoded = [K::default(); sinter_codec::KEYS_MAX];
-        let mut index = 0;
+        let mut block = <K::List as KeyList<K>>::Block::default();
         for block_index in 0..upper.keys.block_count() {
-            for &key in upper.keys.decode_block(block_index, &mut decoded) {
-                self.set(key, Some(upper.record(index)));
-                index += 1;
+            upper.keys.decode(block_index, &mut block);
+            for (within, index) in upper.keys.indices_of(block_index).enumerate() {
+                self.set(block.key(within), Some(upper.record(index)));
             }
         }
-        self.high = upper.high;
+        self.high.clone_from(&upper.high);
         self.changed_by = self.changed_by.max(upper.changed_by);
     }
 
     /// Gives the key this record, or none, whatever the leaf takes then.
-    fn set(&mut self, key: K, record: Option<&[u8]>) {
+    fn set(&mut self, key: &K, record: Option<&[u8]>) {
         let Some(record) = record else {
             let position = self.keys.position(key);
             if position.is_found {

@@ -1,6 +1,7 @@
 //! The records of a leaf, in the order of its keys and apart from them: who looks for keys touches none of these bytes.
 
 use crate::keys::grow;
+use crate::leaf_page::{Damage, Input};
 
 /// What the records of a tree look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +96,36 @@ impl Records {
         };
         let ends = ends.into_iter().map(|end| end - start as u16).collect();
         Records { shape: self.shape, bytes, ends }
+    }
+
+    /// Bytes of the records alone.
+    pub(crate) fn byte_len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Appends the ends of variable records, and the records.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        self.ends.iter().for_each(|end| out.extend(end.to_le_bytes()));
+        out.extend_from_slice(&self.bytes);
+    }
+
+    /// Reads what [`Records::write`] wrote of `len` records in `byte_len` bytes.
+    pub(crate) fn read(
+        shape: RecordShape,
+        len: usize,
+        byte_len: usize,
+        input: &mut Input<'_>,
+    ) -> Result<Records, Damage> {
+        let ends = match shape {
+            RecordShape::Fixed(width) if len.checked_mul(width) == Some(byte_len) => Vec::new(),
+            RecordShape::Fixed(width) => return Err(format!("{len} records of {width} bytes in {byte_len}")),
+            RecordShape::Variable => (0..len).map(|_| input.u16()).collect::<Result<Vec<u16>, Damage>>()?,
+        };
+        let last = ends.last().map_or(0, |end| usize::from(*end));
+        if !ends.is_sorted() || (shape == RecordShape::Variable && last != byte_len) {
+            return Err("records do not follow each other".to_owned());
+        }
+        Ok(Records { shape, bytes: input.bytes(byte_len)?.to_vec(), ends })
     }
 
     /// The index before which half the bytes are, of `len` records, at least one; not the first of two or more.

@@ -1,5 +1,6 @@
 //! Where leaves are: numbered places, so that inner nodes name them by four bytes and are copied like numbers.
 
+use crate::keys::TreeKey;
 use crate::leaf::Leaf;
 use crate::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::sync::OnceLock;
@@ -11,7 +12,7 @@ pub(crate) struct SlotIndex(u32);
 
 /// The slots of one tree. Thread-safe: finding one takes no lock.
 #[derive(Debug)]
-pub(crate) struct Slots<K> {
+pub(crate) struct Slots<K: TreeKey + ?Sized> {
     /// Each has twice as many slots as the one before.
     chunks: [OnceLock<Box<[Slot<K>]>>; CHUNKS],
     free: Mutex<Free>,
@@ -19,7 +20,7 @@ pub(crate) struct Slots<K> {
 
 /// One leaf's place.
 #[derive(Debug)]
-pub(crate) struct Slot<K>(
+pub(crate) struct Slot<K: TreeKey + ?Sized>(
     /// The latch. `None` where there is no leaf (any more).
     RwLock<Option<Leaf<K>>>,
 );
@@ -41,7 +42,7 @@ const CHUNKS: usize = (u32::BITS - FIRST_BITS) as usize;
 // Whoever panics under a latch leaves a half-made change behind, on which nobody may build.
 const POISONED: &str = "a thread panicked while it changed this leaf";
 
-impl<K> Slots<K> {
+impl<K: TreeKey + ?Sized> Slots<K> {
     /// None yet.
     pub(crate) fn new() -> Slots<K> {
         Slots { chunks: [const { OnceLock::new() }; CHUNKS], free: Mutex::new(Free::default()) }
@@ -95,18 +96,19 @@ impl<K> Slots<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::{KeyList, KeyShape};
     use crate::leaf::LeafShape;
     use crate::records::RecordShape;
     use sinter_codec::KeyCodec;
 
     #[test]
     fn each_leaf_has_a_slot_of_its_own() {
-        let shape =
-            LeafShape { codec: KeyCodec::Vbyte, block_len: 256, records: RecordShape::Fixed(0), size_max: 1 << 10 };
+        let keys = KeyShape { codec: KeyCodec::Vbyte, block_len: 256 };
+        let shape = LeafShape { keys, records: RecordShape::Fixed(0), size_max: 1 << 10 };
         let slots = Slots::<u64>::new();
-        let leaf = |key| {
+        let leaf = |key: u64| {
             let mut leaf = Leaf::new(&shape);
-            leaf.put(key, &[], usize::MAX).unwrap();
+            leaf.put(&key, &[], usize::MAX).unwrap();
             leaf
         };
         let mut indices: Vec<SlotIndex> = (0..10_000).map(|key| slots.add(leaf(key))).collect();

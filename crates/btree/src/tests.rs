@@ -1,60 +1,94 @@
 //! Trees against `BTreeMap`: all states that somebody may still see, in every codec, alone and among threads.
 
-use crate::{Changes, Condition, Find, Numbered, RecordShape, Tree, TreeOptions};
+use crate::{Changes, Condition, Find, Numbered, RecordShape, Tree, TreeKey, TreeOptions};
 use proptest::prelude::*;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use sinter_codec::{KEY_CODECS, KeyCodec};
 use sinter_storage::CommitNumber;
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
+use std::ops::{Bound, RangeBounds};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-type Model = BTreeMap<u64, Vec<u8>>;
+type Model<K> = BTreeMap<<K as ToOwned>::Owned, Vec<u8>>;
+type Owned<K> = Option<(<K as ToOwned>::Owned, Vec<u8>)>;
+
+/// Keys made of numbers, in their order.
+trait TestKey: TreeKey + ToOwned {
+    fn of(number: u64) -> <Self as ToOwned>::Owned;
+}
+
+impl TestKey for u32 {
+    fn of(number: u64) -> u32 {
+        number as u32
+    }
+}
+
+impl TestKey for u64 {
+    fn of(number: u64) -> u64 {
+        number * 1_000_003
+    }
+}
+
+impl TestKey for [u8] {
+    fn of(number: u64) -> Vec<u8> {
+        format!("{:04}/{}/{:02}", number / 40, "path".repeat((number / 40 % 9) as usize), number % 40).into_bytes()
+    }
+}
 
 fn options(codec: KeyCodec, records: RecordShape) -> TreeOptions {
     TreeOptions { block_len: 16, leaf_bytes: 1 << 10, ..TreeOptions::new(codec, records) }
 }
 
-fn entry(entry: Option<(u64, &[u8])>) -> Option<(u64, Vec<u8>)> {
-    entry.map(|(key, record)| (key, record.to_vec()))
+fn entry<K: TreeKey + ?Sized>(entry: Option<(&K, &[u8])>) -> Owned<K> {
+    entry.map(|(key, record)| (key.to_owned(), record.to_vec()))
 }
 
-fn of_model(entry: Option<(&u64, &Vec<u8>)>) -> Option<(u64, Vec<u8>)> {
-    entry.map(|(key, record)| (*key, record.clone()))
+fn of_model<K: TreeKey + ?Sized>(entry: Option<(&K::Owned, &Vec<u8>)>) -> Owned<K> {
+    entry.map(|(key, record)| (key.clone(), record.clone()))
 }
 
 /// The state after a commit is that of the model.
-fn check_state(tree: &Tree<u64>, at: CommitNumber, model: &Model, random: &mut SmallRng, range: u64) {
+fn check_state<K: TestKey + ?Sized>(
+    tree: &Tree<K>,
+    at: CommitNumber,
+    model: &Model<K>,
+    random: &mut SmallRng,
+    range: u64,
+) {
     for _ in 0..8 {
-        let key = random.random_range(0..range);
-        let found = tree.get(key, || at, |record| record.map(<[u8]>::to_vec));
-        assert_eq!(found.as_ref(), model.get(&key), "key {key} after commit {at}");
+        let key = K::of(random.random_range(0..range));
+        let found = tree.get(key.borrow(), || at, |record| record.map(<[u8]>::to_vec));
+        assert_eq!(found.as_ref(), model.get::<K::Owned>(&key), "key {key:?} after commit {at}");
     }
-    let key = random.random_range(0..range);
+    let key = K::of(random.random_range(0..range));
+    let before = || model.iter().rev().skip_while(|(other, _)| **other >= key);
+    let from = || model.iter().skip_while(|(other, _)| **other < key);
+    let same = || from().next().filter(|(other, _)| **other == key);
+    let lent: &K = key.borrow();
     let mut cursor = tree.cursor(at);
     assert_eq!(entry(cursor.entry()), None);
-    assert_eq!(entry(cursor.seek(Find::Less, key)), of_model(model.range(..key).next_back()));
-    assert_eq!(entry(cursor.seek(Find::LessEqual, key)), of_model(model.range(..=key).next_back()));
-    assert_eq!(entry(cursor.seek(Find::Equal, key)), of_model(model.get_key_value(&key)));
-    assert_eq!(entry(cursor.seek(Find::Greater, key)), of_model(model.range(key + 1..).next()));
-    assert_eq!(entry(cursor.seek(Find::GreaterEqual, key)), of_model(model.range(key..).next()));
-    for expected in model.range(key..).skip(1).take(40) {
-        assert_eq!(entry(cursor.next()), of_model(Some(expected)));
+    assert_eq!(entry(cursor.seek(Find::Less, lent)), of_model::<K>(before().next()));
+    assert_eq!(entry(cursor.seek(Find::LessEqual, lent)), of_model::<K>(same().or(before().next())));
+    assert_eq!(entry(cursor.seek(Find::Equal, lent)), of_model::<K>(same()));
+    let after = from().find(|(other, _)| **other != key);
+    assert_eq!(entry(cursor.seek(Find::Greater, lent)), of_model::<K>(after));
+    assert_eq!(entry(cursor.seek(Find::GreaterEqual, lent)), of_model::<K>(from().next()));
+    for expected in from().skip(1).take(40) {
+        assert_eq!(entry(cursor.next()), of_model::<K>(Some(expected)));
     }
-    assert_eq!(entry(cursor.seek(Find::Less, key)), of_model(model.range(..key).next_back()));
-    for expected in model.range(..key).rev().skip(1).take(40) {
-        assert_eq!(entry(cursor.previous()), of_model(Some(expected)));
+    assert_eq!(entry(cursor.seek(Find::Less, lent)), of_model::<K>(before().next()));
+    for expected in before().skip(1).take(40) {
+        assert_eq!(entry(cursor.previous()), of_model::<K>(Some(expected)));
     }
-    assert_eq!(entry(cursor.first()), of_model(model.iter().next()));
+    assert_eq!(entry(cursor.first()), of_model::<K>(model.iter().next()));
     assert_eq!(entry(cursor.previous()), None);
-    assert_eq!(entry(cursor.last()), of_model(model.iter().next_back()));
+    assert_eq!(entry(cursor.last()), of_model::<K>(model.iter().next_back()));
     assert_eq!(entry(cursor.next()), None);
     assert_eq!(tree.len(at), model.len() as u64);
-    let mut keys = Vec::new();
-    tree.for_each_block(key..key + range / 4, at, &mut |block| keys.extend_from_slice(block));
-    assert!(keys.iter().eq(model.range(key..key + range / 4).map(|(key, _)| key)));
 }
 
 fn record_of(shape: RecordShape, random: &mut SmallRng) -> Vec<u8> {
@@ -67,11 +101,11 @@ fn record_of(shape: RecordShape, random: &mut SmallRng) -> Vec<u8> {
 }
 
 /// Commits in a row, some of which are refused their number; the states of the last ones can all be read.
-fn random_commits(options: TreeOptions, seed: u64) {
+fn random_commits<K: TestKey + ?Sized>(options: TreeOptions, seed: u64) {
     let mut random = SmallRng::seed_from_u64(seed);
-    let tree = Tree::new(options);
+    let tree = Tree::<K>::new(options);
     let range = 1 << random.random_range(4..14);
-    let mut states = VecDeque::from([(CommitNumber(0), Model::new())]);
+    let mut states = VecDeque::from([(CommitNumber(0), Model::<K>::new())]);
     let states_max = random.random_range(1..6);
     for number in 1..400 {
         let mut model = states.back().unwrap().1.clone();
@@ -87,9 +121,9 @@ fn random_commits(options: TreeOptions, seed: u64) {
         let first = random.random_range(0..range);
         let stretch = random.random_range(1..=range);
         let count = 1 << random.random_range(0..8);
-        let mut changes = Changes::new();
+        let mut changes = Changes::<K>::new();
         for _ in 0..count {
-            let key = first + random.random_range(0..stretch);
+            let key = K::of(first + random.random_range(0..stretch));
             let is_insert = random.random_range(0..10) < inserts;
             let record = is_insert.then(|| record_of(options.records, &mut random).into_boxed_slice());
             changes.insert(key, record);
@@ -97,14 +131,14 @@ fn random_commits(options: TreeOptions, seed: u64) {
         let before = model.clone();
         if count == 1 {
             let (key, record) = changes.first_key_value().unwrap();
-            let old = model.get(key).cloned();
+            let old = model.get::<K::Owned>(key).cloned();
             let (condition, holds) = match random.random_range(0..5) {
                 0 => (Condition::Absent, old.is_none()),
                 1 => (Condition::Present, old.is_some()),
                 2 => (Condition::Equals(old.as_deref().unwrap_or(b"no")), old.is_some()),
                 _ => (Condition::Always, true),
             };
-            let done = tree.change(*key, record.as_deref(), condition, place);
+            let done = tree.change(key.borrow(), record.as_deref(), condition, place);
             match holds {
                 true => assert_eq!(done, place().map(|_| true)),
                 false => {
@@ -118,7 +152,7 @@ fn random_commits(options: TreeOptions, seed: u64) {
         for (key, record) in changes {
             match record {
                 Some(record) => model.insert(key, record.into_vec()),
-                None => model.remove(&key),
+                None => model.remove::<K::Owned>(&key),
             };
         }
         states.push_back((commit, if is_refused { before } else { model }));
@@ -128,14 +162,18 @@ fn random_commits(options: TreeOptions, seed: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(6))]
 
     #[test]
     fn every_state_is_that_of_a_map(seed in any::<u64>()) {
         for &codec in KEY_CODECS {
             for records in [RecordShape::Fixed(0), RecordShape::Fixed(8), RecordShape::Variable] {
-                random_commits(options(codec, records), seed);
+                random_commits::<u32>(options(codec, records), seed);
+                random_commits::<u64>(options(codec, records), seed);
             }
+        }
+        for records in [RecordShape::Fixed(0), RecordShape::Fixed(8), RecordShape::Variable] {
+            random_commits::<[u8]>(options(KeyCodec::None, records), seed);
         }
     }
 }
@@ -174,6 +212,15 @@ impl Order {
     }
 }
 
+/// Readers end when a writer does, however it does.
+struct SetWhenDropped<'a>(&'a AtomicBool);
+
+impl Drop for SetWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 /// Two threads move amounts between accounts of their own, and put and delete others that have nothing, so that leaves
 /// come and go; two read all accounts, by block and by cursor, back and forth. At any commit the amounts add up.
 #[test]
@@ -185,13 +232,14 @@ fn every_state_that_a_thread_reads_is_whole() {
     let key_of = |account: u64| account * 97;
     for account in 0..ACCOUNTS {
         let amount = AMOUNT.to_le_bytes();
-        tree.change(key_of(account), Some(&amount), Condition::Absent, || Order::place(&order)).unwrap();
+        tree.change(&key_of(account), Some(&amount), Condition::Absent, || Order::place(&order)).unwrap();
     }
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for writer in 0..2 {
             let (tree, order, is_over) = (&tree, &order, &is_over);
             scope.spawn(move || {
+                let _over = SetWhenDropped(is_over);
                 let mut random = SmallRng::seed_from_u64(writer);
                 let mut amounts = BTreeMap::new();
                 for _ in 0..6000 {
@@ -199,7 +247,7 @@ fn every_state_that_a_thread_reads_is_whole() {
                     let (from, to) = (own(), own());
                     let moved = random.random_range(0..=*amounts.get(&from).unwrap_or(&AMOUNT));
                     if from != to {
-                        let mut changes = Changes::new();
+                        let mut changes = Changes::<u64>::new();
                         *amounts.entry(from).or_insert(AMOUNT) -= moved;
                         *amounts.entry(to).or_insert(AMOUNT) += moved;
                         for account in [from, to] {
@@ -207,7 +255,7 @@ fn every_state_that_a_thread_reads_is_whole() {
                         }
                         tree.commit(&changes, || Order::place(order)).unwrap();
                     }
-                    let mut others = Changes::new();
+                    let mut others = Changes::<u64>::new();
                     let is_put = random.random_range(0..2) == 0;
                     let first = random.random_range(0..ACCOUNTS * 97);
                     for key in (first..first + 200).filter(|key| key % 97 != 0 && key % 2 == writer) {
@@ -215,7 +263,6 @@ fn every_state_that_a_thread_reads_is_whole() {
                     }
                     tree.commit(&others, || Order::place(order)).unwrap();
                 }
-                is_over.store(true, Ordering::Release);
             });
         }
         for _ in 0..2 {
@@ -236,7 +283,7 @@ fn every_state_that_a_thread_reads_is_whole() {
                         let mut entry = cursor.last();
                         while let Some((key, record)) = entry {
                             sum += u64::from_le_bytes(record.try_into().unwrap());
-                            keys.push(key);
+                            keys.push(*key);
                             entry = cursor.previous();
                         }
                         assert_eq!(sum, ACCOUNTS * AMOUNT, "back, after commit {at}");
@@ -245,7 +292,7 @@ fn every_state_that_a_thread_reads_is_whole() {
                         tree.for_each_block(.., at, &mut |block| blocks.extend_from_slice(block));
                         assert!(keys == blocks, "after commit {at}");
                         let amount = |record: Option<&[u8]>| u64::from_le_bytes(record.unwrap().try_into().unwrap());
-                        let sum: u64 = (0..ACCOUNTS).map(|account| tree.get(key_of(account), || at, amount)).sum();
+                        let sum: u64 = (0..ACCOUNTS).map(|account| tree.get(&key_of(account), || at, amount)).sum();
                         assert_eq!(sum, ACCOUNTS * AMOUNT, "one by one, after commit {at}");
                     });
                     states += 1;
@@ -258,13 +305,32 @@ fn every_state_that_a_thread_reads_is_whole() {
 }
 
 #[test]
+fn keys_of_a_range_come_block_by_block() {
+    let tree = Tree::<u32>::new(options(KeyCodec::MaskedVbyte, RecordShape::Fixed(0)));
+    let place = || Ok::<_, Infallible>(Numbered { commit: CommitNumber(1), horizon: CommitNumber(1) });
+    let changes: Changes<u32> = (0..5000).map(|key| (3 * key, Some(Box::default()))).collect();
+    tree.commit(&changes, place).unwrap();
+    let mut random = SmallRng::seed_from_u64(5);
+    for _ in 0..500 {
+        let mut bound = || {
+            let key = random.random_range(0..15_010);
+            [Bound::Included(key), Bound::Excluded(key), Bound::Unbounded][random.random_range(0..3)]
+        };
+        let range = (bound(), bound());
+        let mut keys = Vec::new();
+        tree.for_each_block(range, CommitNumber(1), &mut |block| keys.extend_from_slice(block));
+        assert!(keys.iter().eq(changes.keys().filter(|key| range.contains(key))), "{range:?}");
+    }
+}
+
+#[test]
 fn what_was_read_is_known_to_have_changed() {
     let tree = Tree::<u64>::new(options(KeyCodec::SimdFor, RecordShape::Fixed(8)));
     let mut number = 0;
     let mut put = |key: u64, record: Option<&[u8]>| {
         number += 1;
         let place = || Ok::<_, Infallible>(Numbered { commit: CommitNumber(number), horizon: CommitNumber(0) });
-        tree.change(key, record, Condition::Always, place).unwrap();
+        tree.change(&key, record, Condition::Always, place).unwrap();
         CommitNumber(number)
     };
     let before = (0..2000).map(|key| put(2 * key, Some(&[0; 8]))).last().unwrap();
@@ -293,14 +359,14 @@ fn leaves_that_are_nearly_empty_are_merged() {
         Ok::<_, Infallible>(Numbered { commit: CommitNumber(number), horizon: CommitNumber(number) })
     };
     for key in 0..100_000 {
-        tree.change(key, Some(&key.to_le_bytes()), Condition::Always, &mut place).unwrap();
+        tree.change(&key, Some(&key.to_le_bytes()), Condition::Always, &mut place).unwrap();
     }
     let full = tree.shape();
     assert!(full.leaves > 900 && full.height == 3, "{full:?}");
     // Keys in order leave full leaves behind.
     assert!(full.key_bytes + full.record_bytes > full.leaves * 1000, "{full:?}");
     for key in (0..100_000).filter(|key| key % 64 != 0) {
-        tree.change(key, None, Condition::Always, &mut place).unwrap();
+        tree.change(&key, None, Condition::Always, &mut place).unwrap();
     }
     let sparse = tree.shape();
     assert!(sparse.leaves < full.leaves / 4, "{sparse:?}");
@@ -320,14 +386,14 @@ fn a_delete_splits_a_leaf_where_the_rest_takes_more() {
     // Differences of one, until the leaf is full but for a few bytes.
     let mut key = 0;
     while tree.shape().leaves == 1 {
-        tree.change(key, Some(&[]), Condition::Always, &mut place).unwrap();
+        tree.change(&key, Some(&[]), Condition::Always, &mut place).unwrap();
         key += 1;
     }
     let leaves = tree.shape().leaves;
     let mut deleted = 0;
     // Every second key in the midst of blocks: the differences there need one bit more, and then one more.
     for victim in (0..key).filter(|key| key % 128 > 8 && key % 3 != 0) {
-        tree.change(victim, None, Condition::Always, &mut place).unwrap();
+        tree.change(&victim, None, Condition::Always, &mut place).unwrap();
         deleted += 1;
         if tree.shape().leaves > leaves {
             break;

@@ -2,13 +2,13 @@
 
 use crate::cursor::Cursor;
 use crate::directory::Directory;
-use crate::keys::NoRoom;
+use crate::keys::{IntegerBlock, IntegerKey, KeyList, KeyShape, NoRoom, TreeKey, lent};
 use crate::leaf::{Leaf, LeafShape};
 use crate::published::Published;
 use crate::records::RecordShape;
 use crate::slots::{ReadLatch, SlotIndex, Slots, WriteLatch};
 use crate::sync::{Arc, Mutex, PoisonError, RwLock};
-use sinter_codec::{KEYS_MAX, Key, KeyCodec};
+use sinter_codec::{KEYS_MAX, KeyCodec};
 use sinter_storage::CommitNumber;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,7 +23,7 @@ const NEARLY_EMPTY_DIVISOR: usize = 8;
 /// How a tree keeps its keys and records.
 #[derive(Clone, Copy, Debug)]
 pub struct TreeOptions {
-    /// How keys are written in leaves.
+    /// How keys that are integers are written in leaves; bytes are written without what each shares with the one before.
     pub codec: KeyCodec,
     /// Keys of a full block, 2 to [`KEYS_MAX`]. The paper (section 4.3.2) has 128 for BP128 and 256 for the others.
     pub block_len: usize,
@@ -34,7 +34,7 @@ pub struct TreeOptions {
 }
 
 impl TreeOptions {
-    /// 16 KiB leaves of these records, with keys in this codec.
+    /// 16 KiB leaves of these records, with integers in this codec.
     pub fn new(codec: KeyCodec, records: RecordShape) -> TreeOptions {
         let block_len = match codec {
             KeyCodec::Bp128D1 | KeyCodec::Bp128D4 | KeyCodec::Bp128Transposed => 128,
@@ -45,7 +45,7 @@ impl TreeOptions {
 }
 
 /// What a transaction does to a tree: by key a record, or none where the key goes.
-pub type Changes<K> = BTreeMap<K, Option<Box<[u8]>>>;
+pub type Changes<K> = BTreeMap<<K as ToOwned>::Owned, Option<Box<[u8]>>>;
 
 /// The place of a commit among all, and up to which one nobody will ask for what was before.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,7 @@ pub struct Numbered {
 ///
 /// Thread-safe: any number of threads read and change it at once. Locks are taken in the order `removal`, latches in the order
 /// of keys, `structure`, free slots; readers have one latch at a time.
-pub struct Tree<K> {
+pub struct Tree<K: TreeKey + ?Sized> {
     shape: LeafShape,
     slots: Slots<K>,
     directory: Published<Directory<K>>,
@@ -71,7 +71,7 @@ pub struct Tree<K> {
     removal: RwLock<()>,
 }
 
-impl<K: Key> Tree<K> {
+impl<K: TreeKey + ?Sized> Tree<K> {
     /// A tree without keys.
     ///
     /// # Panics
@@ -79,7 +79,7 @@ impl<K: Key> Tree<K> {
     pub fn new(options: TreeOptions) -> Tree<K> {
         let TreeOptions { codec, block_len, records, leaf_bytes } = options;
         assert!((1 << 10..=16 << 10).contains(&leaf_bytes), "leaves of {leaf_bytes} bytes");
-        let shape = LeafShape { codec, block_len, records, size_max: leaf_bytes };
+        let shape = LeafShape { keys: KeyShape { codec, block_len }, records, size_max: leaf_bytes };
         let slots = Slots::new();
         let directory = Published::new(Directory::new(slots.add(Leaf::new(&shape))));
         Tree { shape, slots, directory, structure: Mutex::new(()), removal: RwLock::new(()) }
@@ -93,7 +93,7 @@ impl<K: Key> Tree<K> {
     /// Shows the key's record to `use_it`, as it is after the commit that `at` names; it is asked once the leaf is latched,
     /// so that who wants the newest of what is visible need not announce himself before.
     #[inline]
-    pub fn get<R>(&self, key: K, at: impl FnOnce() -> CommitNumber, use_it: impl FnOnce(Option<&[u8]>) -> R) -> R {
+    pub fn get<R>(&self, key: &K, at: impl FnOnce() -> CommitNumber, use_it: impl FnOnce(Option<&[u8]>) -> R) -> R {
         loop {
             let directory = self.directory.read();
             let latch = self.slots.read(directory.leaf_of(key));
@@ -114,7 +114,7 @@ impl<K: Key> Tree<K> {
     /// When the record is longer than [`Tree::record_bytes_max`], or of another length than all.
     pub fn change<E>(
         &self,
-        key: K,
+        key: &K,
         record: Option<&[u8]>,
         condition: Condition<'_>,
         number: impl FnOnce() -> Result<Numbered, E>,
@@ -134,7 +134,7 @@ impl<K: Key> Tree<K> {
             drop(latch);
             drop(directory);
             if let Some(low) = sparse {
-                self.merge(low);
+                self.merge(lent(&low));
             }
             return numbered.map(|_| true);
         }
@@ -154,17 +154,17 @@ impl<K: Key> Tree<K> {
             let mut work: Vec<Work<'_, K>> = latches.iter_mut().filter_map(Work::of).collect();
             let mut changes = changes.iter().peekable();
             for work in &mut work {
-                let end = work.leaf.high();
-                while let Some((key, record)) = changes.next_if(|(key, _)| end.is_none_or(|end| **key < end)) {
-                    self.apply(work, *key, record.as_deref());
+                let end = work.leaf.high().cloned();
+                while let Some((key, record)) = changes.next_if(|(key, _)| end.as_ref().is_none_or(|end| *key < end)) {
+                    self.apply(work, lent(key), record.as_deref());
                 }
             }
             let numbered = number();
             let committed = numbered.as_ref().ok();
-            let sparse: Vec<K> = work.into_iter().filter_map(|work| self.settle(work, committed)).collect();
+            let sparse: Vec<K::Owned> = work.into_iter().filter_map(|work| self.settle(work, committed)).collect();
             drop(latches);
             // From behind: who merges takes in what follows.
-            sparse.into_iter().rev().for_each(|low| self.merge(low));
+            sparse.into_iter().rev().for_each(|low| self.merge(lent(&low)));
             return numbered;
         }
     }
@@ -184,41 +184,23 @@ impl<K: Key> Tree<K> {
         was_changed
     }
 
-    /// Shows the keys of a range to `visit`, as many at a time as are in a block, after commit `at`. To be quick: writers
-    /// of the leaf wait.
-    pub fn for_each_block(&self, range: impl RangeBounds<K>, at: CommitNumber, visit: &mut impl FnMut(&[K])) {
-        let mut decoded = [K::default(); KEYS_MAX];
-        self.for_each_leaf(&range, &mut |leaf| {
-            let leaf = leaf.state_at(at);
-            let keys = leaf.keys();
-            let indices = keys.indices_in(&range);
-            let mut index = indices.start;
-            while index < indices.end {
-                let block_index = keys.block_of(index);
-                let of_block = keys.indices_of(block_index);
-                let block = keys.decode_block(block_index, &mut decoded);
-                visit(&block[index - of_block.start..of_block.end.min(indices.end) - of_block.start]);
-                index = of_block.end;
-            }
-        });
-    }
-
     /// Shows each leaf that may have keys of a range, in the order of keys, as it is when its turn comes.
     fn for_each_leaf(&self, range: &impl RangeBounds<K>, visit: &mut impl FnMut(&Leaf<K>)) {
         let mut next = match range.start_bound() {
-            Bound::Included(start) | Bound::Excluded(start) => Some(*start),
+            Bound::Included(start) | Bound::Excluded(start) => Some(start.to_owned()),
             Bound::Unbounded => None,
         };
         loop {
-            let latch = self.latch(|directory| directory.leaf_from(next));
-            let Some(leaf) = latch.as_ref().filter(|leaf| leaf.begins_before(next)) else { continue };
+            let from = next.as_ref().map(lent::<K>);
+            let latch = self.latch(|directory| directory.leaf_from(from));
+            let Some(leaf) = latch.as_ref().filter(|leaf| leaf.begins_before(from)) else { continue };
             visit(leaf);
             let is_over = |high: &K| match range.end_bound() {
                 Bound::Included(end) => high > end,
                 Bound::Excluded(end) => high >= end,
                 Bound::Unbounded => false,
             };
-            match leaf.high().filter(|high| !is_over(high)) {
+            match leaf.high().filter(|high| !is_over(lent(*high))).cloned() {
                 Some(high) => next = Some(high),
                 None => return,
             }
@@ -256,10 +238,10 @@ impl<K: Key> Tree<K> {
         let _no_removal = self.removal.read().unwrap_or_else(PoisonError::into_inner);
         let directory = Arc::clone(&self.directory.read());
         let mut latches: Vec<WriteLatch<'_, K>> = Vec::new();
-        for key in changes.keys() {
-            let is_covered = |latch: &WriteLatch<'_, K>| latch.as_ref().is_some_and(|leaf| leaf.covers(*key));
+        for key in changes.keys().map(lent::<K>) {
+            let is_covered = |latch: &WriteLatch<'_, K>| latch.as_ref().is_some_and(|leaf| leaf.covers(key));
             if !latches.last().is_some_and(is_covered) {
-                let latch = self.slots.write(directory.leaf_of(*key));
+                let latch = self.slots.write(directory.leaf_of(key));
                 if !is_covered(&latch) {
                     return None;
                 }
@@ -278,7 +260,7 @@ impl<K: Key> Tree<K> {
     }
 
     /// Changes a key in a latched leaf, or in the leaves that were split off it since.
-    fn apply(&self, work: &mut Work<'_, K>, key: K, record: Option<&[u8]>) {
+    fn apply(&self, work: &mut Work<'_, K>, key: &K, record: Option<&[u8]>) {
         loop {
             let leaf = work.leaf_of(key);
             let applied = match record {
@@ -296,7 +278,7 @@ impl<K: Key> Tree<K> {
 
     /// Ends a change of a leaf: for good, or as if it had not been. What was split off stays so in either case, and others
     /// find it. Returns the least key of a leaf that became nearly empty.
-    fn settle(&self, work: Work<'_, K>, numbered: Option<&Numbered>) -> Option<K> {
+    fn settle(&self, work: Work<'_, K>, numbered: Option<&Numbered>) -> Option<K::Owned> {
         let Work { leaf, mut uppers } = work;
         for leaf in std::iter::once(&mut *leaf).chain(uppers.iter_mut().map(|(_, upper)| upper)) {
             match numbered {
@@ -313,12 +295,12 @@ impl<K: Key> Tree<K> {
             self.directory.replace(directory);
             return None;
         }
-        leaf.low().filter(|_| leaf.size() < self.shape.size_max / NEARLY_EMPTY_DIVISOR)
+        leaf.low().filter(|_| leaf.size() < self.shape.size_max / NEARLY_EMPTY_DIVISOR).cloned()
     }
 
     /// Gives the keys of a leaf to the one before it, if both fit well into one and nobody needs what they were. Whether or
     /// not is no matter: another delete may try again.
-    fn merge(&self, low: K) {
+    fn merge(&self, low: &K) {
         let _removal = self.removal.write().unwrap_or_else(PoisonError::into_inner);
         let (before, slot) = {
             let directory = self.directory.read();
@@ -329,7 +311,8 @@ impl<K: Key> Tree<K> {
         }
         let (mut lower, mut upper) = (self.slots.write(before), self.slots.write(slot));
         let (Some(leaf), Some(other)) = (lower.as_mut(), upper.as_mut()) else { return };
-        let are_neighbours = leaf.high() == Some(low) && other.low() == Some(low);
+        let are_neighbours =
+            [leaf.high(), other.low()].iter().all(|bound| bound.is_some_and(|bound| lent::<K>(bound) == low));
         let fit = leaf.size() + other.size() <= self.shape.size_max / 4 * 3;
         if !are_neighbours || !fit || leaf.has_undo() || other.has_undo() {
             return;
@@ -343,7 +326,28 @@ impl<K: Key> Tree<K> {
     }
 }
 
-impl<K: Key> fmt::Debug for Tree<K> {
+impl<K: IntegerKey> Tree<K> {
+    /// Shows the keys of a range to `visit`, as many at a time as are in a block, after commit `at`. To be quick: writers
+    /// of the leaf wait.
+    pub fn for_each_block(&self, range: impl RangeBounds<K>, at: CommitNumber, visit: &mut impl FnMut(&[K])) {
+        let mut block = IntegerBlock::default();
+        self.for_each_leaf(&range, &mut |leaf| {
+            let leaf = leaf.state_at(at);
+            let keys = leaf.keys();
+            let indices = keys.indices_in(&range);
+            let mut index = indices.start;
+            while index < indices.end {
+                let block_index = keys.block_of(index);
+                let of_block = keys.indices_of(block_index);
+                keys.decode(block_index, &mut block);
+                visit(&block.keys()[index - of_block.start..of_block.end.min(indices.end) - of_block.start]);
+                index = of_block.end;
+            }
+        });
+    }
+}
+
+impl<K: TreeKey + ?Sized> fmt::Debug for Tree<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tree").field("shape", &self.shape).finish_non_exhaustive()
     }
@@ -391,18 +395,18 @@ pub struct TreeShape {
 }
 
 /// A leaf that is being changed, and what was split off it meanwhile, in the order of keys: nobody knows of that yet.
-struct Work<'l, K> {
+struct Work<'l, K: TreeKey + ?Sized> {
     leaf: &'l mut Leaf<K>,
-    uppers: Vec<(K, Leaf<K>)>,
+    uppers: Vec<(K::Owned, Leaf<K>)>,
 }
 
-impl<'l, K: Key> Work<'l, K> {
+impl<'l, K: TreeKey + ?Sized> Work<'l, K> {
     fn of(latch: &'l mut WriteLatch<'_, K>) -> Option<Work<'l, K>> {
         latch.as_mut().map(|leaf| Work { leaf, uppers: Vec::new() })
     }
 
-    fn leaf_of(&mut self, key: K) -> &mut Leaf<K> {
-        match self.uppers.partition_point(|(separator, _)| *separator <= key).checked_sub(1) {
+    fn leaf_of(&mut self, key: &K) -> &mut Leaf<K> {
+        match self.uppers.partition_point(|(separator, _)| lent::<K>(separator) <= key).checked_sub(1) {
             Some(index) => &mut self.uppers[index].1,
             None => self.leaf,
         }

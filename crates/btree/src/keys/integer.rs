@@ -11,12 +11,10 @@
 //! at most, and no space lies idle. What it calls *vacuumize* is left to do for blocks that lost keys:
 //! [`IntegerKeys::vacuum`] writes all into full ones.
 
-use super::{NoRoom, Position};
+use super::{DecodedKeys, KeyList, KeyShape, LEN_MAX, Listed, NoRoom, Position};
+use crate::leaf_page::{Damage, Input};
 use sinter_codec::{KEYS_MAX, Key, KeyBlock, KeyBlockMut, KeyChange, KeyCodec, KeyDescriptor};
-use std::ops::{Bound, Range, RangeBounds};
-
-/// The most keys of a leaf. Were there more, places would be larger; 16 kB hold as many in no codec.
-pub(crate) const LEN_MAX: usize = u16::MAX as usize;
+use std::ops::Range;
 
 /// Neighbours are joined where both together have this part of a full block at most: so deletes leave no crumbs, and what
 /// was joined is not soon divided again.
@@ -44,105 +42,121 @@ struct Place<K> {
     offset: u16,
 }
 
-impl<K: Key> IntegerKeys<K> {
-    /// What a block takes beside its bytes.
-    const BESIDE_SIZE: usize = size_of::<K>() + size_of::<Place<K>>();
+/// A number as its bytes.
+pub(crate) trait LittleEndian: Sized {
+    fn append_to(&self, out: &mut Vec<u8>);
 
-    /// No keys, to be written in this codec, `block_len` of them in a block.
-    ///
     /// # Panics
-    /// When a block cannot hold so many, or only one.
-    pub(crate) fn new(codec: KeyCodec, block_len: usize) -> IntegerKeys<K> {
+    /// When these are not as many bytes as the number has.
+    fn of_le_bytes(bytes: &[u8]) -> Self;
+}
+
+macro_rules! little_endian {
+    ($($number:ty),*) => {$(
+        impl LittleEndian for $number {
+            fn append_to(&self, out: &mut Vec<u8>) {
+                out.extend(self.to_le_bytes());
+            }
+
+            fn of_le_bytes(bytes: &[u8]) -> $number {
+                <$number>::from_le_bytes(bytes.try_into().expect("as many bytes as the number has"))
+            }
+        }
+    )*};
+}
+
+little_endian!(u32, u64);
+
+/// Keys of a block, as they are.
+#[derive(Debug)]
+pub(crate) struct IntegerBlock<K> {
+    keys: [K; KEYS_MAX],
+    len: usize,
+}
+
+impl<K: Key + Listed + ToOwned<Owned = K> + LittleEndian> KeyList<K> for IntegerKeys<K> {
+    type Block = IntegerBlock<K>;
+
+    const KIND: u8 = size_of::<K>() as u8;
+
+    fn write_key(key: &K, out: &mut Vec<u8>) {
+        key.append_to(out);
+    }
+
+    fn read_key(input: &mut Input<'_>) -> Result<K, Damage> {
+        Ok(K::of_le_bytes(input.bytes(size_of::<K>())?))
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        self.firsts.iter().for_each(|first| first.append_to(out));
+        self.places.iter().for_each(|place| place.last.append_to(out));
+        self.places.iter().for_each(|place| out.extend(place.start.to_le_bytes()));
+        self.places.iter().for_each(|place| out.extend(place.offset.to_le_bytes()));
+        out.extend_from_slice(&self.bytes);
+    }
+
+    fn read(shape: &KeyShape, counts: [usize; 3], input: &mut Input<'_>) -> Result<IntegerKeys<K>, Damage> {
+        let KeyShape { codec, block_len } = *shape;
+        if !(2..=KEYS_MAX).contains(&block_len) {
+            return Err(format!("blocks of {block_len} keys"));
+        }
+        let [block_count, len, byte_len] = counts;
+        let mut numbers = || (0..block_count).map(|_| Self::read_key(input)).collect::<Result<Vec<K>, Damage>>();
+        let (firsts, lasts) = (numbers()?, numbers()?);
+        let mut shorts = || (0..block_count).map(|_| input.u16()).collect::<Result<Vec<u16>, Damage>>();
+        let (starts, offsets) = (shorts()?, shorts()?);
+        let bytes = input.bytes(byte_len)?.to_vec();
+        let places = lasts.into_iter().zip(starts).zip(offsets);
+        let places = places.map(|((last, start), offset)| Place { last, start, offset }).collect();
+        IntegerKeys { codec, block_len, firsts, places, bytes, len }.checked()
+    }
+
+    fn byte_len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn new(shape: &KeyShape) -> IntegerKeys<K> {
+        let KeyShape { codec, block_len } = *shape;
         assert!((2..=KEYS_MAX).contains(&block_len), "blocks of {block_len} keys");
         IntegerKeys { codec, block_len, firsts: Vec::new(), places: Vec::new(), bytes: Vec::new(), len: 0 }
     }
 
-    /// How many keys there are.
-    pub(crate) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.len
     }
 
-    /// How many blocks there are.
-    pub(crate) fn block_count(&self) -> usize {
+    fn size(&self) -> usize {
+        self.whole_size()
+    }
+
+    fn block_count(&self) -> usize {
         self.firsts.len()
     }
 
-    /// Bytes that the keys take, with what is beside the blocks.
-    pub(crate) fn size(&self) -> usize {
-        self.firsts.len() * Self::BESIDE_SIZE + self.bytes.len()
-    }
-
-    /// The last key.
-    pub(crate) fn last(&self) -> Option<K> {
-        self.places.last().map(|place| place.last)
-    }
-
-    /// Where `key` is.
-    #[inline]
-    pub(crate) fn position(&self, key: K) -> Position {
-        let following = self.firsts.partition_point(|first| *first <= key);
-        let Some(block_index) = following.checked_sub(1) else { return Position { index: 0, is_found: false } };
-        match self.block(block_index).lower_bound(key) {
-            Some((index, found)) => Position { index: self.start(block_index) + index, is_found: found == key },
-            None => Position { index: self.start(following), is_found: false },
-        }
-    }
-
-    /// The indices of the keys in a range.
-    pub(crate) fn indices_in(&self, range: &impl RangeBounds<K>) -> Range<usize> {
-        let start = match range.start_bound() {
-            Bound::Included(start) => self.position(*start).index,
-            Bound::Excluded(start) => self.first_after(*start),
-            Bound::Unbounded => 0,
-        };
-        let end = match range.end_bound() {
-            Bound::Included(end) => self.first_after(*end),
-            Bound::Excluded(end) => self.position(*end).index,
-            Bound::Unbounded => self.len,
-        };
-        start..end
-    }
-
-    /// How many keys are not greater than `key`.
-    pub(crate) fn first_after(&self, key: K) -> usize {
-        let position = self.position(key);
-        position.index + usize::from(position.is_found)
-    }
-
-    /// The key at `index`.
-    ///
-    /// # Panics
-    /// When there are not so many.
-    pub(crate) fn get(&self, index: usize) -> K {
-        let block_index = self.block_of(index);
-        self.block(block_index).select(index - self.start(block_index))
-    }
-
-    /// Writes the keys of a block to the front of `out`, and returns them.
-    #[inline]
-    pub(crate) fn decode_block<'o>(&self, block_index: usize, out: &'o mut [K; KEYS_MAX]) -> &'o [K] {
-        self.block(block_index).decode(out)
-    }
-
-    /// Which of the leaf's keys a block has.
-    pub(crate) fn indices_of(&self, block_index: usize) -> Range<usize> {
+    fn indices_of(&self, block_index: usize) -> Range<usize> {
         self.start(block_index)..self.start(block_index + 1)
     }
 
-    /// The block that has the key at `index`.
-    ///
-    /// # Panics
-    /// When there are no keys.
-    pub(crate) fn block_of(&self, index: usize) -> usize {
-        self.places.partition_point(|place| usize::from(place.start) <= index) - 1
+    fn block_of(&self, index: usize) -> usize {
+        self.block_index_of(index)
     }
 
-    /// Adds a key, unless it is there, if then all take `size_max` bytes at most. Returns where it is, and whether it was
-    /// there before.
-    ///
-    /// # Errors
-    /// [`NoRoom`].
-    pub(crate) fn insert(&mut self, key: K, size_max: usize) -> Result<Position, NoRoom> {
+    fn decode(&self, block_index: usize, block: &mut IntegerBlock<K>) {
+        block.len = self.block(block_index).decode(&mut block.keys).len();
+    }
+
+    #[inline]
+    fn position(&self, key: &K) -> Position {
+        self.position_of(*key)
+    }
+
+    fn get(&self, index: usize) -> K {
+        let block_index = self.block_index_of(index);
+        self.block(block_index).select(index - self.start(block_index))
+    }
+
+    fn insert(&mut self, key: &K, size_max: usize) -> Result<Position, NoRoom> {
+        let key = *key;
         let following = self.firsts.partition_point(|first| *first <= key);
         let mut block_index = following.saturating_sub(1);
         if block_index < self.block_count() && self.count(block_index) == self.block_len {
@@ -153,7 +167,7 @@ impl<K: Key> IntegerKeys<K> {
             if key > self.places[block_index].last && following == self.block_count() {
                 return self.insert_block(following, key, size_max);
             }
-            let position = self.position(key);
+            let position = self.position_of(key);
             if position.is_found {
                 return Ok(position);
             }
@@ -164,7 +178,7 @@ impl<K: Key> IntegerKeys<K> {
             return self.insert_block(0, key, size_max);
         }
         if self.len == LEN_MAX {
-            let position = self.position(key);
+            let position = self.position_of(key);
             return if position.is_found { Ok(position) } else { Err(NoRoom) };
         }
         let start = self.start(block_index);
@@ -176,16 +190,8 @@ impl<K: Key> IntegerKeys<K> {
         }
     }
 
-    /// Takes away the key at `index`, if then all take `size_max` bytes at most: where the codec is not delete-stable
-    /// (section 2), the others may need more.
-    ///
-    /// # Errors
-    /// [`NoRoom`].
-    ///
-    /// # Panics
-    /// When there are not so many.
-    pub(crate) fn remove(&mut self, index: usize, size_max: usize) -> Result<(), NoRoom> {
-        let block_index = self.block_of(index);
+    fn remove(&mut self, index: usize, size_max: usize) -> Result<(), NoRoom> {
+        let block_index = self.block_index_of(index);
         let start = self.start(block_index);
         self.change(block_index, size_max, |block| block.delete(index - start))?;
         let before = block_index.saturating_sub(1);
@@ -202,13 +208,12 @@ impl<K: Key> IntegerKeys<K> {
         Ok(())
     }
 
-    /// Takes away the keys from `index` on, and returns them.
-    pub(crate) fn split_off(&mut self, index: usize) -> IntegerKeys<K> {
-        let mut upper = IntegerKeys::new(self.codec, self.block_len);
+    fn split_off(&mut self, index: usize) -> IntegerKeys<K> {
+        let mut upper = self.emptied();
         if index >= self.len {
             return upper;
         }
-        let block_index = self.block_of(index);
+        let block_index = self.block_index_of(index);
         let (start, end) = (self.start(block_index), self.start(block_index + 1));
         let whole = if index == start { block_index } else { block_index + 1 };
         let mut keys = [K::default(); KEYS_MAX];
@@ -231,25 +236,94 @@ impl<K: Key> IntegerKeys<K> {
         upper
     }
 
-    /// Writes all keys into full blocks, if that gains `gain_min` bytes or more. Returns whether it did.
-    pub(crate) fn vacuum(&mut self, gain_min: usize) -> bool {
+    fn vacuum(&mut self, gain_min: usize) -> bool {
         let blocks_needed = self.len.div_ceil(self.block_len);
         if (self.block_count() - blocks_needed) * Self::BESIDE_SIZE < gain_min {
             return false;
         }
-        let size_max = self.size().saturating_sub(gain_min);
+        let size_max = self.whole_size().saturating_sub(gain_min);
         self.write_again(0..self.block_count(), self.block_len, size_max).is_ok()
     }
+}
 
-    /// All keys.
-    #[cfg(test)]
-    pub(crate) fn to_vec(&self) -> Vec<K> {
-        let mut all = Vec::with_capacity(self.len);
-        let mut keys = [K::default(); KEYS_MAX];
-        for block_index in 0..self.block_count() {
-            all.extend_from_slice(self.decode_block(block_index, &mut keys));
+impl<K: Key> Default for IntegerBlock<K> {
+    fn default() -> IntegerBlock<K> {
+        IntegerBlock { keys: [K::default(); KEYS_MAX], len: 0 }
+    }
+}
+
+impl<K: Key> DecodedKeys<K> for IntegerBlock<K> {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn key(&self, index: usize) -> &K {
+        &self.keys[..self.len][index]
+    }
+}
+
+impl<K> IntegerBlock<K> {
+    /// All of them.
+    pub(crate) fn keys(&self) -> &[K] {
+        &self.keys[..self.len]
+    }
+}
+
+impl<K: Key> IntegerKeys<K> {
+    /// What a block takes beside its bytes.
+    const BESIDE_SIZE: usize = size_of::<K>() + size_of::<Place<K>>();
+
+    fn whole_size(&self) -> usize {
+        self.firsts.len() * Self::BESIDE_SIZE + self.bytes.len()
+    }
+
+    #[inline]
+    fn position_of(&self, key: K) -> Position {
+        let following = self.firsts.partition_point(|first| *first <= key);
+        let Some(block_index) = following.checked_sub(1) else { return Position { index: 0, is_found: false } };
+        match self.block(block_index).lower_bound(key) {
+            Some((index, found)) => Position { index: self.start(block_index) + index, is_found: found == key },
+            None => Position { index: self.start(following), is_found: false },
         }
-        all
+    }
+
+    /// The same keys, written anew, if these are blocks of as many as they say, in order. What a codec does not look at when
+    /// it opens a block could be anything, and would come to light when a block is changed where it lies.
+    fn checked(&self) -> Result<IntegerKeys<K>, Damage> {
+        let mut checked = self.emptied();
+        let mut decoded = [K::default(); KEYS_MAX];
+        for block_index in 0..self.firsts.len() {
+            let wrong = |what: &str| format!("block {block_index}: {what}");
+            let starts = [self.start(block_index), self.start(block_index + 1)];
+            let offsets = [self.offset(block_index), self.offset(block_index + 1)];
+            let is_next = starts[0] == checked.len && (block_index > 0 || offsets[0] == 0);
+            if !is_next || starts[0] >= starts[1] || starts[1] - starts[0] > self.block_len || offsets[0] > offsets[1] {
+                return Err(wrong("its place and the next one's contradict each other"));
+            }
+            let descriptor = self.descriptor(block_index);
+            let bytes = self.bytes.get(offsets[0]..).ok_or_else(|| wrong("it begins behind the end"))?;
+            let block = KeyBlock::open(self.codec, descriptor, bytes).map_err(|error| wrong(&error.to_string()))?;
+            let keys = block.decode(&mut decoded);
+            let last = checked.places.last().map(|place| place.last);
+            let is_sorted = keys.is_sorted_by(|one, other| one < other) && last.is_none_or(|last| last < keys[0]);
+            if !is_sorted || (keys[0], keys[keys.len() - 1]) != (descriptor.first, descriptor.last) {
+                return Err(wrong("its keys are not in order, or not from its first to its last"));
+            }
+            checked.append_block(keys);
+        }
+        match checked.len == self.len && (self.len > 0 || self.bytes.is_empty()) {
+            true => Ok(checked),
+            false => Err(format!("{} keys of {}", checked.len, self.len)),
+        }
+    }
+
+    /// No keys, to be written as these.
+    fn emptied(&self) -> IntegerKeys<K> {
+        IntegerKeys { firsts: Vec::new(), places: Vec::new(), bytes: Vec::new(), len: 0, ..*self }
+    }
+
+    fn block_index_of(&self, index: usize) -> usize {
+        self.places.partition_point(|place| usize::from(place.start) <= index) - 1
     }
 
     fn count(&self, block_index: usize) -> usize {
@@ -305,7 +379,7 @@ impl<K: Key> IntegerKeys<K> {
         let mut keys = Vec::with_capacity(self.start(blocks.end) - self.start(blocks.start));
         let mut decoded = [K::default(); KEYS_MAX];
         for block_index in blocks.clone() {
-            keys.extend_from_slice(self.decode_block(block_index, &mut decoded));
+            keys.extend_from_slice(self.block(block_index).decode(&mut decoded));
         }
         self.write(blocks, &keys, block_len, size_max)
     }
@@ -322,7 +396,7 @@ impl<K: Key> IntegerKeys<K> {
             firsts.push(descriptor.first);
             places.push(Place { last: descriptor.last, start, offset });
         }
-        let count = self.block_count() - blocks.len() + firsts.len();
+        let count = self.firsts.len() - blocks.len() + firsts.len();
         if count * Self::BESIDE_SIZE + self.bytes.len() - old_bytes.len() + bytes.len() > size_max {
             return Err(NoRoom);
         }
@@ -346,7 +420,7 @@ impl<K: Key> IntegerKeys<K> {
 
     /// Keeps the first `len` keys, at least.
     fn truncate(&mut self, len: usize) {
-        let block_index = self.block_of(len);
+        let block_index = self.block_index_of(len);
         let rest = len - self.start(block_index);
         let mut keys = [K::default(); KEYS_MAX];
         let keys = &self.block(block_index).decode(&mut keys)[..rest];
@@ -375,7 +449,7 @@ impl<K: Key> IntegerKeys<K> {
             let mut block = KeyBlockMut::open(self.codec, &mut descriptor, bytes).expect("blocks were checked");
             let done = change(&mut block);
             let KeyChange::NoRoom(needed) = done else { break done };
-            if self.size() - room + needed > size_max {
+            if self.whole_size() - room + needed > size_max {
                 self.resize_room(offset, room, byte_len);
                 return Err(NoRoom);
             }
