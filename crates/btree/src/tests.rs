@@ -212,7 +212,7 @@ impl Order {
     }
 }
 
-/// Readers end when a writer does, however it does.
+/// All threads end when one does, however it does.
 struct SetWhenDropped<'a>(&'a AtomicBool);
 
 impl Drop for SetWhenDropped<'_> {
@@ -243,6 +243,9 @@ fn every_state_that_a_thread_reads_is_whole() {
                 let mut random = SmallRng::seed_from_u64(writer);
                 let mut amounts = BTreeMap::new();
                 for _ in 0..6000 {
+                    if is_over.load(Ordering::Acquire) {
+                        break;
+                    }
                     let mut own = || random.random_range(0..ACCOUNTS / 2) * 2 + writer;
                     let (from, to) = (own(), own());
                     let moved = random.random_range(0..=*amounts.get(&from).unwrap_or(&AMOUNT));
@@ -267,6 +270,7 @@ fn every_state_that_a_thread_reads_is_whole() {
         }
         for _ in 0..2 {
             scope.spawn(|| {
+                let _over = SetWhenDropped(&is_over);
                 let mut states = 0;
                 while !is_over.load(Ordering::Acquire) || states < 10 {
                     Order::read(&order, |at| {
