@@ -18,6 +18,7 @@ pub mod strings;
 pub mod throttled;
 mod timed_disk;
 pub mod tpch;
+pub mod trees;
 
 pub use csv_file::write_csv;
 pub use machine::Invocation;

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 use sinter_bench::{
-    Failure, Invocation, commits, cycles, page_wise, planning, stalls, strings, throttled, tpch, write_csv,
+    Failure, Invocation, commits, cycles, page_wise, planning, stalls, strings, throttled, tpch, trees, write_csv,
     write_parquet,
 };
 use std::path::{Path, PathBuf};
@@ -87,6 +87,14 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Measures key-value trees as the Upscaledb paper does: keys without records, in each codec, beside keys as they are.
+    Trees {
+        #[command(flatten)]
+        settings: trees::Settings,
+        /// Also writes a record as JSON.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
     /// What `cycles` profiles.
     #[command(hide = true)]
     CyclesProfiled(cycles::ProfiledSettings),
@@ -117,6 +125,7 @@ fn main() -> Result<(), Failure> {
         Command::Planning { settings, out } => show(planning::measure(&settings)?, &invocation, out.as_deref()),
         Command::Throttled { settings, out } => show(throttled::measure(&settings)?, &invocation, out.as_deref()),
         Command::Cycles { settings, out } => show(cycles::measure(&settings)?, &invocation, out.as_deref()),
+        Command::Trees { settings, out } => show(trees::measure(&settings)?, &invocation, out.as_deref()),
         Command::CyclesProfiled(settings) => cycles::run_profiled(&settings),
         Command::PageWise { settings, out } => show(page_wise::measure(&settings)?, &invocation, out.as_deref()),
         Command::PageWiseProbed(settings) => page_wise::run_probed(&settings),
