@@ -377,6 +377,31 @@ fn leaves_that_are_nearly_empty_are_merged() {
     assert_eq!((sparse.keys, sparse.undo), (100_000_u64.div_ceil(64), 0));
 }
 
+/// Keys without gaps take so few bytes that a leaf has all the keys it may have before it is full.
+#[test]
+fn leaves_of_very_many_keys_stay_apart() {
+    let tree =
+        Tree::<u32>::new(TreeOptions { block_len: 256, ..TreeOptions::new(KeyCodec::Bp128D1, RecordShape::Fixed(0)) });
+    let mut number = 0;
+    let mut place = || {
+        number += 1;
+        Ok::<_, Infallible>(Numbered { commit: CommitNumber(number), horizon: CommitNumber(number) })
+    };
+    for key in 0..200_000_u32 {
+        tree.change(&key, Some(&[]), Condition::Always, &mut place).unwrap();
+    }
+    let full = tree.shape();
+    assert_eq!(full.leaves, 200_000_u64.div_ceil(u64::from(u16::MAX)), "{full:?}");
+    // The second leaf becomes nearly empty, beside others that have no place for one more key.
+    let second = u32::from(u16::MAX)..2 * u32::from(u16::MAX);
+    for key in second.clone().skip(1) {
+        tree.change(&key, None, Condition::Always, &mut place).unwrap();
+    }
+    let mut keys = Vec::new();
+    tree.for_each_block(.., CommitNumber(number), &mut |block| keys.extend_from_slice(block));
+    assert!(keys.into_iter().eq((0..=second.start).chain(second.end..200_000)));
+}
+
 #[test]
 fn a_delete_splits_a_leaf_where_the_rest_takes_more() {
     let mut options = TreeOptions::new(KeyCodec::Bp128D1, RecordShape::Fixed(0));

@@ -2,7 +2,7 @@
 
 use crate::cursor::Cursor;
 use crate::directory::Directory;
-use crate::keys::{IntegerBlock, IntegerKey, KeyList, KeyShape, NoRoom, TreeKey, lent};
+use crate::keys::{IntegerBlock, IntegerKey, KeyList, KeyShape, LEN_MAX, NoRoom, TreeKey, lent};
 use crate::leaf::{Leaf, LeafShape};
 use crate::published::Published;
 use crate::records::RecordShape;
@@ -127,7 +127,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
             if !condition.holds(|| leaf.newest(key)) {
                 return Ok(false);
             }
-            let mut work = Work { leaf, uppers: Vec::new() };
+            let mut work = Work::new(leaf);
             self.apply(&mut work, key, record);
             let numbered = number();
             let sparse = self.settle(work, numbered.as_ref().ok());
@@ -261,6 +261,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
 
     /// Changes a key in a latched leaf, or in the leaves that were split off it since.
     fn apply(&self, work: &mut Work<'_, K>, key: &K, record: Option<&[u8]>) {
+        work.has_removed |= record.is_none();
         loop {
             let leaf = work.leaf_of(key);
             let applied = match record {
@@ -279,7 +280,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
     /// Ends a change of a leaf: for good, or as if it had not been. What was split off stays so in either case, and others
     /// find it. Returns the least key of a leaf that became nearly empty.
     fn settle(&self, work: Work<'_, K>, numbered: Option<&Numbered>) -> Option<K::Owned> {
-        let Work { leaf, mut uppers } = work;
+        let Work { leaf, has_removed, mut uppers } = work;
         for leaf in std::iter::once(&mut *leaf).chain(uppers.iter_mut().map(|(_, upper)| upper)) {
             match numbered {
                 Some(Numbered { commit, horizon }) => leaf.commit(*commit, *horizon),
@@ -295,7 +296,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
             self.directory.replace(directory);
             return None;
         }
-        leaf.low().filter(|_| leaf.size() < self.shape.size_max / NEARLY_EMPTY_DIVISOR).cloned()
+        leaf.low().filter(|_| has_removed && leaf.size() < self.shape.size_max / NEARLY_EMPTY_DIVISOR).cloned()
     }
 
     /// Gives the keys of a leaf to the one before it, if both fit well into one and nobody needs what they were. Whether or
@@ -313,7 +314,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         let (Some(leaf), Some(other)) = (lower.as_mut(), upper.as_mut()) else { return };
         let are_neighbours =
             [leaf.high(), other.low()].iter().all(|bound| bound.is_some_and(|bound| lent::<K>(bound) == low));
-        let fit = leaf.size() + other.size() <= self.shape.size_max / 4 * 3;
+        let fit = leaf.size() + other.size() <= self.shape.size_max / 4 * 3 && leaf.len() + other.len() <= LEN_MAX;
         if !are_neighbours || !fit || leaf.has_undo() || other.has_undo() {
             return;
         }
@@ -397,12 +398,18 @@ pub struct TreeShape {
 /// A leaf that is being changed, and what was split off it meanwhile, in the order of keys: nobody knows of that yet.
 struct Work<'l, K: TreeKey + ?Sized> {
     leaf: &'l mut Leaf<K>,
+    /// Whether it may have become nearly empty.
+    has_removed: bool,
     uppers: Vec<(K::Owned, Leaf<K>)>,
 }
 
 impl<'l, K: TreeKey + ?Sized> Work<'l, K> {
     fn of(latch: &'l mut WriteLatch<'_, K>) -> Option<Work<'l, K>> {
-        latch.as_mut().map(|leaf| Work { leaf, uppers: Vec::new() })
+        latch.as_mut().map(Work::new)
+    }
+
+    fn new(leaf: &'l mut Leaf<K>) -> Work<'l, K> {
+        Work { leaf, has_removed: false, uppers: Vec::new() }
     }
 
     fn leaf_of(&mut self, key: &K) -> &mut Leaf<K> {
