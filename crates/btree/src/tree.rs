@@ -238,14 +238,21 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         let _no_removal = self.removal.read().unwrap_or_else(PoisonError::into_inner);
         let directory = Arc::clone(&self.directory.read());
         let mut latches: Vec<WriteLatch<'_, K>> = Vec::new();
+        let mut last = None;
         for key in changes.keys().map(lent::<K>) {
             let is_covered = |latch: &WriteLatch<'_, K>| latch.as_ref().is_some_and(|leaf| leaf.covers(key));
             if !latches.last().is_some_and(is_covered) {
-                let latch = self.slots.write(directory.leaf_of(key));
+                let slot = directory.leaf_of(key);
+                // A leaf that was split since is latched already, and has not this key any more.
+                if last == Some(slot) {
+                    return None;
+                }
+                let latch = self.slots.write(slot);
                 if !is_covered(&latch) {
                     return None;
                 }
                 latches.push(latch);
+                last = Some(slot);
             }
         }
         Some(latches)
