@@ -172,7 +172,10 @@ impl<K: TreeKey + ?Sized> Tree<K> {
     /// How many keys there are after commit `at`.
     pub fn len(&self, at: CommitNumber) -> u64 {
         let mut len = 0;
-        self.for_each_leaf(&.., &mut |leaf| len += leaf.state_at(at).len() as u64);
+        self.for_each_leaf(&.., &mut |leaf, seen| {
+            let leaf = leaf.state_at(at);
+            len += (leaf.len() - seen.map_or(0, |seen| leaf.keys().position(seen).index)) as u64;
+        });
         len
     }
 
@@ -180,12 +183,13 @@ impl<K: TreeKey + ?Sized> Tree<K> {
     /// asked by who sees to it that what was before those commits is still remembered ([`Numbered::horizon`]).
     pub fn was_changed(&self, range: impl RangeBounds<K>, at: CommitNumber) -> bool {
         let mut was_changed = false;
-        self.for_each_leaf(&range, &mut |leaf| was_changed |= leaf.was_changed(&range, at));
+        self.for_each_leaf(&range, &mut |leaf, _| was_changed |= leaf.was_changed(&range, at));
         was_changed
     }
 
-    /// Shows each leaf that may have keys of a range, in the order of keys, as it is when its turn comes.
-    fn for_each_leaf(&self, range: &impl RangeBounds<K>, visit: &mut impl FnMut(&Leaf<K>)) {
+    /// Shows each leaf that may have keys of a range, in the order of keys, as it is when its turn comes; and the key before
+    /// which all was shown already, since a leaf may have taken in the one that was shown before it.
+    fn for_each_leaf(&self, range: &impl RangeBounds<K>, visit: &mut impl FnMut(&Leaf<K>, Option<&K>)) {
         let mut next = match range.start_bound() {
             Bound::Included(start) | Bound::Excluded(start) => Some(start.to_owned()),
             Bound::Unbounded => None,
@@ -194,7 +198,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
             let from = next.as_ref().map(lent::<K>);
             let latch = self.latch(|directory| directory.leaf_from(from));
             let Some(leaf) = latch.as_ref().filter(|leaf| leaf.begins_before(from)) else { continue };
-            visit(leaf);
+            visit(leaf, from);
             let is_over = |high: &K| match range.end_bound() {
                 Bound::Included(end) => high > end,
                 Bound::Excluded(end) => high >= end,
@@ -339,11 +343,11 @@ impl<K: IntegerKey> Tree<K> {
     /// of the leaf wait.
     pub fn for_each_block(&self, range: impl RangeBounds<K>, at: CommitNumber, visit: &mut impl FnMut(&[K])) {
         let mut block = IntegerBlock::default();
-        self.for_each_leaf(&range, &mut |leaf| {
+        self.for_each_leaf(&range, &mut |leaf, seen| {
             let leaf = leaf.state_at(at);
             let keys = leaf.keys();
             let indices = keys.indices_in(&range);
-            let mut index = indices.start;
+            let mut index = seen.map_or(0, |seen| keys.position(seen).index).max(indices.start);
             while index < indices.end {
                 let block_index = keys.block_of(index);
                 let of_block = keys.indices_of(block_index);
