@@ -130,32 +130,11 @@ pub(crate) fn read<K: TreeKey + ?Sized>(bytes: &[u8], shape: &LeafShape) -> Resu
 mod tests {
     use super::*;
     use crate::keys::{DecodedKeys, Listed, lent};
+    use crate::test_keys::TestKey;
     use proptest::prelude::*;
     use rand::rngs::SmallRng;
     use rand::{Rng, SeedableRng};
     use sinter_codec::{KEY_CODECS, KeyCodec};
-
-    trait TestKey: TreeKey {
-        fn of(number: u64) -> <Self as ToOwned>::Owned;
-    }
-
-    impl TestKey for u32 {
-        fn of(number: u64) -> u32 {
-            number as u32
-        }
-    }
-
-    impl TestKey for u64 {
-        fn of(number: u64) -> u64 {
-            number << 20
-        }
-    }
-
-    impl TestKey for [u8] {
-        fn of(number: u64) -> Vec<u8> {
-            format!("{}/{number:05}", "folder".repeat((number / 100) as usize % 5)).into_bytes()
-        }
-    }
 
     fn shape(codec: KeyCodec, records: RecordShape) -> LeafShape {
         LeafShape { keys: KeyShape { codec, block_len: 16 }, records, size_max: 4 << 10 }

@@ -51,6 +51,8 @@ mod records;
 mod slots;
 mod sync;
 #[cfg(test)]
+mod test_keys;
+#[cfg(test)]
 mod tests;
 mod tree;
 

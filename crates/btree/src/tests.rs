@@ -1,5 +1,6 @@
 //! Trees against `BTreeMap`: all states that somebody may still see, in every codec, alone and among threads.
 
+use crate::test_keys::TestKey;
 use crate::{Changes, Condition, Find, Numbered, RecordShape, Tree, TreeKey, TreeOptions};
 use proptest::prelude::*;
 use rand::rngs::SmallRng;
@@ -15,29 +16,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 type Model<K> = BTreeMap<<K as ToOwned>::Owned, Vec<u8>>;
 type Owned<K> = Option<(<K as ToOwned>::Owned, Vec<u8>)>;
-
-/// Keys made of numbers, in their order.
-trait TestKey: TreeKey + ToOwned {
-    fn of(number: u64) -> <Self as ToOwned>::Owned;
-}
-
-impl TestKey for u32 {
-    fn of(number: u64) -> u32 {
-        number as u32
-    }
-}
-
-impl TestKey for u64 {
-    fn of(number: u64) -> u64 {
-        number * 1_000_003
-    }
-}
-
-impl TestKey for [u8] {
-    fn of(number: u64) -> Vec<u8> {
-        format!("{:04}/{}/{:02}", number / 40, "path".repeat((number / 40 % 9) as usize), number % 40).into_bytes()
-    }
-}
 
 fn options(codec: KeyCodec, records: RecordShape) -> TreeOptions {
     TreeOptions { block_len: 16, leaf_bytes: 1 << 10, ..TreeOptions::new(codec, records) }

@@ -13,7 +13,7 @@
 
 use crate::leaf_page::{Damage, Input};
 
-use super::{DecodedKeys, KeyList, KeyShape, LEN_MAX, NoRoom, Position, grow};
+use super::{DecodedKeys, KeyList, KeyShape, LEN_MAX, NoRoom, Position, check_place, grow};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -308,12 +308,7 @@ impl BytesKeys {
             let wrong = |what: &str| format!("block {block_index}: {what}");
             let starts = [self.start(block_index), self.start(block_index + 1)];
             let offsets = [self.offset(block_index), self.offset(block_index + 1)];
-            if block_index == 0 && (starts[0], offsets[0]) != (0, 0) {
-                return Err(wrong("something is before it"));
-            }
-            if starts[0] >= starts[1] || starts[1] - starts[0] > self.block_len || offsets[0] > offsets[1] {
-                return Err(wrong("its place and the next one's contradict each other"));
-            }
+            check_place(block_index, starts, offsets, self.block_len)?;
             let mut bytes = self.bytes.get(offsets[0]..offsets[1]).ok_or_else(|| wrong("it ends behind the end"))?;
             let mut key = Vec::new();
             for index in 0..starts[1] - starts[0] {
@@ -503,6 +498,7 @@ fn push_entry(shared: usize, rest: &[u8], out: &mut Vec<u8>) {
 }
 
 /// The entry that begins these bytes, whatever they are.
+#[inline]
 fn checked_entry(bytes: &[u8]) -> Option<Entry<'_>> {
     let mut at = 1;
     let mut length = |bits: u8| {
@@ -530,23 +526,5 @@ fn checked_entry(bytes: &[u8]) -> Option<Entry<'_>> {
 /// The entry that begins these bytes, which were written here or checked.
 #[inline]
 fn entry_at(bytes: &[u8]) -> Entry<'_> {
-    let mut at = 1;
-    let mut length = |bits: u8| {
-        let mut length = usize::from(bits);
-        if length == MORE {
-            let mut shift = 0;
-            loop {
-                let byte = bytes[at];
-                at += 1;
-                length += usize::from(byte & 0x7f) << shift;
-                shift += 7;
-                if byte < 1 << 7 {
-                    break;
-                }
-            }
-        }
-        length
-    };
-    let (shared, rest) = (length(bytes[0] >> 4), length(bytes[0] & 0xf));
-    Entry { shared, rest: &bytes[at..at + rest], size: at + rest }
+    checked_entry(bytes).expect("entries are written here, or were checked")
 }

@@ -11,7 +11,7 @@
 //! at most, and no space lies idle. What it calls *vacuumize* is left to do for blocks that lost keys:
 //! [`IntegerKeys::vacuum`] writes all into full ones.
 
-use super::{DecodedKeys, KeyList, KeyShape, LEN_MAX, Listed, NoRoom, Position};
+use super::{DecodedKeys, KeyList, KeyShape, LEN_MAX, Listed, NoRoom, Position, check_place};
 use crate::leaf_page::{Damage, Input};
 use sinter_codec::{KEYS_MAX, Key, KeyBlock, KeyBlockMut, KeyChange, KeyCodec, KeyDescriptor};
 use std::ops::Range;
@@ -296,10 +296,7 @@ impl<K: Key> IntegerKeys<K> {
             let wrong = |what: &str| format!("block {block_index}: {what}");
             let starts = [self.start(block_index), self.start(block_index + 1)];
             let offsets = [self.offset(block_index), self.offset(block_index + 1)];
-            let is_next = starts[0] == checked.len && (block_index > 0 || offsets[0] == 0);
-            if !is_next || starts[0] >= starts[1] || starts[1] - starts[0] > self.block_len || offsets[0] > offsets[1] {
-                return Err(wrong("its place and the next one's contradict each other"));
-            }
+            check_place(block_index, starts, offsets, self.block_len)?;
             let descriptor = self.descriptor(block_index);
             let bytes = self.bytes.get(offsets[0]..).ok_or_else(|| wrong("it begins behind the end"))?;
             let block = KeyBlock::open(self.codec, descriptor, bytes).map_err(|error| wrong(&error.to_string()))?;

@@ -194,6 +194,17 @@ pub(crate) trait DecodedKeys<K: ?Sized>: Default + Debug {
     fn key(&self, index: usize) -> &K;
 }
 
+/// Whether a block's place and that of the next, keys and bytes before each, are such as could be.
+fn check_place(index: usize, starts: [usize; 2], offsets: [usize; 2], block_len: usize) -> Result<(), Damage> {
+    if index == 0 && (starts[0], offsets[0]) != (0, 0) {
+        return Err("something is before the first block".to_owned());
+    }
+    if starts[0] >= starts[1] || starts[1] - starts[0] > block_len || offsets[0] > offsets[1] {
+        return Err(format!("block {index}: its place and the next one's contradict each other"));
+    }
+    Ok(())
+}
+
 /// The owned key, lent.
 pub(crate) fn lent<K: Listed + ?Sized>(key: &K::Owned) -> &K {
     key.borrow()

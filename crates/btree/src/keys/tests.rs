@@ -1,38 +1,12 @@
 //! A leaf's keys against a `BTreeSet`: integers in every codec, and bytes.
 
 use super::{DecodedKeys, IntegerKeys, KeyList, KeyShape, Listed, NoRoom, Position, lent};
+use crate::test_keys::TestKey;
 use proptest::prelude::*;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use sinter_codec::{KEY_CODECS, KeyCodec};
 use std::collections::BTreeSet;
-
-/// Keys made of numbers, in their order.
-trait TestKey: Listed {
-    fn of(number: u64) -> Self::Owned;
-}
-
-impl TestKey for u32 {
-    fn of(number: u64) -> u32 {
-        number as u32
-    }
-}
-
-impl TestKey for u64 {
-    fn of(number: u64) -> u64 {
-        number << 9
-    }
-}
-
-impl TestKey for [u8] {
-    /// Digits of different lengths behind beginnings that many share; some are the beginning of others.
-    fn of(number: u64) -> Vec<u8> {
-        let (group, within) = (number / 40, number % 40);
-        let mut key = format!("{}{group:06}", "=".repeat(group as usize % 23)).into_bytes();
-        key.extend(std::iter::repeat_n(b'x', within as usize));
-        key
-    }
-}
 
 fn to_vec<K: Listed + ?Sized>(keys: &K::List) -> Vec<K::Owned> {
     let mut all = Vec::new();
