@@ -106,11 +106,6 @@ impl SortPlan {
         if has_cut { &self.ties } else { self.ties.get(1..).unwrap_or_default() }
     }
 
-    /// How many keys there are.
-    pub(crate) fn key_count(&self) -> usize {
-        self.order.keys.len()
-    }
-
     /// The columns of the pipeline that it reads.
     pub(crate) fn all_columns(&self) -> &[usize] {
         &self.all_columns

@@ -1,9 +1,10 @@
 //! Window functions: of each row, something about the rows that stand before and after it.
 //!
-//! Rows are sorted by the keys of their partition, then by those of the order ([`crate::sort`]). What the functions need is
-//! written out in that order, the borders of partitions and of peers are noted ([`borders`], [`reach`]), and each function goes over
-//! the rows once: what it says of a row is a number ([`numbers`]), what a frame adds up to ([`totals`]), or the row whose
-//! value it is ([`picks`]). Borders of frames only move forward, so that each row enters and leaves a frame once.
+//! Rows are sorted by the keys of their partition, then by those of the order ([`crate::sort`]). What the functions
+//! need is written out in that order, the borders of partitions are noted, and of peers where a function looks at
+//! them ([`borders`], [`reach`]), and each function goes over the rows once: what it says of a row is a number
+//! ([`numbers`]), what a frame adds up to ([`totals`]), or the row whose value it is ([`picks`]). Borders of frames
+//! only move forward, so that each row enters and leaves a frame once.
 
 mod borders;
 mod numbers;

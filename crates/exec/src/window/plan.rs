@@ -56,6 +56,19 @@ pub enum WindowKind {
     Aggregate(AggregateFunction),
 }
 
+impl WindowFunction {
+    /// Whether it makes a difference which rows are equal by the order.
+    fn looks_at_peers(&self) -> bool {
+        match self.kind {
+            WindowKind::RowNumber | WindowKind::Ntile(_) | WindowKind::Shift(..) => false,
+            WindowKind::Rank | WindowKind::DenseRank | WindowKind::PercentRank | WindowKind::CumeDist => true,
+            WindowKind::First | WindowKind::Last | WindowKind::Nth(_) | WindowKind::Aggregate(_) => {
+                self.frame.unit != FrameUnit::Rows
+            }
+        }
+    }
+}
+
 impl WindowKind {
     /// Whether the result is one of the argument's values.
     pub(super) fn is_pick(&self) -> bool {
@@ -127,11 +140,14 @@ pub enum Distance {
 /// Shared by workers.
 #[derive(Debug)]
 pub(crate) struct WindowPlan {
-    /// Sorts what comes out, then the keys of partition and order, then arguments.
+    /// Sorts what comes out, then the keys of the partition, then those of the order if it makes a difference which rows are
+    /// equal by it, then arguments.
     pub(super) sort: Arc<SortPlan>,
     /// How many columns come out beside those of functions.
     pub(super) row_count: usize,
     pub(super) partition_count: usize,
+    /// How many of the order's keys are among the columns; none where nobody looks at peers.
+    pub(super) peer_key_count: usize,
     /// Of the first key of the order.
     pub(super) descending: bool,
     pub(super) functions: Vec<WindowFunction>,
@@ -154,7 +170,10 @@ impl WindowPlan {
     ) -> Result<WindowPlan> {
         let ascending = |expr: &Expr| SortKey { expr: expr.clone(), descending: false, nulls_first: false };
         let keys: Vec<SortKey> = window.partition.iter().map(ascending).chain(window.order.iter().cloned()).collect();
-        let mut hidden: Vec<Expr> = keys.iter().map(|key| key.expr.clone()).collect();
+        let looks_at_peers = window.functions.iter().any(WindowFunction::looks_at_peers);
+        let peer_key_count = if looks_at_peers { window.order.len() } else { 0 };
+        let kept = &keys[..window.partition.len() + peer_key_count];
+        let mut hidden: Vec<Expr> = kept.iter().map(|key| key.expr.clone()).collect();
         let mut arguments = Vec::with_capacity(window.functions.len());
         for function in &window.functions {
             check(function, &window.order, types)?;
@@ -168,6 +187,7 @@ impl WindowPlan {
             sort: Arc::new(SortPlan::new(&all, &order, types, pipeline)?),
             row_count: rows.len(),
             partition_count: window.partition.len(),
+            peer_key_count,
             descending: window.order.first().is_some_and(|key| key.descending),
             functions: window.functions.clone(),
             arguments,
@@ -183,11 +203,6 @@ impl WindowPlan {
     /// How rows are sorted before.
     pub(crate) fn sort(&self) -> &Arc<SortPlan> {
         &self.sort
-    }
-
-    /// How many keys partition and order have.
-    pub(super) fn key_count(&self) -> usize {
-        self.sort.key_count()
     }
 }
 

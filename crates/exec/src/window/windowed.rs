@@ -9,7 +9,7 @@ use crate::error::check_cancelled;
 use crate::memory::Held;
 use crate::parallel;
 use crate::sort::Sorted;
-use crate::store::RowStore;
+use crate::store::{NONE, RowStore};
 use crate::vector::push_scalar;
 use crate::{AggregateFunction, Batch, Error, LogicalType, Memory, Result, Vector};
 use sinter_codec::{Bitmap, Encoded, Physical, Scalar, VECTOR_LEN, ValuesBuf};
@@ -49,8 +49,9 @@ impl Windowed {
         (0..plan.partition_count).for_each(|key| note_changes(&hidden, key, &mut changes));
         held.need(Borders::bytes(&changes))?;
         let partitions = Borders::new(&changes, rows);
-        (plan.partition_count..plan.key_count()).for_each(|key| note_changes(&hidden, key, &mut changes));
-        // Without an order all rows of a partition are peers.
+        // Without an order all rows of a partition are peers; and where nobody looks at them, it makes no difference.
+        let peer_keys = plan.partition_count..plan.partition_count + plan.peer_key_count;
+        peer_keys.for_each(|key| note_changes(&hidden, key, &mut changes));
         let (partition_count, peer_count) = (partitions.starts.len(), 1 + changes.count_ones());
         let of_borders = 2 * Borders::bytes(&changes)
             + peer_count * size_of::<Range<usize>>()
@@ -132,6 +133,9 @@ impl Windowed {
     }
 }
 
+/// Stands for the row that a shift does not find, where it has a default: no store has so many rows.
+const DEFAULT: u32 = NONE - 1;
+
 /// The rows of a partition, and those of each group of peers among them.
 type OfPartition<'a> = (Range<usize>, &'a [Range<usize>]);
 
@@ -187,10 +191,11 @@ fn column<'a>(
     let misfit = || Error::Overflow { what: "a window function's result".into(), type_name: ty.to_string() };
     match (kind, argument) {
         (kind, Some((store, at))) if kind.is_pick() => {
-            let mut rows = Vec::with_capacity(store.rows());
+            let mut rows = Vec::new();
+            // Of a shift with a default, the rows without partner; others have NULL there.
             let default = match kind {
-                WindowKind::Shift(_, default) if !default.is_null() => store.rows() as u32,
-                _ => crate::store::NONE,
+                WindowKind::Shift(_, default) if !default.is_null() => DEFAULT,
+                _ => NONE,
             };
             for partition in partitions {
                 picks::picks(kind, partition, frame, (store, at), default, &mut rows);
@@ -198,16 +203,17 @@ fn column<'a>(
             let mut out = Vector::default();
             match kind {
                 WindowKind::Shift(_, default) if !default.is_null() => {
-                    let mut with_default = ValuesBuf::new(store.values(at).physical());
-                    with_default.extend(store.values(at));
-                    if !push_scalar(&mut with_default, default) {
-                        return Err(misfit());
+                    for run in rows.chunk_by(|one, next| (*one == DEFAULT) == (*next == DEFAULT)) {
+                        if run[0] != DEFAULT {
+                            let rows = run.iter().map(|&row| row as usize);
+                            crate::vector::gather_values(store.values(at), rows, &mut values);
+                        } else if !run.iter().all(|_| push_scalar(&mut values, default)) {
+                            return Err(misfit());
+                        }
                     }
-                    let rows = rows.iter().map(|&row| row as usize);
-                    crate::vector::gather_values(with_default.as_values(), rows.clone(), &mut values);
                     let is_there =
-                        |row: usize| store.validity(at).is_none_or(|bits| row >= bits.len() || bits.get(row));
-                    out.validity = Some(Bitmap::from_bools(rows.map(is_there)));
+                        |&row: &u32| row == DEFAULT || store.validity(at).is_none_or(|bits| bits.get(row as usize));
+                    out.validity = Some(Bitmap::from_bools(rows.iter().map(is_there)));
                     out.values = Encoded::Flat(values);
                 }
                 _ => store.gather(at, &rows, &mut out),
