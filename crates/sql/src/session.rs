@@ -142,6 +142,12 @@ impl Running {
         self.is_over.load(Ordering::Acquire) || self.interrupts.count.load(Ordering::Acquire) != self.begun_at
     }
 
+    /// # Errors
+    /// [`Error::Cancelled`] where [`Running::is_cancelled`].
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+    }
+
     /// Returns once it was interrupted, or whoever waited for it is gone.
     pub(crate) async fn cancelled(&self) {
         loop {
@@ -393,11 +399,15 @@ impl Session {
             return transaction.statement(body);
         }
         let (first_begun, mut tries, mut quickest) = (Instant::now(), 0, Duration::MAX);
+        // Of the whole statement: what each try plans knows only of interrupts since that.
+        let running = self.running();
         loop {
             let begun = Instant::now();
             let is_exclusive = tries >= TRIES_BEFORE_EXCLUSIVE && quickest <= EXCLUSIVE_TIME_MAX;
             let mut transaction = self.database.begin(false, is_exclusive)?;
+            running.check()?;
             let value = body(&mut transaction)?;
+            running.check()?;
             match transaction.commit(&self.database) {
                 Ok(()) => return Ok(value),
                 Err(Error::Conflict(_)) if first_begun.elapsed() < RETRY_TIME_MAX => {
@@ -557,8 +567,9 @@ impl Session {
         }
     }
 
-    /// What one statement plans against: these tables, and nothing that others commit meanwhile. What it reads decides
-    /// what becomes of rows, so whatever cannot be read is an error.
+    /// What one statement plans against, once: these tables, and nothing that others commit meanwhile. What it reads
+    /// decides what becomes of rows, so whatever cannot be read is an error. Whoever waits for what was planned ends it all
+    /// when he goes ([`Awaited`]), and what is planned with the same state later does not begin.
     pub(crate) fn statement_state(&self, seen: Seen, notes: Notes) -> SessionState {
         self.state_with(seen, notes, OnDamage::Fail)
     }
@@ -617,8 +628,8 @@ impl Session {
 
     /// Plans a statement that yields rows, as a query of its own.
     pub(crate) fn plan_query(&self, state: &SessionState, sql: ast::Statement) -> Result<Query> {
-        let planned = self.plan(state, sql)?;
-        let names = planned.names.clone();
+        let mut planned = self.plan(state, sql)?;
+        let names = std::mem::take(&mut planned.names);
         Ok(Query::planned(planned)?.with_names(&names))
     }
 }
@@ -631,4 +642,24 @@ impl std::fmt::Debug for Session {
 
 pub(crate) fn no_transaction() -> Error {
     Error::Sql("no transaction is under way; BEGIN starts one".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DatabaseOptions;
+
+    #[test]
+    fn what_is_interrupted_before_its_commit_is_not_tried_again() {
+        let database = Database::open(None, DatabaseOptions::in_memory()).unwrap();
+        let session = database.session();
+        let mut tries = 0;
+        let changed = session.change(|_| {
+            tries += 1;
+            session.interrupt().interrupt();
+            Ok(())
+        });
+        assert!(matches!(changed, Err(Error::Cancelled)));
+        assert_eq!(tries, 1);
+    }
 }

@@ -266,6 +266,25 @@ fn a_large_join_stops_when_nobody_waits_for_it() {
 }
 
 #[test]
+fn a_large_join_stops_when_the_insert_of_its_rows_fails() {
+    for engine in ["auto", "datafusion"] {
+        let (_database, conn) = memory();
+        conn.execute("CREATE TABLE t AS SELECT value % 3 AS k, value FROM generate_series(1, 300000)", &[]).unwrap();
+        conn.execute("CREATE TABLE few (value BIGINT CHECK (value < 0))", &[]).unwrap();
+        conn.execute(&format!("SET sinter.engine = '{engine}'"), &[]).unwrap();
+        let begun = Instant::now();
+        // The first rows come at once and break the rule, the others would never come.
+        let sql = "INSERT INTO few SELECT value FROM t UNION ALL \
+                   SELECT a.value FROM t a JOIN t b ON a.k = b.k WHERE a.value + b.value < 0";
+        let ended = conn.execute(sql, &[]);
+        assert!(matches!(ended, Err(Error::Data(_))), "{engine}: {ended:?}");
+        assert_eq!(value(&conn, "SELECT count(DISTINCT k) FROM t"), "3", "{engine}");
+        // It would take hours.
+        assert!(begun.elapsed() < Duration::from_secs(60), "{engine}");
+    }
+}
+
+#[test]
 fn explain_shows_how_rows_to_change_are_found() {
     let (_database, conn) = memory();
     conn.execute("CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 10)", &[]).unwrap();

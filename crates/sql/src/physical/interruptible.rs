@@ -1,5 +1,5 @@
 //! DataFusion's joins with conditions, which ask about all pairs of their inputs, or of a key, within one poll as long as none
-//! is a row of the result: an interrupt would go unheard.
+//! is a row of the result: neither an interrupt would be heard, nor that nobody waits any more.
 
 use crate::session::Running;
 use arrow::array::RecordBatch;
@@ -18,8 +18,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// The same join, which ends where its condition is asked once the statement has been interrupted. What is no join with a
-/// condition stays as it is.
+/// The same join, which ends where its condition is asked once the statement has been interrupted, or nobody waits for it any
+/// more. What is no join with a condition stays as it is.
 ///
 /// # Errors
 /// None of ours.
@@ -56,7 +56,7 @@ pub(crate) fn interruptible(plan: &Arc<dyn ExecutionPlan>, running: &Arc<Running
     Ok(Arc::clone(plan))
 }
 
-/// A condition that fails once its statement is interrupted.
+/// A condition that fails once its statement is cancelled.
 struct Interruptible {
     condition: Arc<dyn PhysicalExpr>,
     running: Arc<Running>,
