@@ -480,7 +480,7 @@ impl Transaction {
         }
         match records.is_empty() {
             true => Ok(None),
-            false => Ok(Some(Built { root: next, records, pages })),
+            false => Ok(Some(Built { root: Arc::new(next), records, pages })),
         }
     }
 }

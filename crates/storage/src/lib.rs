@@ -24,6 +24,8 @@
 //! store.close(|w| ...)                                   checkpoint, and the log is gone: one file
 //! store.vacuum(&mut |progress| .., || the room's checkpoint)     pages move down, until the file is as small as what is in it
 //! store.is_vacuum_due(bytes)                              whether that is worth it unasked
+//! timeline.commit(None, |pending| Ok(Some(Built { .. })))  the next state, durable and visible on return
+//! timeline.snapshot() -> Snapshot                        a state, and what is changed in place as it was in that
 //! timeline.backup(fs, path, &mut |progress| .., |root, w| ...)   the visible state, in a closed database of its own
 //! store.stats() -> Stats                                 bytes and counts for `sinter inspect`
 //! store.log_bytes(), store.for_each_page(..)             when a checkpoint is due; what is where
@@ -74,4 +76,4 @@ pub use store::{
     BackupProgress, Checkpoint, CheckpointWriter, Damage, Examined, ExtentInfo, HeaderInfo, LogInfo, PageCount,
     PageHandle, PageInfo, Part, PreparedCheckpoint, ReadAhead, Recovery, Stats, Store, Transactions, VacuumProgress,
 };
-pub use timeline::{Built, Exclusive, Timeline};
+pub use timeline::{Built, Entered, Exclusive, Numbered, Snapshot, Timeline};

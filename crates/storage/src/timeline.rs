@@ -12,8 +12,20 @@
 //!
 //! Changes of form (pressing, merging) are [`Timeline::rewrite`]s: the same rows, kept differently. They have no number
 //! and no log record.
+//!
+//! Not all that a root leads to is a value: what is changed in place, as key-value trees are, is part of every root that
+//! leads to it, and its states are asked for by the number of a commit. So whoever changes something in place keeps what
+//! was before, as long as somebody may ask: until it is visible, and until no [`Snapshot`] and no checkpoint is of an
+//! earlier commit ([`Numbered::horizon`]). He latches what he changes before his commit gets its number, and lets go when
+//! the change is made; so it makes no difference that the number may be visible a moment before:
+//!
+//! 1. [`Timeline::enter`], before any latch: an exclusive transaction is waited for there, and nowhere behind.
+//! 2. Latch.
+//! 3. [`Entered::number`]: the commit's place in the order, and the log.
+//! 4. Change, and let go of the latches.
+//! 5. [`Entered::finish`]: durable, and visible.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -23,17 +35,27 @@ use crate::fs::FileSystem;
 use crate::ids::{CommitNumber, PageId};
 use crate::record::Record;
 use crate::store::{BackupProgress, CheckpointWriter, Store};
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What a commit is made of.
 #[derive(Debug)]
 pub struct Built<R> {
-    /// The root with the commit in it.
-    pub root: R,
+    /// The root with the commit in it: the pending one where all that changes is changed in place.
+    pub root: Arc<R>,
     /// For the log.
     pub records: Vec<Record>,
     /// Pages that the records name. They must be durable already ([`Store::sync_pages`]).
     pub pages: Vec<PageId>,
+}
+
+/// The place of a commit among all, and up to which one nobody will ask for what was before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Numbered {
+    /// The number.
+    pub commit: CommitNumber,
+    /// Everybody who reads, now or later, sees all commits up to this one. It may be `commit` itself.
+    pub horizon: CommitNumber,
 }
 
 #[derive(Debug)]
@@ -48,6 +70,8 @@ struct Order<R> {
     committing: usize,
     /// One transaction keeps the commits of others waiting.
     is_exclusive: bool,
+    /// By commit, how many read the state after it and could not do without.
+    readers: BTreeMap<CommitNumber, usize>,
 }
 
 impl<R> Order<R> {
@@ -63,6 +87,24 @@ impl<R> Order<R> {
             self.visible = Arc::clone(&self.pending);
         }
     }
+
+    /// See [`Numbered::horizon`].
+    fn horizon(&self) -> CommitNumber {
+        self.readers.first_key_value().map_or(self.visible_commit, |(first, _)| self.visible_commit.min(*first))
+    }
+
+    fn begin_reading(&mut self, commit: CommitNumber) {
+        *self.readers.entry(commit).or_default() += 1;
+    }
+
+    fn end_reading(&mut self, commit: CommitNumber) {
+        if let Some(readers) = self.readers.get_mut(&commit) {
+            *readers -= 1;
+            if *readers == 0 {
+                self.readers.remove(&commit);
+            }
+        }
+    }
 }
 
 /// The states of one database, in order.
@@ -73,6 +115,126 @@ pub struct Timeline<R> {
     order: Mutex<Order<R>>,
     /// Told when the last commit on its way has arrived, and when an exclusive transaction is over.
     settled: Condvar,
+    /// The last commit in the visible root, for those who do without the lock; written under it.
+    visible_commit: AtomicU64,
+}
+
+/// The visible state of one moment, for whoever reads more of what is changed in place than one latch can show him.
+pub struct Snapshot<R> {
+    timeline: Arc<Timeline<R>>,
+    root: Arc<R>,
+    commit: CommitNumber,
+}
+
+impl<R> Snapshot<R> {
+    /// Everything that was durable.
+    pub fn root(&self) -> &Arc<R> {
+        &self.root
+    }
+
+    /// The last commit in it.
+    pub fn commit(&self) -> CommitNumber {
+        self.commit
+    }
+}
+
+impl<R> Drop for Snapshot<R> {
+    fn drop(&mut self) {
+        self.timeline.order().end_reading(self.commit);
+    }
+}
+
+impl<R> fmt::Debug for Snapshot<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot").field("commit", &self.commit).finish_non_exhaustive()
+    }
+}
+
+/// What is read after one commit stays readable while this lives.
+struct Reading<'t, R> {
+    timeline: &'t Timeline<R>,
+    commit: CommitNumber,
+}
+
+impl<R> Drop for Reading<'_, R> {
+    fn drop(&mut self) {
+        self.timeline.order().end_reading(self.commit);
+    }
+}
+
+/// A commit on its way. Dropped without [`Entered::finish`], it is none, or one that nobody waited for.
+pub struct Entered<'t, R> {
+    timeline: &'t Timeline<R>,
+    commit: Option<CommitNumber>,
+    /// It waits for no sync, and is visible already.
+    is_shown: bool,
+}
+
+impl<R> Entered<'_, R> {
+    /// Takes the commit's place in the order. `build` is shown the pending root, validates against it, and makes the next
+    /// one; `None` is a commit that changes nothing. It runs under the lock that orders commits, so it is to be short.
+    ///
+    /// # Errors
+    /// What `build` returns, and those of [`Store::append`]: nothing was committed.
+    ///
+    /// # Panics
+    /// The second time: an entry is for one commit.
+    pub fn number<E: From<Error>>(
+        &mut self,
+        build: impl FnOnce(&Arc<R>) -> std::result::Result<Option<Built<R>>, E>,
+    ) -> std::result::Result<Option<Numbered>, E> {
+        assert!(self.commit.is_none(), "an entry is for one commit");
+        let timeline = self.timeline;
+        let mut order = timeline.order();
+        // Dropped after the lock: the last handle on a root gives pages back.
+        let (pending, visible) = (Arc::clone(&order.pending), Arc::clone(&order.visible));
+        let Some(Built { root, records, pages }) = build(&pending)? else { return Ok(None) };
+        let commit = timeline.store.append(&records, &pages)?;
+        order.pending = Arc::clone(&root);
+        order.waiting.push_back((commit, root));
+        self.commit = Some(commit);
+        self.is_shown = !timeline.store.waits_for_syncs();
+        if self.is_shown {
+            timeline.show(&mut order, commit);
+        }
+        let numbered = Numbered { commit, horizon: order.horizon() };
+        drop(order);
+        drop((pending, visible));
+        Ok(Some(numbered))
+    }
+
+    /// Returns once the commit is durable, as `synchronous` says, and visible.
+    ///
+    /// # Errors
+    /// Those of [`Store::make_durable`]: nobody knows whether it was committed, it is not shown, and nothing is committed
+    /// any more.
+    pub fn finish(self) -> Result<()> {
+        let Some(commit) = self.commit.filter(|_| !self.is_shown) else { return Ok(()) };
+        let timeline = self.timeline;
+        timeline.store.make_durable(commit)?;
+        let mut order = timeline.order();
+        let before = Arc::clone(&order.visible);
+        timeline.show(&mut order, commit);
+        drop(order);
+        drop(before);
+        Ok(())
+    }
+}
+
+impl<R> Drop for Entered<'_, R> {
+    fn drop(&mut self) {
+        let mut order = self.timeline.order();
+        order.committing -= 1;
+        if order.committing == 0 {
+            self.timeline.settled.notify_all();
+        }
+    }
+}
+
+impl<R> fmt::Debug for Entered<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entered").field("commit", &self.commit).finish_non_exhaustive()
+    }
 }
 
 /// Keeps the commits of others waiting while it lives. See [`Timeline::exclusive`].
@@ -104,8 +266,10 @@ impl<R> Timeline<R> {
             waiting: VecDeque::new(),
             committing: 0,
             is_exclusive: false,
+            readers: BTreeMap::new(),
         };
-        Arc::new(Timeline { store, order: Mutex::new(order), settled: Condvar::new() })
+        let visible_commit = AtomicU64::new(order.visible_commit.0);
+        Arc::new(Timeline { store, order: Mutex::new(order), settled: Condvar::new(), visible_commit })
     }
 
     // A panic under this lock happens in a closure of ours, before anything was changed.
@@ -117,9 +281,34 @@ impl<R> Timeline<R> {
         self.settled.wait(order).unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Commits up to this one are durable: shows them.
+    fn show(&self, order: &mut Order<R>, durable: CommitNumber) {
+        order.show(durable);
+        self.visible_commit.store(order.visible_commit.0, Ordering::Release);
+    }
+
     /// Everything that is durable.
     pub fn visible(&self) -> Arc<R> {
         Arc::clone(&self.order().visible)
+    }
+
+    /// The last commit that is durable. What it changed in place is there for whoever latches that afterwards.
+    #[inline]
+    pub fn visible_commit(&self) -> CommitNumber {
+        CommitNumber(self.visible_commit.load(Ordering::Acquire))
+    }
+
+    /// Everything that is durable, and what is changed in place as it is now, for as long as the snapshot lives.
+    pub fn snapshot(self: &Arc<Self>) -> Snapshot<R> {
+        let mut order = self.order();
+        let (root, commit) = (Arc::clone(&order.visible), order.visible_commit);
+        order.begin_reading(commit);
+        Snapshot { timeline: Arc::clone(self), root, commit }
+    }
+
+    /// Up to which commit nobody will ask for what was before ([`Numbered::horizon`]).
+    pub fn horizon(&self) -> CommitNumber {
+        self.order().horizon()
     }
 
     /// Everything that was committed, durable or not: to validate against before [`Timeline::commit`] does.
@@ -135,7 +324,11 @@ impl<R> Timeline<R> {
         let last = self.order().waiting.back().map(|(commit, _)| *commit);
         let Some(last) = last else { return Ok(()) };
         self.store.make_durable(last)?;
-        self.order().show(last);
+        let mut order = self.order();
+        let before = Arc::clone(&order.visible);
+        self.show(&mut order, last);
+        drop(order);
+        drop(before);
         Ok(())
     }
 
@@ -153,43 +346,32 @@ impl<R> Timeline<R> {
         Exclusive { timeline: Arc::clone(self) }
     }
 
-    /// Commits. `build` is shown the pending root, validates against it, and makes the next one; `None` is a transaction
-    /// that changed nothing. It runs under the lock that orders commits, so it is to be short. On return the commit is
-    /// durable, as `synchronous` says, and visible.
+    /// Begins a commit, which an exclusive transaction of others waits for from here on; where there is one already, waits
+    /// until that is over. To be called with nothing latched.
+    pub fn enter(&self, exclusive: Option<&Exclusive<R>>) -> Entered<'_, R> {
+        let mut order = self.order();
+        while order.is_exclusive && exclusive.is_none() {
+            order = self.wait(order);
+        }
+        order.committing += 1;
+        drop(order);
+        Entered { timeline: self, commit: None, is_shown: false }
+    }
+
+    /// Commits: [`Timeline::enter`], [`Entered::number`] and [`Entered::finish`]. On return the commit is durable, as
+    /// `synchronous` says, and visible.
     ///
     /// # Errors
-    /// What `build` returns, and those of [`Store::append`]: nothing was committed. Those of [`Store::make_durable`]:
-    /// nobody knows whether it was, it is not shown, and nothing is committed any more.
+    /// As those.
     pub fn commit<E: From<Error>>(
         &self,
         exclusive: Option<&Exclusive<R>>,
         build: impl FnOnce(&Arc<R>) -> std::result::Result<Option<Built<R>>, E>,
     ) -> std::result::Result<Option<CommitNumber>, E> {
-        let mut order = self.order();
-        while order.is_exclusive && exclusive.is_none() {
-            order = self.wait(order);
-        }
-        // Dropped after the lock: the last handle on a root gives pages back.
-        let pending = Arc::clone(&order.pending);
-        let Some(Built { root, records, pages }) = build(&pending)? else { return Ok(None) };
-        let commit = self.store.append(&records, &pages)?;
-        let root = Arc::new(root);
-        order.pending = Arc::clone(&root);
-        order.waiting.push_back((commit, root));
-        order.committing += 1;
-        drop(order);
-        let durable = self.store.make_durable(commit);
-        let mut order = self.order();
-        order.committing -= 1;
-        if order.committing == 0 {
-            self.settled.notify_all();
-        }
-        durable?;
-        let before = Arc::clone(&order.visible);
-        order.show(commit);
-        drop(order);
-        drop(before);
-        Ok(Some(commit))
+        let mut entered = self.enter(exclusive);
+        let Some(numbered) = entered.number(build)? else { return Ok(None) };
+        entered.finish()?;
+        Ok(Some(numbered.commit))
     }
 
     /// Puts the same rows into another form: `build` makes a root of the pending one, or says that there is nothing to
@@ -217,9 +399,12 @@ impl<R> Timeline<R> {
     ) -> std::result::Result<(), E> {
         let prepared = self.store.prepare_checkpoint()?;
         let (cut, root) = {
-            let order = self.order();
-            (prepared.cut()?, Arc::clone(&order.pending))
+            let mut order = self.order();
+            let cut = prepared.cut()?;
+            order.begin_reading(cut.commit());
+            (cut, Arc::clone(&order.pending))
         };
+        let _reading = Reading { timeline: self, commit: cut.commit() };
         let mut failure = None;
         let done = cut.finish(|out| self.noting(&mut failure, write(&root, out)));
         failure.map_or(done.map_err(E::from), Err)
@@ -239,9 +424,12 @@ impl<R> Timeline<R> {
         write: impl FnOnce(&R, &mut CheckpointWriter<'_>) -> std::result::Result<PageId, E>,
     ) -> std::result::Result<(), E> {
         let (commit, root) = {
-            let order = self.order();
-            (order.visible_commit, Arc::clone(&order.visible))
+            let mut order = self.order();
+            let commit = order.visible_commit;
+            order.begin_reading(commit);
+            (commit, Arc::clone(&order.visible))
         };
+        let _reading = Reading { timeline: self, commit };
         let mut failure = None;
         let done = self.store.backup(fs, path, commit, progress, |out| self.noting(&mut failure, write(&root, out)));
         failure.map_or(done.map_err(E::from), Err)
@@ -257,7 +445,8 @@ impl<R> Timeline<R> {
         write: impl FnOnce(&R, &mut CheckpointWriter<'_>) -> std::result::Result<PageId, E>,
     ) -> std::result::Result<(), E> {
         let _exclusive = self.exclusive();
-        let root = self.visible();
+        // Also with a commit in it that nobody waited for, which the store makes durable.
+        let root = self.pending();
         let mut failure = None;
         let done = self.store.close(|out| self.noting(&mut failure, write(&root, out)));
         failure.map_or(done.map_err(E::from), Err)

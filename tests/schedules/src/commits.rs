@@ -61,7 +61,7 @@ impl State {
         let pages = page.iter().map(|page| page.page()).collect();
         let mut root = self.clone();
         root.add(writer, page);
-        Built { root, records: vec![record], pages }
+        Built { root: Arc::new(root), records: vec![record], pages }
     }
 
     fn add(&mut self, writer: usize, page: Option<Arc<PageHandle>>) {

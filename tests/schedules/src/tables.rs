@@ -212,7 +212,7 @@ impl Shop {
             assert_eq!(ids.end - ids.start, inserted.len() as u64, "each row has an id");
             rows.extend(ids.zip(inserted.iter().copied()));
             let root = self.built(pending, Some(rebased.table), rows, rebased.records.clone());
-            Ok(Some(Built { root, records: rebased.records, pages: rebased.pages }))
+            Ok(Some(Built { root: Arc::new(root), records: rebased.records, pages: rebased.pages }))
         });
         match outcome {
             Ok(commit) => {
@@ -262,7 +262,7 @@ impl Shop {
         let drop_it = |pending: &Arc<State>| -> Result<_> {
             let record = Record { tag: RecordTag::CATALOG_DROP, object: TABLE, payload: Vec::new() };
             let root = self.built(pending, None, Rows::new(), vec![record.clone()]);
-            Ok(Some(Built { root, records: vec![record], pages: Vec::new() }))
+            Ok(Some(Built { root: Arc::new(root), records: vec![record], pages: Vec::new() }))
         };
         let commit = self.timeline.commit(None, drop_it).unwrap().unwrap();
         self.tell(commit.0);

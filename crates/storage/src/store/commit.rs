@@ -83,13 +83,15 @@ impl Store {
     /// # Errors
     /// [`Error::Poisoned`]: a sync failed, now or before. Whether the commit counts shows at the next open.
     pub fn make_durable(&self, commit: CommitNumber) -> Result<()> {
-        if self.mode != Mode::Durable {
-            return Ok(());
-        }
-        match self.synchronous() {
-            Synchronous::Off => Ok(()),
-            Synchronous::Normal if self.since_log_sync() < NORMAL_SYNC_EVERY => Ok(()),
-            _ => self.sync_logs_to(commit),
+        if self.waits_for_syncs() { self.sync_logs_to(commit) } else { Ok(()) }
+    }
+
+    /// Whether [`Store::make_durable`] would wait for a sync now.
+    pub(crate) fn waits_for_syncs(&self) -> bool {
+        match (self.mode, self.synchronous()) {
+            (Mode::Durable, Synchronous::Full) => true,
+            (Mode::Durable, Synchronous::Normal) => self.since_log_sync() >= NORMAL_SYNC_EVERY,
+            _ => false,
         }
     }
 

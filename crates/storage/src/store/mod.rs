@@ -171,6 +171,11 @@ impl Store {
         Store { pool: budget.share(), ..self }
     }
 
+    /// Whether there is no file.
+    pub fn is_in_memory(&self) -> bool {
+        self.mode == Mode::Memory
+    }
+
     fn check_open(&self) -> Result<()> {
         match self.is_closed.load(Ordering::Acquire) {
             true => Err(Error::Closed { path: self.path.clone() }),

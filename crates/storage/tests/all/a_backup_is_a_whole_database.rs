@@ -53,7 +53,7 @@ fn commit(store: &Arc<Store>, timeline: &Timeline<Root>, seeds: &[u64], pages_ma
         root.pages.drain(..superfluous);
         let named = pages.iter().map(|(page, _)| page.page()).collect();
         let records = vec![record(RecordTag::ROWS_INSERTED, 1, Vec::new())];
-        Ok(Some(Built { root, records, pages: named }))
+        Ok(Some(Built { root: Arc::new(root), records, pages: named }))
     };
     timeline.commit(None, built).map(|commit| commit.expect("there is something to commit"))
 }

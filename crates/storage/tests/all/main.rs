@@ -35,3 +35,4 @@ mod support;
 mod vacuum_makes_the_file_small;
 mod what_an_open_found_is_durable_below_what_follows;
 mod what_happens_during_a_checkpoint_is_kept;
+mod what_is_changed_in_place_is_remembered;
