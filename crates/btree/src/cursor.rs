@@ -1,5 +1,6 @@
 //! Cursors: one entry after the other, in both directions, of one state of a tree.
 
+use crate::Result;
 use crate::keys::{DecodedKeys, KeyList, TreeKey, lent};
 use crate::leaf::Leaf;
 use crate::tree::Tree;
@@ -56,96 +57,119 @@ impl<'t, K: TreeKey + ?Sized> Cursor<'t, K> {
     }
 
     /// Goes to the first entry, and returns it.
-    pub fn first(&mut self) -> Option<(&K, &[u8])> {
-        self.load_from(Bound::Unbounded);
-        self.entry()
+    ///
+    /// # Errors
+    /// A leaf cannot be read.
+    pub fn first(&mut self) -> Result<Option<(&K, &[u8])>> {
+        self.load_from(Bound::Unbounded)?;
+        Ok(self.entry())
     }
 
     /// Goes to the last entry, and returns it.
-    pub fn last(&mut self) -> Option<(&K, &[u8])> {
-        self.load_before(None);
-        self.entry()
+    ///
+    /// # Errors
+    /// A leaf cannot be read.
+    pub fn last(&mut self) -> Result<Option<(&K, &[u8])>> {
+        self.load_before(None)?;
+        Ok(self.entry())
     }
 
     /// Goes to the entry that is looked for, and returns it; to none where there is no such entry.
-    pub fn seek(&mut self, find: Find, key: &K) -> Option<(&K, &[u8])> {
+    ///
+    /// # Errors
+    /// A leaf cannot be read.
+    pub fn seek(&mut self, find: Find, key: &K) -> Result<Option<(&K, &[u8])>> {
         match find {
-            Find::Less => self.load_before(Some(key)),
-            Find::Equal | Find::LessEqual | Find::GreaterEqual => self.load_from(Bound::Included(key)),
-            Find::Greater => self.load_from(Bound::Excluded(key)),
+            Find::Less => self.load_before(Some(key))?,
+            Find::Equal | Find::LessEqual | Find::GreaterEqual => self.load_from(Bound::Included(key))?,
+            Find::Greater => self.load_from(Bound::Excluded(key))?,
         }
         let is_there = self.entry().is_some_and(|(found, _)| found == key);
         match find {
             Find::Equal if !is_there => self.leave(),
-            Find::LessEqual if !is_there => self.load_before(Some(key)),
+            Find::LessEqual if !is_there => self.load_before(Some(key))?,
             _ => {}
         }
-        self.entry()
+        Ok(self.entry())
     }
 
     /// Goes to the next entry, and returns it; from none to none.
+    ///
+    /// # Errors
+    /// A leaf cannot be read.
     #[expect(clippy::should_implement_trait, reason = "what it returns is lent")]
-    pub fn next(&mut self) -> Option<(&K, &[u8])> {
+    pub fn next(&mut self) -> Result<Option<(&K, &[u8])>> {
         if self.index + 1 < self.block.count {
             self.index += 1;
         } else if self.index < self.block.count {
             let last = self.block.keys.key(self.index).to_owned();
-            self.load_from(Bound::Excluded(lent(&last)));
+            self.load_from(Bound::Excluded(lent(&last)))?;
         }
-        self.entry()
+        Ok(self.entry())
     }
 
     /// Goes to the entry before, and returns it; from none to none.
-    pub fn previous(&mut self) -> Option<(&K, &[u8])> {
+    ///
+    /// # Errors
+    /// A leaf cannot be read.
+    pub fn previous(&mut self) -> Result<Option<(&K, &[u8])>> {
         if self.index < self.block.count {
             match self.index.checked_sub(1) {
                 Some(index) => self.index = index,
                 None => {
                     let first = self.block.keys.key(0).to_owned();
-                    self.load_before(Some(lent(&first)));
+                    self.load_before(Some(lent(&first)))?;
                 }
             }
         }
-        self.entry()
+        Ok(self.entry())
     }
 
     /// Goes to the first entry from `start` on.
-    fn load_from(&mut self, start: Bound<&K>) {
+    fn load_from(&mut self, start: Bound<&K>) -> Result<()> {
         let mut next = match start {
             Bound::Included(key) | Bound::Excluded(key) => Some(key.to_owned()),
             Bound::Unbounded => None,
         };
         loop {
             let from = next.as_ref().map(lent::<K>);
-            let latch = self.tree.latch(|directory| directory.leaf_from(from));
-            let Some(leaf) = latch.as_ref().filter(|leaf| leaf.begins_before(from)) else { continue };
+            let latch = self.tree.latch(|directory| directory.leaf_from(from))?;
+            let Some(leaf) = latch.leaf().filter(|leaf| leaf.begins_before(from)) else { continue };
             let state = leaf.state_at(self.at);
             let index = state.keys().indices_in(&(start, Bound::Unbounded)).start;
             if index < state.len() {
-                return fill(&mut self.block, &mut self.index, &state, index);
+                fill(&mut self.block, &mut self.index, &state, index);
+                return Ok(());
             }
             match leaf.high().cloned() {
                 Some(high) => next = Some(high),
-                None => return self.leave(),
+                None => {
+                    self.leave();
+                    return Ok(());
+                }
             }
         }
     }
 
     /// Goes to the last entry before `end`.
-    fn load_before(&mut self, end: Option<&K>) {
+    fn load_before(&mut self, end: Option<&K>) -> Result<()> {
         let mut end = end.map(ToOwned::to_owned);
         loop {
             let until = end.as_ref().map(lent::<K>);
-            let latch = self.tree.latch(|directory| directory.leaf_before(until));
-            let Some(leaf) = latch.as_ref().filter(|leaf| leaf.ends_before(until)) else { continue };
+            let latch = self.tree.latch(|directory| directory.leaf_before(until))?;
+            let Some(leaf) = latch.leaf().filter(|leaf| leaf.ends_before(until)) else { continue };
             let state = leaf.state_at(self.at);
             let index = until.map_or(state.len(), |key| state.keys().position(key).index);
             if let Some(index) = index.checked_sub(1) {
-                return fill(&mut self.block, &mut self.index, &state, index);
+                fill(&mut self.block, &mut self.index, &state, index);
+                return Ok(());
             }
             match leaf.low().cloned() {
                 Some(low) => end = Some(low),
-                None => return self.leave(),
+                None => {
+                    self.leave();
+                    return Ok(());
+                }
             }
         }
     }

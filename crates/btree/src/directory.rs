@@ -39,6 +39,24 @@ impl<K: TreeKey + ?Sized> Clone for Directory<K> {
     }
 }
 
+/// Nodes of these children, each with the separator before it; three quarters of what a node may have are in each, so that
+/// the next to come do not divide it.
+fn parents<K: TreeKey + ?Sized, C>(
+    children: Vec<(Option<K::Owned>, C)>,
+    count_max: usize,
+    of: impl Fn(Vec<C>) -> Children<K>,
+) -> Vec<(Option<K::Owned>, Directory<K>)> {
+    let mut parents = Vec::new();
+    let mut children = children.into_iter().peekable();
+    while children.peek().is_some() {
+        let (lows, children): (Vec<Option<K::Owned>>, Vec<C>) = children.by_ref().take(count_max / 4 * 3).unzip();
+        let mut lows = lows.into_iter();
+        let low = lows.next().flatten();
+        parents.push((low, Directory { separators: lows.flatten().collect(), children: of(children) }));
+    }
+    parents
+}
+
 /// A node that may have become two: the first, and the second with the separator between.
 struct Parts<K: TreeKey + ?Sized> {
     lower: Directory<K>,
@@ -65,6 +83,49 @@ impl<K: TreeKey + ?Sized> Directory<K> {
     /// The leaf to which the greatest keys before this one belong; the last leaf for `None`.
     pub(crate) fn leaf_before(&self, key: Option<&K>) -> SlotIndex {
         self.leaf_behind(|separator| key.is_none_or(|key| separator < key))
+    }
+
+    /// The leaf to which the key belongs, the first for `None`; and the separator behind it.
+    pub(crate) fn leaf_and_end(&self, key: Option<&K>) -> (SlotIndex, Option<&K::Owned>) {
+        let (mut node, mut end) = (self, None);
+        loop {
+            let index = node.separators.partition_point(|separator| key.is_some_and(|key| lent::<K>(separator) <= key));
+            end = node.separators.get(index).or(end);
+            match &node.children {
+                Children::Inner(children) => node = &children[index],
+                Children::Leaves(slots) => return (slots[index], end),
+            }
+        }
+    }
+
+    /// Whether a leaf begins with this key; for `None`, there is always a first.
+    pub(crate) fn begins_leaf(&self, key: Option<&K>) -> bool {
+        let Some(key) = key else { return true };
+        let mut node = self;
+        loop {
+            let index = node.separators.partition_point(|separator| lent::<K>(separator) <= key);
+            if index.checked_sub(1).is_some_and(|before| lent::<K>(&node.separators[before]) == key) {
+                return true;
+            }
+            match &node.children {
+                Children::Inner(children) => node = &children[index],
+                Children::Leaves(_) => return false,
+            }
+        }
+    }
+
+    /// The directory of leaves in the order of keys, each with the separator before it; that of the first is not looked
+    /// at.
+    ///
+    /// # Panics
+    /// When there are none.
+    pub(crate) fn of(leaves: Vec<(Option<K::Owned>, SlotIndex)>) -> Directory<K> {
+        let mut level = parents(leaves, LEAVES_MAX, Children::Leaves);
+        while level.len() > 1 {
+            let nodes = level.into_iter().map(|(low, node)| (low, Arc::new(node))).collect();
+            level = parents(nodes, CHILDREN_MAX, Children::Inner);
+        }
+        level.pop().expect("there is a leaf").1
     }
 
     /// The leaf behind the last separator for which `is_before` holds; it holds for none behind one for which it does not.
@@ -134,20 +195,64 @@ impl<K: TreeKey + ?Sized> Directory<K> {
         Parts { lower: self, upper: Some((separator, Directory { separators, children })) }
     }
 
-    /// The directory without the leaf behind this separator: its keys belong to the leaf before. `None` where the leaf is
-    /// the first of its node: the leaf before is in another one, and the change would reach further up.
+    /// The directory without the leaf behind this separator: its keys belong to the leaf before. `None` where there is no
+    /// such leaf.
     pub(crate) fn without(&self, separator: &K) -> Option<Directory<K>> {
+        let mut root = self.without_below(separator)?;
+        while let Children::Inner(children) = &root.children
+            && let [child] = &children[..]
+        {
+            root = Directory::clone(child);
+        }
+        Some(root)
+    }
+
+    fn without_below(&self, separator: &K) -> Option<Directory<K>> {
         let index = self.separators.partition_point(|before| lent::<K>(before) <= separator);
+        let is_first_behind = index.checked_sub(1).filter(|before| lent::<K>(&self.separators[*before]) == separator);
+        let mut node = self.clone();
+        match (&mut node.children, is_first_behind) {
+            (Children::Leaves(slots), before) => {
+                node.separators.remove(before?);
+                slots.remove(index);
+            }
+            (Children::Inner(children), None) => children[index] = Arc::new(children[index].without_below(separator)?),
+            (Children::Inner(children), Some(before)) => match children[index].without_first() {
+                Some((low, child)) => {
+                    node.separators[before] = low;
+                    children[index] = Arc::new(child);
+                }
+                None => {
+                    node.separators.remove(before);
+                    children.remove(index);
+                }
+            },
+        }
+        Some(node)
+    }
+
+    /// The node without its first leaf, and the separator before what is first then; `None` where that was all.
+    fn without_first(&self) -> Option<(K::Owned, Directory<K>)> {
         let mut node = self.clone();
         match &mut node.children {
             Children::Leaves(slots) => {
-                let index = index.checked_sub(1).filter(|index| lent::<K>(&node.separators[*index]) == separator)?;
-                node.separators.remove(index);
-                slots.remove(index + 1);
+                slots.remove(0);
             }
-            Children::Inner(children) => children[index] = Arc::new(children[index].without(separator)?),
+            Children::Inner(children) => match children[0].without_first() {
+                Some((low, child)) => {
+                    children[0] = Arc::new(child);
+                    return Some((low, node));
+                }
+                None => {
+                    children.remove(0);
+                }
+            },
         }
-        Some(node)
+        if node.separators.is_empty() {
+            return None;
+        }
+        let low = node.separators.remove(0);
+        Some((low, node))
     }
 
     /// Nodes above the leaves, from the root down.

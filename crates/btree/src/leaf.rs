@@ -1,9 +1,9 @@
 //! A leaf: the keys of a range with their records, and what they were before commits that somebody must not see.
 
+use crate::input::Damage;
 use crate::keys::{DecodedKeys, KeyList, KeyShape, NoRoom, TreeKey, lent};
-use crate::leaf_page::Damage;
 use crate::records::{RecordShape, Records};
-use sinter_storage::CommitNumber;
+use sinter_storage::{CommitNumber, PageId};
 use std::ops::{Deref, RangeBounds};
 
 /// Whoever changes a leaf has no number yet; nobody reads it before he has one, or has taken back what he did.
@@ -32,6 +32,10 @@ pub(crate) struct Leaf<K: TreeKey + ?Sized> {
     /// The last commit that changed it.
     changed_by: CommitNumber,
     undo: Vec<Undo<K::Owned>>,
+    /// A page that has just what is here. `None` from the first change on.
+    page: Option<PageId>,
+    /// Given anew by the tree whenever a leaf comes to memory, is divided, or takes another in; never twice.
+    stamp: u64,
 }
 
 /// A leaf after some commit.
@@ -71,6 +75,8 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
             high: None,
             changed_by: CommitNumber(0),
             undo: Vec::new(),
+            page: None,
+            stamp: 0,
         }
     }
 
@@ -84,7 +90,8 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
         low: Option<K::Owned>,
         high: Option<K::Owned>,
     ) -> Result<Leaf<K>, Damage> {
-        let leaf = Leaf::<K> { keys, records, low, high, changed_by: CommitNumber(0), undo: Vec::new() };
+        let (changed_by, undo) = (CommitNumber(0), Vec::new());
+        let leaf = Leaf::<K> { keys, records, low, high, changed_by, undo, page: None, stamp: 0 };
         let bounds_cross = leaf.low().zip(leaf.high()).is_some_and(|(low, high)| low >= high);
         let is_covered = |index: usize| leaf.covers(lent::<K>(&leaf.keys.get(index)));
         if bounds_cross || (leaf.len() > 0 && !(is_covered(0) && is_covered(leaf.len() - 1))) {
@@ -117,6 +124,40 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
 
     pub(crate) fn high(&self) -> Option<&K::Owned> {
         self.high.as_ref()
+    }
+
+    /// Bytes of a page that say where it begins and ends. Where there is no end yet, as many as one will take, or so.
+    pub(crate) fn bounds_size(&self) -> usize {
+        let low = self.low().map_or(0, Self::bound_size);
+        low + self.high().map_or_else(|| K::List::NEXT_KEY_SIZE.max(low), Self::bound_size)
+    }
+
+    fn bound_size(bound: &K::Owned) -> usize {
+        K::List::key_size(lent(bound))
+    }
+
+    /// A page that has just what is here, if there is one.
+    pub(crate) fn page(&self) -> Option<PageId> {
+        self.page
+    }
+
+    /// This page has just what is here.
+    pub(crate) fn set_page(&mut self, page: PageId) {
+        self.page = Some(page);
+    }
+
+    /// The leaf is going to be changed: no page has it any more. Returns the one that did.
+    pub(crate) fn leave_page(&mut self) -> Option<PageId> {
+        self.page.take()
+    }
+
+    /// See the field.
+    pub(crate) fn stamp(&self) -> u64 {
+        self.stamp
+    }
+
+    pub(crate) fn set_stamp(&mut self, stamp: u64) {
+        self.stamp = stamp;
     }
 
     /// Whether the key belongs here.
@@ -186,6 +227,8 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
             high: self.high.clone(),
             changed_by: self.changed_by,
             undo: Vec::new(),
+            page: None,
+            stamp: self.stamp,
         }
     }
 
@@ -287,11 +330,27 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
     }
 
     /// Divides a leaf that has no room for `key`: what is returned has the upper part, from the key on that is returned
-    /// with it. Where keys come in order, what is there stays together.
-    pub(crate) fn split(&mut self, key: &K) -> (K::Owned, Leaf<K>) {
-        let is_appended = self.keys.is_after_all(key);
-        let index = if is_appended { self.len() } else { self.records.middle(self.len()) };
-        let separator = if is_appended { key.to_owned() } else { self.keys.get(index) };
+    /// with it. Where keys come in order, what is there stays together, but for what has no room in `size_max` bytes beside
+    /// the leaf's new end.
+    pub(crate) fn split(&mut self, key: &K, size_max: usize) -> (K::Owned, Leaf<K>) {
+        let len = self.len();
+        let between = |before: &K::Owned, from: &K::Owned| K::List::separator(lent(before), lent(from));
+        let index = match len.checked_sub(1) {
+            Some(last) if self.keys.is_after_all(key) => {
+                let end = between(&self.keys.get(last), &key.to_owned());
+                let bounds = [self.low.as_ref(), Some(&end)];
+                let size_wanted = self.size() + bounds.into_iter().flatten().map(Self::bound_size).sum::<usize>();
+                let excess = size_wanted.saturating_sub(size_max);
+                len - (excess * len).div_ceil(self.size().max(1)).min(last)
+            }
+            Some(_) => self.records.middle(len),
+            None => 0,
+        };
+        let from = if index == len { key.to_owned() } else { self.keys.get(index) };
+        let separator = match index.checked_sub(1) {
+            Some(before) => between(&self.keys.get(before), &from),
+            None => from,
+        };
         let (upper_undo, undo) = std::mem::take(&mut self.undo).into_iter().partition(|undo| undo.key >= separator);
         self.undo = undo;
         let upper = Leaf {
@@ -301,6 +360,8 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
             high: self.high.replace(separator.clone()),
             changed_by: self.changed_by,
             undo: upper_undo,
+            page: None,
+            stamp: self.stamp,
         };
         (separator, upper)
     }

@@ -8,74 +8,37 @@
 //!
 //! Undo is not written: a leaf goes to a page as it is after one commit.
 
-use crate::keys::{KeyList, KeyShape, LEN_MAX, TreeKey};
+use crate::input::{Damage, Input};
+use crate::keys::{KeyList, KeyShape, LEN_MAX, TreeKey, lent};
 use crate::leaf::{Leaf, LeafShape};
 use crate::records::{RecordShape, Records};
 use sinter_codec::key_codec_by_tag;
 
+/// Bytes before the bounds.
+pub(crate) const HEADER_BYTES: usize = 24;
+
 /// The form that is written.
 const FORM: u8 = 1;
-
-/// In the place of the width, where records are of their own lengths each.
-const VARIABLE: u32 = u32::MAX;
 
 const HAS_LOW: u8 = 1;
 const HAS_HIGH: u8 = 2;
 
-/// Numbers and bytes from the front of what is left; what is not there is damage.
-pub(crate) struct Input<'a> {
-    rest: &'a [u8],
-}
-
-/// What is wrong with a leaf's bytes.
-pub(crate) type Damage = String;
-
-impl<'a> Input<'a> {
-    pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8], Damage> {
-        let missing = || format!("{count} bytes wanted, {} left", self.rest.len());
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(missing)?;
-        self.rest = rest;
-        Ok(taken)
-    }
-
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Damage> {
-        let mut bytes = [0; N];
-        bytes.copy_from_slice(self.bytes(N)?);
-        Ok(bytes)
-    }
-
-    fn u8(&mut self) -> Result<u8, Damage> {
-        Ok(self.array::<1>()?[0])
-    }
-
-    pub(crate) fn u16(&mut self) -> Result<u16, Damage> {
-        Ok(u16::from_le_bytes(self.array()?))
-    }
-
-    pub(crate) fn u32(&mut self) -> Result<u32, Damage> {
-        Ok(u32::from_le_bytes(self.array()?))
-    }
-}
-
 /// Appends the leaf's bytes.
-pub(crate) fn write<K: TreeKey + ?Sized>(leaf: &Leaf<K>, shape: &LeafShape, out: &mut Vec<u8>) {
+pub(crate) fn write<K: TreeKey + ?Sized>(leaf: &Leaf<K>, out: &mut Vec<u8>) {
     let (keys, records) = (leaf.keys(), leaf.records());
+    let shape = keys.shape();
     let bounds = [(leaf.low(), HAS_LOW), (leaf.high(), HAS_HIGH)];
     let flags = bounds.iter().map(|(bound, flag)| if bound.is_some() { *flag } else { 0 }).sum();
-    out.extend([FORM, K::List::KIND, shape.keys.codec.tag(), flags]);
-    out.extend((shape.keys.block_len as u16).to_le_bytes());
+    out.extend([FORM, K::List::KIND, shape.codec.tag(), flags]);
+    out.extend((shape.block_len as u16).to_le_bytes());
     out.extend((keys.block_count() as u16).to_le_bytes());
     out.extend((keys.len() as u32).to_le_bytes());
     out.extend((keys.byte_len() as u32).to_le_bytes());
-    let width = match shape.records {
-        RecordShape::Fixed(width) => width as u32,
-        RecordShape::Variable => VARIABLE,
-    };
-    out.extend(width.to_le_bytes());
+    out.extend(records.shape().width().to_le_bytes());
     out.extend((records.byte_len() as u32).to_le_bytes());
     for (bound, _) in bounds {
         if let Some(bound) = bound {
-            K::List::write_key(bound, out);
+            K::List::write_key(lent(bound), out);
         }
     }
     keys.write(out);
@@ -87,7 +50,7 @@ pub(crate) fn write<K: TreeKey + ?Sized>(leaf: &Leaf<K>, shape: &LeafShape, out:
 /// # Errors
 /// What is wrong with them. Whatever they are, the leaf can be read and changed.
 pub(crate) fn read<K: TreeKey + ?Sized>(bytes: &[u8], shape: &LeafShape) -> Result<Leaf<K>, Damage> {
-    let mut input = Input { rest: bytes };
+    let mut input = Input::new(bytes);
     let form = input.u8()?;
     if form != FORM {
         return Err(format!("a leaf of form {form}; this build knows {FORM}"));
@@ -108,10 +71,7 @@ pub(crate) fn read<K: TreeKey + ?Sized>(bytes: &[u8], shape: &LeafShape) -> Resu
     if len > LEN_MAX || byte_len > LEN_MAX {
         return Err(format!("{len} keys in {byte_len} bytes; {LEN_MAX} are possible"));
     }
-    let records = match input.u32()? {
-        VARIABLE => RecordShape::Variable,
-        width => RecordShape::Fixed(width as usize),
-    };
+    let records = RecordShape::of_width(input.u32()?);
     if records != shape.records {
         return Err(format!("records are {records:?}, where the tree has {:?}", shape.records));
     }
@@ -120,16 +80,15 @@ pub(crate) fn read<K: TreeKey + ?Sized>(bytes: &[u8], shape: &LeafShape) -> Resu
     let (low, high) = (bound(HAS_LOW)?, bound(HAS_HIGH)?);
     let keys = K::List::read(&KeyShape { codec, block_len }, [block_count, len, byte_len], &mut input)?;
     let records = Records::read(records, len, record_byte_len, &mut input)?;
-    match input.rest.len() {
-        0 => Leaf::of_parts(keys, records, low, high),
-        left => Err(format!("{left} bytes behind the leaf")),
-    }
+    input.end()?;
+    Leaf::of_parts(keys, records, low, high)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::{DecodedKeys, Listed, lent};
+    use crate::format_page::{example, hex};
+    use crate::keys::{DecodedKeys, Listed};
     use crate::test_keys::TestKey;
     use proptest::prelude::*;
     use rand::rngs::SmallRng;
@@ -150,9 +109,9 @@ mod tests {
             leaf.put(lent(&K::of(random.random_range(0..1000))), &vec![7; len], usize::MAX).unwrap();
         }
         if random.random_range(0..2) == 0 && leaf.len() > 4 {
-            let (_, upper) = leaf.split(lent(&K::of(0)));
+            let (_, upper) = leaf.split(lent(&K::of(0)), usize::MAX);
             leaf = upper;
-            let _ = leaf.split(lent(&K::of(0)));
+            let _ = leaf.split(lent(&K::of(0)), usize::MAX);
         }
         leaf
     }
@@ -173,7 +132,7 @@ mod tests {
         let mut random = SmallRng::seed_from_u64(seed);
         let leaf = random_leaf::<K>(shape, &mut random);
         let mut bytes = Vec::new();
-        write(&leaf, shape, &mut bytes);
+        write(&leaf, &mut bytes);
         let read_again = read::<K>(&bytes, shape).unwrap();
         assert_eq!((read_again.low(), read_again.high()), (leaf.low(), leaf.high()));
         assert!(entries(&read_again) == entries(&leaf));
@@ -217,20 +176,10 @@ mod tests {
         }
     }
 
-    /// The first block of hex below a heading of docs/format/tree.md, in one line.
-    fn example(heading: &str) -> String {
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/format/tree.md");
-        let text = std::fs::read_to_string(page).unwrap();
-        let section = text.split(&format!("\n## {heading}\n")).nth(1).unwrap_or_else(|| panic!("no heading {heading}"));
-        let block = section.split("```hex\n").nth(1).unwrap().split("```").next().unwrap();
-        let bytes = block.lines().flat_map(|line| line.split("  ").next().unwrap_or_default().split_whitespace());
-        bytes.collect::<Vec<_>>().join(" ")
-    }
-
-    fn hex<K: TreeKey + ?Sized>(leaf: &Leaf<K>, shape: &LeafShape) -> String {
+    fn page_hex<K: TreeKey + ?Sized>(leaf: &Leaf<K>) -> String {
         let mut bytes = Vec::new();
-        write(leaf, shape, &mut bytes);
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+        write(leaf, &mut bytes);
+        hex(&bytes)
     }
 
     #[test]
@@ -239,18 +188,18 @@ mod tests {
         let shape = LeafShape { keys, records: RecordShape::Fixed(2), size_max: 1 << 10 };
         let mut leaf = Leaf::<u32>::new(&shape);
         leaf.put(&1, &[0, 0], usize::MAX).unwrap();
-        let (_, mut leaf) = leaf.split(&512);
+        let (_, mut leaf) = leaf.split(&512, usize::MAX);
         for (key, record) in [(1000, [1, 2]), (1003, [3, 4]), (1300, [5, 6])] {
             leaf.put(&key, &record, usize::MAX).unwrap();
         }
-        assert_eq!(hex(&leaf, &shape), example("Integers"));
+        assert_eq!(page_hex(&leaf), example("Integers"));
         let keys = KeyShape { codec: KeyCodec::None, block_len: 16 };
         let shape = LeafShape { keys, records: RecordShape::Variable, size_max: 1 << 10 };
         let mut leaf = Leaf::<[u8]>::new(&shape);
         for (key, record) in [("ab", &[][..]), ("abcdefghijklmnopqrst", &[7]), ("b", &[8, 9])] {
             leaf.put(key.as_bytes(), record, usize::MAX).unwrap();
         }
-        assert_eq!(hex(&leaf, &shape), example("Keys of bytes"));
+        assert_eq!(page_hex(&leaf), example("Keys of bytes"));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! ```text
 //! Tree                       one ordered map of keys to records; shared by all states of the database that have it
 //!   Directory                an immutable value: inner nodes, from separators to leaves; replaced when a leaf splits
-//!   Slots                    numbered places of leaves, each with a latch
+//!   Slots                    numbered places of leaves, each with a latch; a leaf is in memory, or in a page
 //!     Leaf                   keys and records of a range, changed in place; undo for who must not see that yet
 //!       KeyList              blocks of compressed keys: `IntegerKeys`, `BytesKeys`
 //!       Records              the records, in the order of the keys
@@ -14,11 +14,20 @@
 //! tree.cursor(at)                           both ways, with approximate find; a block is decoded once
 //! tree.for_each_block(range, at, |keys| ..) for sums and counts: within the leaves
 //! tree.change(&key, record, condition, || number)    one key: put, insert if absent, compare and swap, delete
-//! tree.commit(&changes, || number)          what a transaction wrote; its leaves are latched when the number is asked for
-//! tree.was_changed(range, at)               whether what was read after commit `at` holds no more
+//! tree.commit(&changes, || number)          many keys; their leaves are latched when the number is asked for
+//! tree.prepare(&changes, &reads) -> Prepared   the same in two steps, for a transaction over several trees, and tables: what
+//!     prepared.settle(&numbered)            it has read is validated, and stays as it is until it is settled
+//!
+//! Tree::log_record(id, changes)             what a commit changes, for the log
+//! tree.replay(&record, commit)              at recovery
+//! tree.write(out) -> Written                in a checkpoint, while others commit; `.root()` is the page to open it by
+//!     written.adopt(horizon)                once that is durable
+//! tree.copy(out)                            in a backup
+//! Tree::open(store, root)                   leaves are read when they are asked for
+//! tree.evict(leaves, horizon)               and let go of where memory can do without
 //! ```
 //!
-//! Trees are in memory so far: pages, log and recovery do not know them, and no other room uses them yet.
+//! No other room uses them yet.
 //!
 //! **Inner nodes are values, leaves are places.** Whoever looks for a key takes the directory as it is, without a lock
 //! that others wait for, and walks it; whoever splits a leaf makes the few inner nodes anew that lead to it, and
@@ -40,12 +49,21 @@
 //! together when it changes instead of leaving gaps, and in all that concerns several threads and snapshots, which theirs
 //! does not have.
 
+mod change;
+mod change_record;
+mod checkpoint;
 mod cursor;
 mod directory;
+mod directory_page;
+mod error;
+#[cfg(test)]
+mod format_page;
+mod home;
+mod input;
 mod keys;
 mod leaf;
-#[cfg_attr(not(test), expect(dead_code, reason = "checkpoints will write leaves"))]
 mod leaf_page;
+mod prepared;
 mod published;
 mod records;
 mod slots;
@@ -55,8 +73,13 @@ mod test_keys;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod work;
 
+pub use change::{Changes, Condition};
+pub use checkpoint::Written;
 pub use cursor::{Cursor, Find};
+pub use error::{Error, Result};
 pub use keys::{IntegerKey, TreeKey};
+pub use prepared::{KeyRange, Prepared, Reads};
 pub use records::RecordShape;
-pub use tree::{Changes, Condition, Numbered, Tree, TreeOptions, TreeShape};
+pub use tree::{Tree, TreeOptions, TreeShape};

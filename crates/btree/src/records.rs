@@ -1,7 +1,7 @@
 //! The records of a leaf, in the order of its keys and apart from them: who looks for keys touches none of these bytes.
 
+use crate::input::{Damage, Input};
 use crate::keys::grow;
-use crate::leaf_page::{Damage, Input};
 
 /// What the records of a tree look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +10,24 @@ pub enum RecordShape {
     Fixed(usize),
     /// Each of its own length.
     Variable,
+}
+
+impl RecordShape {
+    /// How pages say it: the bytes of each, or `u32::MAX`.
+    pub(crate) fn width(self) -> u32 {
+        match self {
+            RecordShape::Fixed(width) => width as u32,
+            RecordShape::Variable => u32::MAX,
+        }
+    }
+
+    /// What [`RecordShape::width`] says.
+    pub(crate) fn of_width(width: u32) -> RecordShape {
+        match width {
+            u32::MAX => RecordShape::Variable,
+            width => RecordShape::Fixed(width as usize),
+        }
+    }
 }
 
 /// Beside each record of variable length.
@@ -29,6 +47,10 @@ impl Records {
     /// None yet.
     pub(crate) fn new(shape: RecordShape) -> Records {
         Records { shape, bytes: Vec::new(), ends: Vec::new() }
+    }
+
+    pub(crate) fn shape(&self) -> RecordShape {
+        self.shape
     }
 
     /// Bytes that they take.

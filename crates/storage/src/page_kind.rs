@@ -33,6 +33,9 @@ kinds! { // tag on disk => constant, name; a tag is never given twice, nor reuse
     4 => CHUNK, "chunk", "Segments of a column table.";
     5 => DELTA_BATCH, "delta batch", "Rows of a column table that are not pressed yet.";
     6 => DELETE_BITMAP, "delete bitmap", "Which rows of a row group are deleted.";
+    7 => TREE_ROOT, "tree root", "How a key-value tree keeps its keys, and which directory pages it has.";
+    8 => TREE_DIRECTORY, "tree directory", "Which leaves of a key-value tree follow each other.";
+    9 => TREE_LEAF, "tree leaf", "Keys of a key-value tree with their records.";
 }
 
 impl fmt::Display for PageKind {

@@ -11,11 +11,10 @@ mod keys;
 use crate::{Failure, machine};
 use keys::Distribution;
 use serde_json::{Value, json};
-use sinter_btree::{Condition, IntegerKey, Numbered, RecordShape, Tree, TreeOptions};
+use sinter_btree::{Condition, IntegerKey, RecordShape, Tree, TreeOptions};
 use sinter_codec::{KEY_CODECS, KeyCodec, key_codec_by_name};
-use sinter_storage::CommitNumber;
+use sinter_storage::{CommitNumber, Numbered};
 use std::cell::Cell;
-use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::time::Instant;
 
@@ -144,48 +143,49 @@ impl Measured {
         let place = || {
             last.set(last.get() + 1);
             let commit = CommitNumber(last.get());
-            Ok::<_, Infallible>(Numbered { commit, horizon: commit })
+            Ok::<_, sinter_btree::Error>(Numbered { commit, horizon: commit })
         };
         let at = || CommitNumber(last.get());
         let count = sorted.len() as f64;
-        let mut timed = |operation: usize, run: &mut dyn FnMut() -> u128| {
+        let mut timed = |operation: usize, run: &mut dyn FnMut() -> Result<u128, sinter_btree::Error>| {
             let begun = Instant::now();
-            let answer = run();
+            let answer = run()?;
             self.ns[operation].push(begun.elapsed().as_secs_f64() * 1e9 / count);
-            answer
+            Ok::<_, sinter_btree::Error>(answer)
         };
         timed(0, &mut || {
             for key in sorted {
-                let _ = tree.change(key, Some(&[]), Condition::Always, place);
+                tree.change(key, Some(&[]), Condition::Always, place)?;
             }
-            0
-        });
-        let found =
-            timed(1, &mut || shuffled.iter().map(|key| u128::from(tree.get(key, at, |record| record.is_some()))).sum());
+            Ok(0)
+        })?;
+        let found = timed(1, &mut || {
+            shuffled.iter().map(|key| tree.get(key, at, |record| u128::from(record.is_some()))).sum()
+        })?;
         let walked = timed(2, &mut || {
             let (mut cursor, mut sum) = (tree.cursor(at()), 0_u128);
-            let mut entry = cursor.first().map(|(key, _)| *key);
+            let mut entry = cursor.first()?.map(|(key, _)| *key);
             while let Some(key) = entry {
                 sum += u128::from(key.into());
-                entry = cursor.next().map(|(key, _)| *key);
+                entry = cursor.next()?.map(|(key, _)| *key);
             }
-            sum
-        });
+            Ok(sum)
+        })?;
         let sum_of = |keys: &[K]| u128::from(keys.iter().map(|key| (*key).into()).sum::<u64>());
         let sum = timed(3, &mut || {
             let mut sum = 0;
-            tree.for_each_block(.., at(), &mut |keys| sum += sum_of(keys));
-            sum
-        });
+            tree.for_each_block(.., at(), &mut |keys| sum += sum_of(keys))?;
+            Ok(sum)
+        })?;
         let average = timed(4, &mut || {
-            let greatest = tree.cursor(at()).last().map_or(0, |(key, _)| (*key).into());
+            let greatest = tree.cursor(at()).last()?.map_or(0, |(key, _)| (*key).into());
             let (mut sum, mut count) = (0, 0);
             tree.for_each_block(of(greatest / 2 + 1).., at(), &mut |keys| {
                 sum += sum_of(keys);
                 count += keys.len() as u128;
-            });
-            sum / count.max(1)
-        });
+            })?;
+            Ok(sum / count.max(1))
+        })?;
         let sum_expected: u128 = sorted.iter().map(|key| u128::from((*key).into())).sum();
         let half = sorted.last().map_or(0, |key| (*key).into()) / 2;
         let upper: Vec<u128> =

@@ -11,7 +11,9 @@
 //! compare the next (Bell, Witten, Moffat, *Managing gigabytes*, on front coding). For the same reason a key comes or goes
 //! by changing no more than its own entry and the one behind it.
 
-use crate::leaf_page::{Damage, Input};
+use crate::input::{Damage, Input};
+
+use sinter_codec::KeyCodec;
 
 use super::{DecodedKeys, KeyList, KeyShape, LEN_MAX, NoRoom, Position, check_place, grow};
 use std::cmp::Ordering;
@@ -77,7 +79,17 @@ impl KeyList<[u8]> for BytesKeys {
 
     const KIND: u8 = 16;
 
-    fn write_key(key: &Vec<u8>, out: &mut Vec<u8>) {
+    const NEXT_KEY_SIZE: usize = 64;
+
+    fn separator(before: &[u8], from: &[u8]) -> Vec<u8> {
+        from[..common(before, from) + 1].to_vec()
+    }
+
+    fn key_size(key: &[u8]) -> usize {
+        size_of::<u32>() + key.len()
+    }
+
+    fn write_key(key: &[u8], out: &mut Vec<u8>) {
         out.extend((key.len() as u32).to_le_bytes());
         out.extend_from_slice(key);
     }
@@ -105,6 +117,10 @@ impl KeyList<[u8]> for BytesKeys {
         let keys = BytesKeys { block_len: shape.block_len, places, bytes, len };
         keys.check()?;
         Ok(keys)
+    }
+
+    fn shape(&self) -> KeyShape {
+        KeyShape { codec: KeyCodec::None, block_len: self.block_len }
     }
 
     fn byte_len(&self) -> usize {

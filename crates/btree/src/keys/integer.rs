@@ -12,7 +12,7 @@
 //! [`IntegerKeys::vacuum`] writes all into full ones.
 
 use super::{DecodedKeys, KeyList, KeyShape, LEN_MAX, Listed, NoRoom, Position, check_place};
-use crate::leaf_page::{Damage, Input};
+use crate::input::{Damage, Input};
 use sinter_codec::{KEYS_MAX, Key, KeyBlock, KeyBlockMut, KeyChange, KeyCodec, KeyDescriptor};
 use std::ops::Range;
 
@@ -79,6 +79,16 @@ impl<K: Key + Listed + ToOwned<Owned = K> + LittleEndian> KeyList<K> for Integer
 
     const KIND: u8 = size_of::<K>() as u8;
 
+    const NEXT_KEY_SIZE: usize = size_of::<K>();
+
+    fn separator(_before: &K, from: &K) -> K {
+        *from
+    }
+
+    fn key_size(_key: &K) -> usize {
+        size_of::<K>()
+    }
+
     fn write_key(key: &K, out: &mut Vec<u8>) {
         key.append_to(out);
     }
@@ -109,6 +119,10 @@ impl<K: Key + Listed + ToOwned<Owned = K> + LittleEndian> KeyList<K> for Integer
         let places = lasts.into_iter().zip(starts).zip(offsets);
         let places = places.map(|((last, start), offset)| Place { last, start, offset }).collect();
         IntegerKeys { codec, block_len, firsts, places, bytes, len }.checked()
+    }
+
+    fn shape(&self) -> KeyShape {
+        KeyShape { codec: self.codec, block_len: self.block_len }
     }
 
     fn byte_len(&self) -> usize {

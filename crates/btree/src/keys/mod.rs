@@ -12,7 +12,7 @@ pub(crate) use bytes::BytesKeys;
 use integer::LittleEndian;
 pub(crate) use integer::{IntegerBlock, IntegerKeys, grow};
 
-use crate::leaf_page::{Damage, Input};
+use crate::input::{Damage, Input};
 use sinter_codec::{Key, KeyCodec};
 use std::borrow::Borrow;
 use std::fmt::Debug;
@@ -23,7 +23,12 @@ pub(crate) const LEN_MAX: usize = u16::MAX as usize;
 
 /// What may be a key of a tree: `u32`, `u64`, or bytes, which are ordered as numbers without sign.
 #[expect(private_bounds, reason = "sealed: for other types there is no list")]
-pub trait TreeKey: Listed + Ord + Debug {}
+pub trait TreeKey: Listed + Ord + Debug {
+    /// Bytes of the key as it is.
+    fn byte_len(&self) -> usize {
+        size_of_val(self)
+    }
+}
 
 impl TreeKey for u32 {}
 impl TreeKey for u64 {}
@@ -86,8 +91,17 @@ pub(crate) trait KeyList<K: Listed + ?Sized>: Clone + Debug + Send + Sync {
     /// No keys.
     fn new(shape: &KeyShape) -> Self;
 
-    /// Appends one key as pages have it by itself.
-    fn write_key(key: &K::Owned, out: &mut Vec<u8>);
+    /// How many bytes the bound of a leaf is thought to take that is not known yet.
+    const NEXT_KEY_SIZE: usize;
+
+    /// A key that is greater than `before` and not greater than `from`, which is; the shorter, the better.
+    fn separator(before: &K, from: &K) -> K::Owned;
+
+    /// Bytes that [`KeyList::write_key`] appends.
+    fn key_size(key: &K) -> usize;
+
+    /// Appends one key as pages and the log have it by itself.
+    fn write_key(key: &K, out: &mut Vec<u8>);
 
     /// Reads what [`KeyList::write_key`] wrote.
     fn read_key(input: &mut Input<'_>) -> Result<K::Owned, Damage>;
@@ -98,6 +112,9 @@ pub(crate) trait KeyList<K: Listed + ?Sized>: Clone + Debug + Send + Sync {
     /// Reads what [`KeyList::write`] wrote: `blocks`, `keys` and `bytes` of them, as [`KeyList::block_count`],
     /// [`KeyList::len`] and [`KeyList::byte_len`] said.
     fn read(shape: &KeyShape, counts: [usize; 3], input: &mut Input<'_>) -> Result<Self, Damage>;
+
+    /// How they are written.
+    fn shape(&self) -> KeyShape;
 
     /// Bytes of the blocks alone.
     fn byte_len(&self) -> usize;

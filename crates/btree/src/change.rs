@@ -1,0 +1,188 @@
+//! Changes that are committed: of one key under a condition, and of many.
+
+use crate::keys::{LEN_MAX, TreeKey, lent};
+use crate::prepared::Reads;
+use crate::records::RecordShape;
+use crate::slots::Place;
+use crate::sync::atomic::Ordering;
+use crate::sync::{MutexGuard, PoisonError};
+use crate::tree::Tree;
+use crate::work::Work;
+use crate::{Error, Result};
+use sinter_storage::{CommitNumber, Numbered};
+use std::collections::BTreeMap;
+
+/// What a transaction does to a tree: by key a record, or none where the key goes.
+pub type Changes<K> = BTreeMap<<K as ToOwned>::Owned, Option<Box<[u8]>>>;
+
+/// When a change is to be made.
+#[derive(Clone, Copy, Debug)]
+pub enum Condition<'a> {
+    /// Whatever is there.
+    Always,
+    /// Where the key has no record.
+    Absent,
+    /// Where it has one.
+    Present,
+    /// Where it has just this one.
+    Equals(&'a [u8]),
+}
+
+impl Condition<'_> {
+    fn holds<'l>(&self, newest: impl FnOnce() -> Option<&'l [u8]>) -> bool {
+        match self {
+            Condition::Always => true,
+            Condition::Absent => newest().is_none(),
+            Condition::Present => newest().is_some(),
+            Condition::Equals(record) => newest() == Some(record),
+        }
+    }
+}
+
+impl<K: TreeKey + ?Sized> Tree<K> {
+    /// Changes one key, in a commit of its own: gives it this record, or takes it away, if `condition` holds. Returns
+    /// whether it did. Conditions are asked of what is committed, whether it is visible yet or not: whoever goes on from
+    /// there becomes durable no sooner than what he saw.
+    ///
+    /// # Errors
+    /// Those of `number`, and of reading the leaf: nothing was changed.
+    ///
+    /// # Panics
+    /// When the key is longer than [`Tree::key_bytes_max`], or the record than [`Tree::record_bytes_max`] or of another
+    /// length than all.
+    pub fn change<E: From<Error>>(
+        &self,
+        key: &K,
+        record: Option<&[u8]>,
+        condition: Condition<'_>,
+        number: impl FnOnce() -> Result<Numbered, E>,
+    ) -> Result<bool, E> {
+        self.check(key, record);
+        loop {
+            let directory = self.directory.read();
+            let slot = directory.leaf_of(key);
+            let mut latch = self.slots.write(slot);
+            self.load(slot, &mut latch)?;
+            let Some(leaf) = latch.leaf().filter(|leaf| leaf.covers(key)) else { continue };
+            if !condition.holds(|| leaf.newest(key)) {
+                return Ok(false);
+            }
+            let mut work = Work::new(latch);
+            self.apply(&mut work, key, record);
+            let numbered = number();
+            self.settle(work, numbered.as_ref().ok());
+            drop(directory);
+            return numbered.map(|numbered| {
+                self.merge_sparse(numbered.horizon);
+                true
+            });
+        }
+    }
+
+    /// Commits changes of many keys: all their leaves are latched when `number` is asked for the commit's place.
+    ///
+    /// # Errors
+    /// Those of `number`, and of reading the leaves: nothing was changed.
+    ///
+    /// # Panics
+    /// As [`Tree::change`].
+    pub fn commit<E: From<Error>>(
+        &self,
+        changes: &Changes<K>,
+        number: impl FnOnce() -> Result<Numbered, E>,
+    ) -> Result<Numbered, E> {
+        let prepared = self.prepare(changes, &Reads::none())?;
+        let prepared = prepared.expect("what was not read has not changed");
+        let numbered = number()?;
+        prepared.settle(&numbered);
+        Ok(numbered)
+    }
+
+    pub(crate) fn check(&self, key: &K, record: Option<&[u8]>) {
+        let key_bytes = key.byte_len();
+        assert!(key_bytes <= self.key_bytes_max(), "a key of {key_bytes} bytes");
+        let Some(record) = record else { return };
+        assert!(record.len() <= self.record_bytes_max(), "a record of {} bytes", record.len());
+        if let RecordShape::Fixed(width) = self.shape.records {
+            assert!(record.len() == width, "a record of {} bytes, where all have {width}", record.len());
+        }
+    }
+
+    /// Until the same number of [`Tree::release_leaves`] no leaf is taken out.
+    pub(crate) fn hold_leaves(&self) {
+        *self.removal.write().unwrap_or_else(PoisonError::into_inner) += 1;
+    }
+
+    pub(crate) fn release_leaves(&self) {
+        *self.removal.write().unwrap_or_else(PoisonError::into_inner) -= 1;
+    }
+
+    pub(crate) fn sparse(&self) -> MutexGuard<'_, Vec<(CommitNumber, K::Owned)>> {
+        self.sparse.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Merges leaves that became nearly empty by commits up to `horizon`, so that nobody has need of what was before.
+    pub(crate) fn merge_sparse(&self, horizon: CommitNumber) {
+        if !self.has_sparse.load(Ordering::Acquire) {
+            return;
+        }
+        if *self.removal.read().unwrap_or_else(PoisonError::into_inner) > 0 {
+            return;
+        }
+        let mut lows = {
+            let mut sparse = self.sparse();
+            let lows: Vec<_> = sparse.extract_if(.., |(commit, _)| *commit <= horizon).map(|(_, low)| low).collect();
+            self.has_sparse.store(!sparse.is_empty(), Ordering::Release);
+            lows
+        };
+        // From behind: who merges takes in what follows.
+        lows.sort_unstable();
+        lows.dedup();
+        lows.into_iter().rev().for_each(|low| self.merge(lent(&low), horizon));
+    }
+
+    /// Gives the keys of a leaf to the one before it, if both fit well into one and nobody needs what they were. Whether or
+    /// not is no matter: another delete may try again.
+    fn merge(&self, low: &K, horizon: CommitNumber) {
+        let walks = self.removal.write().unwrap_or_else(PoisonError::into_inner);
+        if *walks > 0 {
+            drop(walks);
+            // When the walk is over.
+            self.sparse().push((horizon, low.to_owned()));
+            self.has_sparse.store(true, Ordering::Release);
+            return;
+        }
+        let (before, slot) = {
+            let directory = self.directory.read();
+            (directory.leaf_before(Some(low)), directory.leaf_of(low))
+        };
+        if before == slot {
+            return;
+        }
+        let (mut lower, mut upper) = (self.slots.write(before), self.slots.write(slot));
+        if self.load(before, &mut lower).is_err() {
+            return;
+        }
+        let (Some(leaf), Some(other)) = (lower.leaf_mut(), upper.leaf_mut()) else { return };
+        let are_neighbours =
+            [leaf.high(), other.low()].iter().all(|bound| bound.is_some_and(|bound| lent::<K>(bound) == low));
+        let fit = leaf.size() + other.size() <= self.shape.size_max / 4 * 3 && leaf.len() + other.len() <= LEN_MAX;
+        if !are_neighbours || !fit {
+            return;
+        }
+        leaf.forget(horizon);
+        other.forget(horizon);
+        if leaf.has_undo() || other.has_undo() {
+            return;
+        }
+        let _structure = self.structure.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(next) = self.directory.read().without(low) else { return };
+        leaf.absorb(other);
+        leaf.set_stamp(self.stamp());
+        let pages = [leaf.leave_page(), other.leave_page()];
+        *upper = Place::Nowhere;
+        self.directory.replace(next);
+        self.slots.give_back(slot);
+        pages.into_iter().for_each(|page| self.give_up(page));
+    }
+}

@@ -1,0 +1,375 @@
+//! A tree in a checkpoint: the leaves that have no page get one, and pages lead to them (docs/format/tree.md).
+//!
+//! ```text
+//! tree root        how the tree keeps its keys; which directory pages there are
+//! tree directory   which leaves follow each other: their pages, and the least key of each
+//! tree leaf        see `leaf_page`
+//! ```
+//!
+//! The walk goes from leaf to leaf, one latch at a time, while others read and commit. Each leaf is written as it was after
+//! the checkpoint's commit, which the undo of later ones tells; so whoever makes the checkpoint sees to it that undo is
+//! kept meanwhile ([`sinter_storage::Numbered::horizon`]). Leaves may be divided behind and before the walk; none is taken
+//! out until it is over. What is written is a leaf's page only once the checkpoint is durable, and the leaf still what it
+//! was ([`Written::adopt`]).
+//!
+//! Directory pages end where the number of a leaf's page says so: where a leaf is divided, the pages before and behind stay
+//! what they were, and are not written again.
+
+use crate::Result;
+use crate::directory::Directory;
+use crate::directory_page::{self, Entry};
+use crate::home::{DirectoryPage, Home};
+use crate::keys::{TreeKey, lent};
+use crate::leaf::State;
+use crate::leaf_page;
+use crate::slots::{Place, SlotIndex, Slots};
+use crate::sync::Arc;
+use crate::tree::Tree;
+use sinter_storage::{CheckpointWriter, CommitNumber, PageId, PageKind, Store};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// One of so many leaves ends its directory page ...
+const LEAVES_PER_PAGE: u64 = 256;
+/// ... and a page has so many at most.
+const LEAVES_PER_PAGE_MAX: usize = 1024;
+
+/// A tree in a checkpoint that is not durable yet. To be [adopted](Written::adopt) once it is; dropped, it is as if it had
+/// not been written.
+pub struct Written<K: TreeKey + ?Sized> {
+    walk: Walk<K>,
+    root: PageId,
+    directory: Arc<[DirectoryPage]>,
+    leaves: Vec<WrittenLeaf>,
+}
+
+/// A leaf that has got a page.
+#[derive(Debug)]
+struct WrittenLeaf {
+    slot: SlotIndex,
+    /// `None` where there were later commits already.
+    stamp: Option<u64>,
+    page: PageId,
+}
+
+/// While it lives, no leaf is taken out of the tree, and no page is freed that it may have in a checkpoint.
+struct Walk<K: TreeKey + ?Sized> {
+    tree: Arc<Tree<K>>,
+    at: CommitNumber,
+    /// Pages that were given up before it began.
+    given_up: Vec<PageId>,
+}
+
+impl<K: TreeKey + ?Sized> Walk<K> {
+    fn begin(tree: &Arc<Tree<K>>, at: CommitNumber) -> Result<Walk<K>> {
+        let given_up = {
+            let mut pages = tree.home()?.pages();
+            assert!(!pages.is_walked, "one checkpoint of a tree at a time, until it is adopted");
+            pages.is_walked = true;
+            std::mem::take(&mut pages.given_up)
+        };
+        tree.hold_leaves();
+        Ok(Walk { tree: Arc::clone(tree), at, given_up })
+    }
+}
+
+impl<K: TreeKey + ?Sized> Drop for Walk<K> {
+    fn drop(&mut self) {
+        self.tree.release_leaves();
+        if let Some(home) = &self.tree.home {
+            let mut pages = home.pages();
+            pages.is_walked = false;
+            pages.given_up.append(&mut self.given_up);
+        }
+    }
+}
+
+/// A leaf that the walk has come to.
+enum Found {
+    /// This page has just what the leaf was.
+    Page(PageId),
+    /// Its bytes were put where they were wanted: those of the slot's leaf, if it has a stamp, or of an older state.
+    Bytes(SlotIndex, Option<u64>),
+}
+
+/// While it lives, no leaf is taken out of the tree.
+struct CopyWalk<'t, K: TreeKey + ?Sized>(&'t Tree<K>);
+
+impl<'t, K: TreeKey + ?Sized> CopyWalk<'t, K> {
+    fn begin(tree: &'t Tree<K>) -> CopyWalk<'t, K> {
+        tree.hold_leaves();
+        CopyWalk(tree)
+    }
+}
+
+impl<K: TreeKey + ?Sized> Drop for CopyWalk<'_, K> {
+    fn drop(&mut self) {
+        self.0.release_leaves();
+    }
+}
+
+/// The pages' numbers.
+fn numbers(directory: &[DirectoryPage]) -> Vec<PageId> {
+    directory.iter().map(|page| page.page).collect()
+}
+
+/// The directory pages that are being made.
+struct DirectoryDraft<K: TreeKey + ?Sized> {
+    /// Those of the last checkpoint, by their first leaf.
+    before: BTreeMap<PageId, DirectoryPage>,
+    pages: Vec<DirectoryPage>,
+    /// What the next one has.
+    entries: Vec<Entry<K>>,
+    bytes: Vec<u8>,
+}
+
+impl<K: TreeKey + ?Sized> DirectoryDraft<K> {
+    fn new(before: &[DirectoryPage]) -> DirectoryDraft<K> {
+        let before = before.iter().filter_map(|page| Some((*page.leaves.first()?, page.clone()))).collect();
+        DirectoryDraft { before, pages: Vec::new(), entries: Vec::new(), bytes: Vec::new() }
+    }
+
+    fn push(&mut self, low: Option<K::Owned>, page: PageId, out: &mut CheckpointWriter<'_>) -> Result<()> {
+        self.entries.push(Entry { low, page });
+        // Numbers of pages follow each other: the product's upper bits are as good as drawn.
+        let is_end = page.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 < (1 << 32) / LEAVES_PER_PAGE;
+        if is_end || self.entries.len() == LEAVES_PER_PAGE_MAX { self.end_page(out) } else { Ok(()) }
+    }
+
+    fn end_page(&mut self, out: &mut CheckpointWriter<'_>) -> Result<()> {
+        let leaves: Arc<[PageId]> = self.entries.iter().map(|entry| entry.page).collect();
+        let Some(first) = leaves.first() else { return Ok(()) };
+        match self.before.remove(first) {
+            Some(same) if same.leaves == leaves => {
+                out.keep(same.page)?;
+                self.pages.push(same);
+            }
+            other => {
+                self.before.extend(other.map(|other| (*first, other)));
+                self.bytes.clear();
+                directory_page::write(&self.entries, &mut self.bytes);
+                let page = out.put(None, PageKind::TREE_DIRECTORY, &self.bytes)?;
+                self.pages.push(DirectoryPage { page, leaves });
+            }
+        }
+        self.entries.clear();
+        Ok(())
+    }
+}
+
+impl<K: TreeKey + ?Sized> Tree<K> {
+    /// Puts the tree into a checkpoint, as it is after the commit that this holds. What was before later commits must be
+    /// remembered until it is over. One checkpoint at a time, from here until it is adopted or dropped.
+    ///
+    /// # Errors
+    /// Those of writing; [`Error::InMemory`](crate::Error::InMemory).
+    ///
+    /// # Panics
+    /// While another checkpoint of the tree is on its way.
+    pub fn write(self: &Arc<Self>, out: &mut CheckpointWriter<'_>) -> Result<Written<K>> {
+        let walk = Walk::begin(self, out.commit())?;
+        let (before, root) = {
+            let pages = self.home()?.pages();
+            (Arc::clone(&pages.directory), pages.root)
+        };
+        let mut draft = DirectoryDraft::<K>::new(&before);
+        let (mut leaves, mut payload, mut low) = (Vec::new(), Vec::new(), None);
+        loop {
+            let (found, high) = self.next_leaf(low.as_ref().map(lent::<K>), walk.at, &mut payload, false)?;
+            let page = match found {
+                // Others may change the leaf now, and give up this page; they do not free it.
+                Found::Page(page) => {
+                    out.keep(page)?;
+                    page
+                }
+                Found::Bytes(slot, stamp) => {
+                    let page = out.put(None, PageKind::TREE_LEAF, &payload)?;
+                    leaves.push(WrittenLeaf { slot, stamp, page });
+                    page
+                }
+            };
+            draft.push(low, page, out)?;
+            match high {
+                Some(high) => low = Some(high),
+                None => break,
+            }
+        }
+        draft.end_page(out)?;
+        draft.before.values().for_each(|page| out.free(page.page));
+        walk.given_up.iter().for_each(|page| out.free(*page));
+        let directory: Arc<[DirectoryPage]> = draft.pages.into();
+        let root = match root {
+            Some(root) if numbers(&before) == numbers(&directory) => root,
+            root => out.put(root, PageKind::TREE_ROOT, &self.root_bytes(&directory))?,
+        };
+        Ok(Written { walk, root, directory, leaves })
+    }
+
+    /// Copies the tree into a backup, as it is after the commit that this holds; returns the page that leads to all others.
+    /// What was before later commits must be remembered until it is over. Checkpoints may go on meanwhile.
+    ///
+    /// # Errors
+    /// Those of reading and writing.
+    pub fn copy(&self, out: &mut CheckpointWriter<'_>) -> Result<PageId> {
+        let at = out.commit();
+        let _walk = CopyWalk::begin(self);
+        let mut draft = DirectoryDraft::<K>::new(&[]);
+        let (mut payload, mut low) = (Vec::new(), None);
+        loop {
+            let (_, high) = self.next_leaf(low.as_ref().map(lent::<K>), at, &mut payload, true)?;
+            let page = out.put(None, PageKind::TREE_LEAF, &payload)?;
+            draft.push(low, page, out)?;
+            match high {
+                Some(high) => low = Some(high),
+                None => break,
+            }
+        }
+        draft.end_page(out)?;
+        Ok(out.put(None, PageKind::TREE_ROOT, &self.root_bytes(&draft.pages))?)
+    }
+
+    fn root_bytes(&self, directory: &[DirectoryPage]) -> Vec<u8> {
+        directory_page::root_bytes::<K>(&self.options, &numbers(directory))
+    }
+
+    /// The leaf that begins with `low`, as it was after commit `at`, and where the next one begins. `copies`: its bytes are
+    /// wanted in any case, since its page may go at any time.
+    fn next_leaf(
+        &self,
+        low: Option<&K>,
+        at: CommitNumber,
+        payload: &mut Vec<u8>,
+        copies: bool,
+    ) -> Result<(Found, Option<K::Owned>)> {
+        loop {
+            let slot = self.directory.read().leaf_from(low);
+            let latch = self.slots.look(slot);
+            let (page, high) = match &*latch {
+                Place::Nowhere => continue,
+                Place::Paged(page) => {
+                    // Whoever divides the leaf publishes that before he lets go of the latch: this directory knows. Nothing is
+                    // remembered of what it was before, so it is of every state that is still asked for.
+                    let directory = self.directory.read();
+                    let (found, high) = directory.leaf_and_end(low);
+                    if found != slot {
+                        continue;
+                    }
+                    (*page, high.cloned())
+                }
+                Place::Resident(leaf) if !leaf.begins_before(low) => continue,
+                Place::Resident(leaf) => match leaf.page().filter(|_| leaf.is_of(at)) {
+                    Some(page) => (page, leaf.high().cloned()),
+                    None => {
+                        let state = leaf.state_at(at);
+                        payload.clear();
+                        leaf_page::write(&state, payload);
+                        let stamp = matches!(state, State::Newest(_)).then(|| leaf.stamp());
+                        return Ok((Found::Bytes(slot, stamp), leaf.high().cloned()));
+                    }
+                },
+            };
+            if copies {
+                // While it is latched, the leaf is in this page.
+                payload.clear();
+                payload.extend_from_slice(&self.home()?.store().pin(page)?);
+            }
+            return Ok((Found::Page(page), high));
+        }
+    }
+
+    /// The tree that has this root page.
+    ///
+    /// # Errors
+    /// It cannot be read, or is the root of a tree with other keys.
+    pub fn open(store: Arc<Store>, root: PageId) -> Result<Tree<K>> {
+        let home = Home::new(store);
+        let payload = home.store().pin(root)?;
+        let read = directory_page::read_root::<K>(&payload);
+        let (options, pages) = read.map_err(|what| home.damaged(root, "the root", what))?;
+        let slots = Slots::new();
+        let (mut leaves, mut directory, mut last): (Vec<_>, Vec<_>, Option<K::Owned>) = (Vec::new(), Vec::new(), None);
+        for page in pages {
+            let damaged = |what: String| home.damaged(page, "a part of the directory", what);
+            let payload = home.store().pin(page)?;
+            let entries = directory_page::read::<K>(&payload).map_err(damaged)?;
+            for Entry { low, page } in &entries {
+                if low.is_none() != leaves.is_empty() || (low.is_some() && last >= *low) {
+                    return Err(damaged(format!("the leaf from {low:?} on follows the one from {last:?} on")));
+                }
+                leaves.push((low.clone(), slots.add(Place::Paged(*page)).0));
+                last.clone_from(low);
+            }
+            directory.push(DirectoryPage { page, leaves: entries.iter().map(|entry| entry.page).collect() });
+        }
+        if leaves.is_empty() {
+            return Err(home.damaged(root, "the root", "it leads to no leaf".to_owned()));
+        }
+        {
+            let mut pages = home.pages();
+            (pages.root, pages.directory) = (Some(root), directory.into());
+        }
+        Ok(Tree::of_parts(options, slots, Directory::of(leaves), Some(home)))
+    }
+
+    /// Calls `visit` for each page that the last checkpoint has of the tree.
+    pub fn for_each_page(&self, visit: &mut dyn FnMut(PageId)) {
+        let Some(home) = &self.home else { return };
+        let pages = home.pages();
+        pages.root.into_iter().for_each(&mut *visit);
+        for directory in pages.directory.iter() {
+            visit(directory.page);
+            directory.leaves.iter().for_each(|leaf| visit(*leaf));
+        }
+    }
+}
+
+impl<K: TreeKey + ?Sized> Written<K> {
+    /// The page that leads to all others.
+    pub fn root(&self) -> PageId {
+        self.root
+    }
+
+    /// The checkpoint is durable: leaves have the pages that were written for them. Of what was before commits up to
+    /// `horizon` nobody has need any more.
+    ///
+    /// # Errors
+    /// None of ours.
+    pub fn adopt(self, horizon: CommitNumber) -> Result<()> {
+        let Written { mut walk, root, directory, leaves } = self;
+        let tree = Arc::clone(&walk.tree);
+        let home = tree.home()?;
+        for WrittenLeaf { slot, stamp, page } in leaves {
+            let mut place = tree.slots.write(slot);
+            let Some(leaf) = place.leaf_mut() else {
+                tree.give_up(Some(page));
+                continue;
+            };
+            leaf.forget(horizon);
+            // The same leaf, in memory all the time, and without later commits: what was written.
+            match stamp == Some(leaf.stamp()) && leaf.is_of(walk.at) && leaf.page().is_none() {
+                true => leaf.set_page(page),
+                false => tree.give_up(Some(page)),
+            }
+        }
+        {
+            let mut pages = home.pages();
+            if !pages.fresh.is_empty() {
+                for page in directory.iter().flat_map(|page| page.leaves.iter()) {
+                    pages.fresh.remove(page);
+                }
+            }
+            (pages.root, pages.directory) = (Some(root), directory);
+        }
+        // Those that no checkpoint has had are still there.
+        walk.given_up.drain(..).for_each(|page| home.store().free(page));
+        drop(walk);
+        tree.merge_sparse(horizon);
+        Ok(())
+    }
+}
+
+impl<K: TreeKey + ?Sized> fmt::Debug for Written<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Written").field("root", &self.root).field("leaves", &self.leaves.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,149 @@
+//! Where leaves are when they are not in memory: in pages of a store.
+//!
+//! A page is written once and never again; a leaf that is changed leaves it, and has another one later. What was left is
+//! needed until a checkpoint is durable that has no need of it, so pages that a checkpoint has, or may have soon, are
+//! freed by checkpoints alone ([`crate::checkpoint`]).
+
+use crate::keys::{TreeKey, lent};
+use crate::leaf::Leaf;
+use crate::leaf_page;
+use crate::slots::{Place, SlotIndex};
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::tree::Tree;
+use crate::{Error, Result};
+use sinter_storage::{CommitNumber, PageId, PageKind, Store};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+/// A tree's pages.
+#[derive(Debug)]
+pub(crate) struct Home {
+    store: Arc<Store>,
+    pages: Mutex<Pages>,
+}
+
+/// What is known of the pages that leaves were in.
+#[derive(Debug, Default)]
+pub(crate) struct Pages {
+    /// Of the last checkpoint, the page that leads to all others.
+    pub(crate) root: Option<PageId>,
+    /// Of the last checkpoint, the pages between that and the leaves.
+    pub(crate) directory: Arc<[DirectoryPage]>,
+    /// Pages that leaves are in and no checkpoint has.
+    pub(crate) fresh: HashSet<PageId>,
+    /// Pages that no leaf is in any more, and none will be again, which a checkpoint has or may have.
+    pub(crate) given_up: Vec<PageId>,
+    /// A checkpoint is on its way, and may have any page.
+    pub(crate) is_walked: bool,
+}
+
+/// A page of the directory.
+#[derive(Clone, Debug)]
+pub(crate) struct DirectoryPage {
+    pub(crate) page: PageId,
+    /// The pages of the leaves that it names. Since pages of leaves are written once, they say all that is in it.
+    pub(crate) leaves: Arc<[PageId]>,
+}
+
+impl Home {
+    pub(crate) fn new(store: Arc<Store>) -> Home {
+        Home { store, pages: Mutex::default() }
+    }
+
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    pub(crate) fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is wrong with a page, as an error.
+    pub(crate) fn damaged(&self, page: PageId, part: &'static str, what: String) -> Error {
+        Error::DamagedPage { path: self.store.path().to_path_buf(), page, part, what }
+    }
+}
+
+impl<K: TreeKey + ?Sized> Tree<K> {
+    /// Reads the leaf of a slot that is latched, if it is in a page only.
+    ///
+    /// # Errors
+    /// It cannot be read, or is another than the tree has there.
+    #[inline]
+    pub(crate) fn load(&self, slot: SlotIndex, place: &mut Place<K>) -> Result<()> {
+        match *place {
+            Place::Paged(page) => self.load_page(slot, page, place),
+            Place::Nowhere | Place::Resident(_) => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn load_page(&self, slot: SlotIndex, page: PageId, place: &mut Place<K>) -> Result<()> {
+        let home = self.home()?;
+        let payload = home.store.pin(page)?;
+        let leaf = leaf_page::read::<K>(&payload, &self.shape).and_then(|leaf| self.checked(slot, leaf));
+        let mut leaf = leaf.map_err(|what| home.damaged(page, "a leaf", what))?;
+        leaf.set_page(page);
+        leaf.set_stamp(self.stamp());
+        *place = Place::Resident(Box::new(leaf));
+        Ok(())
+    }
+
+    /// The leaf, if it has the bounds that the directory has for its slot: whoever looks for a key would look for ever
+    /// otherwise. They are changed by none but who has the slot latched.
+    fn checked(&self, slot: SlotIndex, leaf: Leaf<K>) -> Result<Leaf<K>, String> {
+        let directory = self.directory.read();
+        let (found, high) = directory.leaf_and_end(leaf.low().map(lent::<K>));
+        match found == slot && high == leaf.high() && directory.begins_leaf(leaf.low().map(lent::<K>)) {
+            true => Ok(leaf),
+            false => Err(format!("it has keys from {:?} to {:?}, which is no leaf's range", leaf.low(), leaf.high())),
+        }
+    }
+
+    /// No leaf is in this page any more: frees it, or has the next checkpoint do so.
+    pub(crate) fn give_up(&self, page: Option<PageId>) {
+        let (Some(page), Some(home)) = (page, &self.home) else { return };
+        let mut pages = home.pages();
+        if pages.fresh.remove(&page) && !pages.is_walked {
+            drop(pages);
+            home.store.free(page);
+        } else {
+            pages.given_up.push(page);
+        }
+    }
+
+    /// Lets go of as many leaves, if there are so many that nobody has used lately and of which nothing is remembered but
+    /// what is there; returns of how many. Those that have no page are written to one first. Of what was before commits up
+    /// to `horizon` nobody has need any more.
+    ///
+    /// # Errors
+    /// One cannot be written; it stays in memory.
+    pub fn evict(&self, wanted: usize, horizon: CommitNumber) -> Result<usize> {
+        let Some(home) = &self.home else { return Ok(0) };
+        let (mut evicted, mut payload) = (0, Vec::new());
+        if wanted == 0 {
+            return Ok(0);
+        }
+        self.slots.for_each_unused(&mut |place| {
+            let Some(leaf) = place.leaf_mut() else { return Ok(ControlFlow::Continue(())) };
+            leaf.forget(horizon);
+            if leaf.has_undo() {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let page = match leaf.page() {
+                Some(page) => page,
+                None => {
+                    payload.clear();
+                    leaf_page::write(leaf, &mut payload);
+                    let page = home.store.write_page(PageKind::TREE_LEAF, &payload)?;
+                    home.pages().fresh.insert(page);
+                    page
+                }
+            };
+            *place = Place::Paged(page);
+            evicted += 1;
+            Ok::<_, Error>(if evicted == wanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        Ok(evicted)
+    }
+}
