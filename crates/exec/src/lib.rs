@@ -21,6 +21,7 @@ mod join;
 mod lengths;
 mod measure;
 mod memory;
+mod narrowed;
 mod parallel;
 mod pin;
 mod pipeline;

@@ -314,7 +314,7 @@ impl Part {
     }
 
     fn pipeline_with(self, output: Output) -> (Pipeline, Vec<NotedScan>) {
-        let pipeline = self.as_pipeline(output);
+        let pipeline = self.as_pipeline(output).narrowed();
         let own = self.noted.map(|noted| (noted, self.columns, self.filter));
         (pipeline, own.into_iter().chain(self.others).collect())
     }
