@@ -8,8 +8,9 @@ use crate::parallel::{on_each, on_shares, readers_for, share, threads_for_quick}
 use crate::store::{NONE, RowStore};
 use sinter_codec::{Bitmap, Values, map_rows};
 
-/// Positions that a bitmap may have for each row, and in any case.
-const POSITIONS_PER_ROW: usize = 128;
+/// Positions that a bitmap may have for each row, and in any case. 256 of them take 64 bytes, a few times what a table of
+/// hashes takes; but whoever looks in it finds the next key near the last one, where keys come in order.
+const POSITIONS_PER_ROW: usize = 256;
 const POSITIONS_MIN: usize = 1 << 23;
 
 /// Between which integers all values are; `None` where there are none, or no integers.
