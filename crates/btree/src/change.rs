@@ -95,6 +95,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         let prepared = prepared.expect("what was not read has not changed");
         let numbered = number()?;
         prepared.settle(&numbered);
+        self.merge_sparse(numbered.horizon);
         Ok(numbered)
     }
 
@@ -121,8 +122,9 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         self.sparse.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Merges leaves that became nearly empty by commits up to `horizon`, so that nobody has need of what was before.
-    pub(crate) fn merge_sparse(&self, horizon: CommitNumber) {
+    /// Merges leaves that became nearly empty by commits up to `horizon`, so that nobody has need of what was before. To be
+    /// called with nothing latched, in this tree or another: whoever latches here may wait for that.
+    pub fn merge_sparse(&self, horizon: CommitNumber) {
         if !self.has_sparse.load(Ordering::Acquire) {
             return;
         }

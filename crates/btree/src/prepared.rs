@@ -90,15 +90,14 @@ fn lent_bound<K: TreeKey + ?Sized>(bound: &Bound<K::Owned>) -> Bound<&K> {
 pub struct Prepared<'t, K: TreeKey + ?Sized> {
     tree: &'t Tree<K>,
     work: Vec<Work<'t, K>>,
-    reading: Vec<ReadLatch<'t, K>>,
+    _reading: Vec<ReadLatch<'t, K>>,
 }
 
 impl<K: TreeKey + ?Sized> Prepared<'_, K> {
-    /// They are of this commit.
+    /// They are of this commit. Once all trees of the transaction have settled theirs, and nothing is latched any more,
+    /// [`Tree::merge_sparse`] may find something to do.
     pub fn settle(mut self, numbered: &Numbered) {
         std::mem::take(&mut self.work).into_iter().for_each(|work| self.tree.settle(work, Some(numbered)));
-        self.reading.clear();
-        self.tree.merge_sparse(numbered.horizon);
     }
 }
 
@@ -146,7 +145,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
                     self.apply(work, lent(key), record.as_deref());
                 }
             }
-            return Ok(Some(Prepared { tree: self, work, reading }));
+            return Ok(Some(Prepared { tree: self, work, _reading: reading }));
         }
     }
 

@@ -210,7 +210,7 @@ fn leaves_of_long_bytes_in_order_fill_their_pages_and_no_more() {
         }
     });
     assert!(large <= 1, "{large} of {leaves} leaves take more than 16 KiB");
-    assert!(bytes > (leaves - 1) * 15 << 10, "{leaves} leaves in {bytes} bytes");
+    assert!(bytes > (leaves - 1) * (15 << 10), "{leaves} leaves in {bytes} bytes");
 }
 
 #[test]
