@@ -52,24 +52,18 @@ struct WrittenLeaf {
     page: PageId,
 }
 
-/// While it lives, no leaf is taken out of the tree, and no page is freed that it may have in a checkpoint.
+/// While it lives, no leaf is taken out of the tree, and no other checkpoint of it begins.
 struct Walk<K: TreeKey + ?Sized> {
     tree: Arc<Tree<K>>,
     at: CommitNumber,
-    /// Pages that were given up before it began.
-    given_up: Vec<PageId>,
 }
 
 impl<K: TreeKey + ?Sized> Walk<K> {
     fn begin(tree: &Arc<Tree<K>>, at: CommitNumber) -> Result<Walk<K>> {
-        let given_up = {
-            let mut pages = tree.home()?.pages();
-            assert!(!pages.is_walked, "one checkpoint of a tree at a time, until it is adopted");
-            pages.is_walked = true;
-            std::mem::take(&mut pages.given_up)
-        };
+        let is_walked = std::mem::replace(&mut tree.home()?.pages().is_walked, true);
+        assert!(!is_walked, "one checkpoint of a tree at a time, until it is adopted");
         tree.hold_leaves();
-        Ok(Walk { tree: Arc::clone(tree), at, given_up })
+        Ok(Walk { tree: Arc::clone(tree), at })
     }
 }
 
@@ -77,9 +71,7 @@ impl<K: TreeKey + ?Sized> Drop for Walk<K> {
     fn drop(&mut self) {
         self.tree.release_leaves();
         if let Some(home) = &self.tree.home {
-            let mut pages = home.pages();
-            pages.is_walked = false;
-            pages.given_up.append(&mut self.given_up);
+            home.pages().is_walked = false;
         }
     }
 }
@@ -175,13 +167,10 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         let mut draft = DirectoryDraft::<K>::new(&before);
         let (mut leaves, mut payload, mut low) = (Vec::new(), Vec::new(), None);
         loop {
-            let (found, high) = self.next_leaf(low.as_ref().map(lent::<K>), walk.at, &mut payload, false)?;
+            let keep = &mut |page, _: &mut Vec<u8>| Ok(out.keep(page)?);
+            let (found, high) = self.next_leaf(low.as_ref().map(lent::<K>), walk.at, &mut payload, keep)?;
             let page = match found {
-                // Others may change the leaf now, and give up this page; they do not free it.
-                Found::Page(page) => {
-                    out.keep(page)?;
-                    page
-                }
+                Found::Page(page) => page,
                 Found::Bytes(slot, stamp) => {
                     let page = out.put(None, PageKind::TREE_LEAF, &payload)?;
                     leaves.push(WrittenLeaf { slot, stamp, page });
@@ -196,7 +185,6 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         }
         draft.end_page(out)?;
         draft.before.values().for_each(|page| out.free(page.page));
-        walk.given_up.iter().for_each(|page| out.free(*page));
         let directory: Arc<[DirectoryPage]> = draft.pages.into();
         let root = match root {
             Some(root) if numbers(&before) == numbers(&directory) => root,
@@ -216,7 +204,12 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         let mut draft = DirectoryDraft::<K>::new(&[]);
         let (mut payload, mut low) = (Vec::new(), None);
         loop {
-            let (_, high) = self.next_leaf(low.as_ref().map(lent::<K>), at, &mut payload, true)?;
+            let read = &mut |page, payload: &mut Vec<u8>| {
+                payload.clear();
+                payload.extend_from_slice(&self.home()?.store().pin(page)?);
+                Ok(())
+            };
+            let (_, high) = self.next_leaf(low.as_ref().map(lent::<K>), at, &mut payload, read)?;
             let page = out.put(None, PageKind::TREE_LEAF, &payload)?;
             draft.push(low, page, out)?;
             match high {
@@ -232,14 +225,14 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         directory_page::root_bytes::<K>(&self.options, &numbers(directory))
     }
 
-    /// The leaf that begins with `low`, as it was after commit `at`, and where the next one begins. `copies`: its bytes are
-    /// wanted in any case, since its page may go at any time.
+    /// The leaf that begins with `low`, as it was after commit `at`, and where the next one begins. `hold` is shown a page
+    /// while the leaf is in it; others may free it as soon as that returns.
     fn next_leaf(
         &self,
         low: Option<&K>,
         at: CommitNumber,
         payload: &mut Vec<u8>,
-        copies: bool,
+        hold: &mut dyn FnMut(PageId, &mut Vec<u8>) -> Result<()>,
     ) -> Result<(Found, Option<K::Owned>)> {
         loop {
             let slot = self.directory.read().leaf_from(low);
@@ -268,11 +261,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
                     }
                 },
             };
-            if copies {
-                // While it is latched, the leaf is in this page.
-                payload.clear();
-                payload.extend_from_slice(&self.home()?.store().pin(page)?);
-            }
+            hold(page, payload)?;
             return Ok((Found::Page(page), high));
         }
     }
@@ -335,7 +324,7 @@ impl<K: TreeKey + ?Sized> Written<K> {
     /// # Errors
     /// None of ours.
     pub fn adopt(self, horizon: CommitNumber) -> Result<()> {
-        let Written { mut walk, root, directory, leaves } = self;
+        let Written { walk, root, directory, leaves } = self;
         let tree = Arc::clone(&walk.tree);
         let home = tree.home()?;
         for WrittenLeaf { slot, stamp, page } in leaves {
@@ -353,15 +342,8 @@ impl<K: TreeKey + ?Sized> Written<K> {
         }
         {
             let mut pages = home.pages();
-            if !pages.fresh.is_empty() {
-                for page in directory.iter().flat_map(|page| page.leaves.iter()) {
-                    pages.fresh.remove(page);
-                }
-            }
             (pages.root, pages.directory) = (Some(root), directory);
         }
-        // Those that no checkpoint has had are still there.
-        walk.given_up.drain(..).for_each(|page| home.store().free(page));
         drop(walk);
         tree.merge_sparse(horizon);
         Ok(())

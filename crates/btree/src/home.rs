@@ -1,8 +1,8 @@
 //! Where leaves are when they are not in memory: in pages of a store.
 //!
-//! A page is written once and never again; a leaf that is changed leaves it, and has another one later. What was left is
-//! needed until a checkpoint is durable that has no need of it, so pages that a checkpoint has, or may have soon, are
-//! freed by checkpoints alone ([`crate::checkpoint`]).
+//! A page is written once and never again; a leaf that is changed leaves it, which frees it, and has another one later. A
+//! checkpoint that has it still needs its place: the store sees to that ([`Store::free`]), for one that is durable as for
+//! one that is being written.
 
 use crate::keys::{TreeKey, lent};
 use crate::leaf::Leaf;
@@ -12,7 +12,6 @@ use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::tree::Tree;
 use crate::{Error, Result};
 use sinter_storage::{CommitNumber, PageId, PageKind, Store};
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 /// A tree's pages.
@@ -29,11 +28,7 @@ pub(crate) struct Pages {
     pub(crate) root: Option<PageId>,
     /// Of the last checkpoint, the pages between that and the leaves.
     pub(crate) directory: Arc<[DirectoryPage]>,
-    /// Pages that leaves are in and no checkpoint has.
-    pub(crate) fresh: HashSet<PageId>,
-    /// Pages that no leaf is in any more, and none will be again, which a checkpoint has or may have.
-    pub(crate) given_up: Vec<PageId>,
-    /// A checkpoint is on its way, and may have any page.
+    /// A checkpoint is on its way.
     pub(crate) is_walked: bool,
 }
 
@@ -100,15 +95,10 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         }
     }
 
-    /// No leaf is in this page any more: frees it, or has the next checkpoint do so.
+    /// No leaf is in this page any more.
     pub(crate) fn give_up(&self, page: Option<PageId>) {
-        let (Some(page), Some(home)) = (page, &self.home) else { return };
-        let mut pages = home.pages();
-        if pages.fresh.remove(&page) && !pages.is_walked {
-            drop(pages);
+        if let (Some(page), Some(home)) = (page, &self.home) {
             home.store.free(page);
-        } else {
-            pages.given_up.push(page);
         }
     }
 
@@ -135,9 +125,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
                 None => {
                     payload.clear();
                     leaf_page::write(leaf, &mut payload);
-                    let page = home.store.write_page(PageKind::TREE_LEAF, &payload)?;
-                    home.pages().fresh.insert(page);
-                    page
+                    home.store.write_page(PageKind::TREE_LEAF, &payload)?
                 }
             };
             *place = Place::Paged(page);

@@ -189,6 +189,8 @@ fn share() {
     });
     let last = check(&tree, timeline.visible_commit());
     checkpoint(&timeline, false);
+    // Leaves that waited for the end of the first one are merged, and have left its pages.
+    checkpoint(&timeline, false);
     let (mut of_tree, mut of_store) = (Vec::new(), Vec::new());
     tree.for_each_page(&mut |page| of_tree.push(page));
     store.for_each_page(&mut |page| of_store.push(page.page));

@@ -329,6 +329,8 @@ fn every_state_is_whole_beside_checkpoints_and_evictions() {
     };
     move_amounts(&shop.tree, &order, &[&checkpoint, &evict, &back_up]);
     checkpoint();
+    // Leaves that waited for the end of the first one are merged, and have left its pages.
+    checkpoint();
     shop.check_pages();
     let mut root = None;
     shop.tree.for_each_page(&mut |page| root = root.or(Some(page)));
