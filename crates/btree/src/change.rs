@@ -12,6 +12,9 @@ use crate::{Error, Result};
 use sinter_storage::{CommitNumber, Numbered};
 use std::collections::BTreeMap;
 
+/// What is remembered of a change, beside key and record.
+const UNDO_BYTES: usize = 48;
+
 /// What a transaction does to a tree: by key a record, or none where the key goes.
 pub type Changes<K> = BTreeMap<<K as ToOwned>::Owned, Option<Box<[u8]>>>;
 
@@ -29,7 +32,8 @@ pub enum Condition<'a> {
 }
 
 impl Condition<'_> {
-    fn holds<'l>(&self, newest: impl FnOnce() -> Option<&'l [u8]>) -> bool {
+    /// Whether it does, where `newest` tells the key's record.
+    pub fn holds<'l>(&self, newest: impl FnOnce() -> Option<&'l [u8]>) -> bool {
         match self {
             Condition::Always => true,
             Condition::Absent => newest().is_none(),
@@ -45,7 +49,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
     /// there becomes durable no sooner than what he saw.
     ///
     /// # Errors
-    /// Those of `number`, and of reading the leaf: nothing was changed.
+    /// Those of `number`, of reading the leaf, and of want of memory: nothing was changed.
     ///
     /// # Panics
     /// When the key is longer than [`Tree::key_bytes_max`], or the record than [`Tree::record_bytes_max`] or of another
@@ -57,7 +61,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         condition: Condition<'_>,
         number: impl FnOnce() -> Result<Numbered, E>,
     ) -> Result<bool, E> {
-        self.check(key, record);
+        self.make_room(self.check(key, record))?;
         loop {
             let directory = self.directory.read();
             let slot = directory.leaf_of(key);
@@ -67,7 +71,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
             if !condition.holds(|| leaf.newest(key)) {
                 return Ok(false);
             }
-            let mut work = Work::new(latch);
+            let mut work = Work::new(self, latch);
             self.apply(&mut work, key, record);
             let numbered = number();
             self.settle(work, numbered.as_ref().ok());
@@ -82,7 +86,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
     /// Commits changes of many keys: all their leaves are latched when `number` is asked for the commit's place.
     ///
     /// # Errors
-    /// Those of `number`, and of reading the leaves: nothing was changed.
+    /// Those of `number`, of reading the leaves, and of want of memory: nothing was changed.
     ///
     /// # Panics
     /// As [`Tree::change`].
@@ -99,14 +103,23 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         Ok(numbered)
     }
 
-    pub(crate) fn check(&self, key: &K, record: Option<&[u8]>) {
+    /// About how many bytes of memory the change takes.
+    ///
+    /// # Panics
+    /// As [`Tree::change`].
+    pub(crate) fn check(&self, key: &K, record: Option<&[u8]>) -> usize {
         let key_bytes = key.byte_len();
         assert!(key_bytes <= self.key_bytes_max(), "a key of {key_bytes} bytes");
-        let Some(record) = record else { return };
-        assert!(record.len() <= self.record_bytes_max(), "a record of {} bytes", record.len());
-        if let RecordShape::Fixed(width) = self.shape.records {
-            assert!(record.len() == width, "a record of {} bytes, where all have {width}", record.len());
+        // The key and a record stay, and both are remembered.
+        let mut bytes = 2 * key_bytes + UNDO_BYTES;
+        if let Some(record) = record {
+            assert!(record.len() <= self.record_bytes_max(), "a record of {} bytes", record.len());
+            if let RecordShape::Fixed(width) = self.shape.records {
+                assert!(record.len() == width, "a record of {} bytes, where all have {width}", record.len());
+            }
+            bytes += 2 * record.len();
         }
+        bytes
     }
 
     /// Until the same number of [`Tree::release_leaves`] no leaf is taken out.
@@ -172,9 +185,11 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         if !are_neighbours || !fit {
             return;
         }
+        let before = leaf.memory_bytes() + other.memory_bytes();
         leaf.forget(horizon);
         other.forget(horizon);
         if leaf.has_undo() || other.has_undo() {
+            self.note_memory(before, leaf.memory_bytes() + other.memory_bytes());
             return;
         }
         let _structure = self.structure.lock().unwrap_or_else(PoisonError::into_inner);
@@ -182,6 +197,8 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         leaf.absorb(other);
         leaf.set_stamp(self.stamp());
         let pages = [leaf.leave_page(), other.leave_page()];
+        self.note_memory(before, leaf.memory_bytes());
+        self.note_leaves(-1);
         *upper = Place::Nowhere;
         self.directory.replace(next);
         self.slots.give_back(slot);

@@ -5,7 +5,7 @@
 //!  | kind | zero | count | key, bytes of the record + 1 or 0 where the key goes, the record | ...
 //! ```
 
-use crate::change::Changes;
+use crate::change::{Changes, Condition};
 use crate::input::{Damage, Input};
 use crate::keys::{KeyList, TreeKey, lent};
 use crate::records::RecordShape;
@@ -32,7 +32,12 @@ impl<K: TreeKey + ?Sized> Tree<K> {
     /// [`Error::DamagedChange`]; a leaf cannot be read.
     pub fn replay(&self, record: &Record, commit: CommitNumber) -> Result<()> {
         let changes = self.read_changes(&record.payload).map_err(|what| Error::DamagedChange { what })?;
-        self.commit(&changes, || Ok::<_, Error>(Numbered { commit, horizon: commit })).map(drop)
+        // One after the other: so not all leaves of a large commit need be in memory at once, as little as there may be now.
+        for (key, record) in &changes {
+            let number = || Ok::<_, Error>(Numbered { commit, horizon: commit });
+            self.change(lent::<K>(key), record.as_deref(), Condition::Always, number)?;
+        }
+        Ok(())
     }
 
     fn read_changes(&self, payload: &[u8]) -> Result<Changes<K>, Damage> {

@@ -22,8 +22,10 @@ use crate::home::{DirectoryPage, Home};
 use crate::keys::{TreeKey, lent};
 use crate::leaf::State;
 use crate::leaf_page;
+use crate::memory::LeafMemory;
 use crate::slots::{Place, SlotIndex, Slots};
 use crate::sync::Arc;
+use crate::sync::atomic::Ordering;
 use crate::tree::Tree;
 use sinter_storage::{CheckpointWriter, CommitNumber, PageId, PageKind, Store};
 use std::collections::BTreeMap;
@@ -56,6 +58,7 @@ struct WrittenLeaf {
 struct Walk<K: TreeKey + ?Sized> {
     tree: Arc<Tree<K>>,
     at: CommitNumber,
+    is_adopted: bool,
 }
 
 impl<K: TreeKey + ?Sized> Walk<K> {
@@ -63,7 +66,7 @@ impl<K: TreeKey + ?Sized> Walk<K> {
         let is_walked = std::mem::replace(&mut tree.home()?.pages().is_walked, true);
         assert!(!is_walked, "one checkpoint of a tree at a time, until it is adopted");
         tree.hold_leaves();
-        Ok(Walk { tree: Arc::clone(tree), at })
+        Ok(Walk { tree: Arc::clone(tree), at, is_adopted: false })
     }
 }
 
@@ -72,6 +75,9 @@ impl<K: TreeKey + ?Sized> Drop for Walk<K> {
         self.tree.release_leaves();
         if let Some(home) = &self.tree.home {
             home.pages().is_walked = false;
+            if !self.is_adopted {
+                self.tree.note_change();
+            }
         }
     }
 }
@@ -160,10 +166,15 @@ impl<K: TreeKey + ?Sized> Tree<K> {
     /// While another checkpoint of the tree is on its way.
     pub fn write(self: &Arc<Self>, out: &mut CheckpointWriter<'_>) -> Result<Written<K>> {
         let walk = Walk::begin(self, out.commit())?;
+        let home = self.home()?;
         let (before, root) = {
-            let pages = self.home()?.pages();
+            let pages = home.pages();
             (Arc::clone(&pages.directory), pages.root)
         };
+        // Whoever changes something from now on says so.
+        if let (true, Some(root)) = (home.is_as_written.swap(true, Ordering::AcqRel), root) {
+            return Ok(Written { walk, root, directory: before, leaves: Vec::new() });
+        }
         let mut draft = DirectoryDraft::<K>::new(&before);
         let (mut leaves, mut payload, mut low) = (Vec::new(), Vec::new(), None);
         loop {
@@ -206,7 +217,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         loop {
             let read = &mut |page, payload: &mut Vec<u8>| {
                 payload.clear();
-                payload.extend_from_slice(&self.home()?.store().pin(page)?);
+                payload.extend_from_slice(&self.home()?.store().pin_past_pool(page)?);
                 Ok(())
             };
             let (_, high) = self.next_leaf(low.as_ref().map(lent::<K>), at, &mut payload, read)?;
@@ -270,7 +281,8 @@ impl<K: TreeKey + ?Sized> Tree<K> {
     ///
     /// # Errors
     /// It cannot be read, or is the root of a tree with other keys.
-    pub fn open(store: Arc<Store>, root: PageId) -> Result<Tree<K>> {
+    pub fn open(store: Arc<Store>, root: PageId) -> Result<Arc<Tree<K>>> {
+        let memory = LeafMemory::new(&store);
         let home = Home::new(store);
         let payload = home.store().pin(root)?;
         let read = directory_page::read_root::<K>(&payload);
@@ -297,7 +309,12 @@ impl<K: TreeKey + ?Sized> Tree<K> {
             let mut pages = home.pages();
             (pages.root, pages.directory) = (Some(root), directory.into());
         }
-        Ok(Tree::of_parts(options, slots, Directory::of(leaves), Some(home)))
+        home.is_as_written.store(true, Ordering::Release);
+        let leaf_count = leaves.len();
+        let tree = Tree::of_parts(options, slots, Directory::of(leaves), Some(home), Some(memory));
+        tree.note_leaves(leaf_count.cast_signed());
+        tree.settle_memory();
+        Ok(tree.shared())
     }
 
     /// Calls `visit` for each page that the last checkpoint has of the tree.
@@ -318,22 +335,24 @@ impl<K: TreeKey + ?Sized> Written<K> {
         self.root
     }
 
-    /// The checkpoint is durable: leaves have the pages that were written for them. Of what was before commits up to
-    /// `horizon` nobody has need any more.
+    /// The checkpoint is durable: leaves have the pages that were written for them.
     ///
     /// # Errors
     /// None of ours.
-    pub fn adopt(self, horizon: CommitNumber) -> Result<()> {
-        let Written { walk, root, directory, leaves } = self;
+    pub fn adopt(self) -> Result<()> {
+        let Written { mut walk, root, directory, leaves } = self;
         let tree = Arc::clone(&walk.tree);
         let home = tree.home()?;
+        let horizon = home.store().horizon();
         for WrittenLeaf { slot, stamp, page } in leaves {
-            let mut place = tree.slots.write(slot);
+            let mut place = tree.slots.look_mut(slot);
             let Some(leaf) = place.leaf_mut() else {
                 tree.give_up(Some(page));
                 continue;
             };
+            let before = leaf.memory_bytes();
             leaf.forget(horizon);
+            tree.note_memory(before, leaf.memory_bytes());
             // The same leaf, in memory all the time, and without later commits: what was written.
             match stamp == Some(leaf.stamp()) && leaf.is_of(walk.at) && leaf.page().is_none() {
                 true => leaf.set_page(page),
@@ -344,7 +363,9 @@ impl<K: TreeKey + ?Sized> Written<K> {
             let mut pages = home.pages();
             (pages.root, pages.directory) = (Some(root), directory);
         }
+        walk.is_adopted = true;
         drop(walk);
+        tree.settle_memory();
         tree.merge_sparse(horizon);
         Ok(())
     }

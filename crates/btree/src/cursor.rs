@@ -6,7 +6,7 @@ use crate::leaf::Leaf;
 use crate::tree::Tree;
 use sinter_storage::CommitNumber;
 use std::fmt;
-use std::ops::Bound;
+use std::ops::{Bound, Deref};
 
 /// Which entry is looked for, beside a key that need not be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,18 +23,21 @@ pub enum Find {
     Greater,
 }
 
-/// A place in one state of a tree, on an entry or on none.
+/// A place in one state of a tree, on an entry or on none. `T` leads to the tree: a reference, or a handle.
 ///
 /// It holds the block of keys that it is in, with their records, as they are in that state (section 4.3.1 of the paper,
 /// *cursor*: a block is decoded once). So it stays where it is whatever others do, and latches a leaf only to go on to
 /// another block.
-pub struct Cursor<'t, K: TreeKey + ?Sized> {
-    tree: &'t Tree<K>,
+pub struct Cursor<T, K: TreeKey + ?Sized> {
+    tree: T,
     at: CommitNumber,
     block: Box<Block<K>>,
     /// The entry in the block that it is on; the count for none.
     index: usize,
 }
+
+/// A block of no entries, and a place in it.
+const NO_ENTRY: (usize, usize) = (0, 0);
 
 /// Entries that follow each other.
 struct Block<K: TreeKey + ?Sized> {
@@ -45,8 +48,9 @@ struct Block<K: TreeKey + ?Sized> {
     ends: Vec<usize>,
 }
 
-impl<'t, K: TreeKey + ?Sized> Cursor<'t, K> {
-    pub(crate) fn new(tree: &'t Tree<K>, at: CommitNumber) -> Cursor<'t, K> {
+impl<T: Deref<Target = Tree<K>>, K: TreeKey + ?Sized> Cursor<T, K> {
+    /// A cursor over what is in the tree after commit `at`, on no entry yet.
+    pub fn new(tree: T, at: CommitNumber) -> Cursor<T, K> {
         let block = Block { keys: Default::default(), count: 0, records: Vec::new(), ends: Vec::new() };
         Cursor { tree, at, block: Box::new(block), index: 0 }
     }
@@ -86,7 +90,7 @@ impl<'t, K: TreeKey + ?Sized> Cursor<'t, K> {
         }
         let is_there = self.entry().is_some_and(|(found, _)| found == key);
         match find {
-            Find::Equal if !is_there => self.leave(),
+            Find::Equal if !is_there => (self.block.count, self.index) = NO_ENTRY,
             Find::LessEqual if !is_there => self.load_before(Some(key))?,
             _ => {}
         }
@@ -144,7 +148,7 @@ impl<'t, K: TreeKey + ?Sized> Cursor<'t, K> {
             match leaf.high().cloned() {
                 Some(high) => next = Some(high),
                 None => {
-                    self.leave();
+                    (self.block.count, self.index) = NO_ENTRY;
                     return Ok(());
                 }
             }
@@ -167,15 +171,11 @@ impl<'t, K: TreeKey + ?Sized> Cursor<'t, K> {
             match leaf.low().cloned() {
                 Some(low) => end = Some(low),
                 None => {
-                    self.leave();
+                    (self.block.count, self.index) = NO_ENTRY;
                     return Ok(());
                 }
             }
         }
-    }
-
-    fn leave(&mut self) {
-        (self.block.count, self.index) = (0, 0);
     }
 }
 
@@ -201,8 +201,8 @@ impl<K: TreeKey + ?Sized> Block<K> {
     }
 }
 
-impl<K: TreeKey + ?Sized> fmt::Debug for Cursor<'_, K> {
+impl<T, K: TreeKey + ?Sized> fmt::Debug for Cursor<T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cursor").field("at", &self.at).field("entry", &self.entry()).finish_non_exhaustive()
+        f.debug_struct("Cursor").field("at", &self.at).finish_non_exhaustive()
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Leaf<K: TreeKey + ?Sized> {
     /// The last commit that changed it.
     changed_by: CommitNumber,
     undo: Vec<Undo<K::Owned>>,
+    /// Bytes that `undo` has allocated beside itself.
+    undo_bytes: usize,
     /// A page that has just what is here. `None` from the first change on.
     page: Option<PageId>,
     /// Given anew by the tree whenever a leaf comes to memory, is divided, or takes another in; never twice.
@@ -75,6 +77,7 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
             high: None,
             changed_by: CommitNumber(0),
             undo: Vec::new(),
+            undo_bytes: 0,
             page: None,
             stamp: 0,
         }
@@ -91,7 +94,7 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
         high: Option<K::Owned>,
     ) -> Result<Leaf<K>, Damage> {
         let (changed_by, undo) = (CommitNumber(0), Vec::new());
-        let leaf = Leaf::<K> { keys, records, low, high, changed_by, undo, page: None, stamp: 0 };
+        let leaf = Leaf::<K> { keys, records, low, high, changed_by, undo, undo_bytes: 0, page: None, stamp: 0 };
         let bounds_cross = leaf.low().zip(leaf.high()).is_some_and(|(low, high)| low >= high);
         let is_covered = |index: usize| leaf.covers(lent::<K>(&leaf.keys.get(index)));
         if bounds_cross || (leaf.len() > 0 && !(is_covered(0) && is_covered(leaf.len() - 1))) {
@@ -103,6 +106,13 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
     /// How many keys there are, whoever may see them.
     pub(crate) fn len(&self) -> usize {
         self.keys.len()
+    }
+
+    /// Bytes that it has allocated, itself among them.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let bounds = self.low().map_or(0, Self::bound_size) + self.high().map_or(0, Self::bound_size);
+        let undo = self.undo.capacity() * size_of::<Undo<K::Owned>>() + self.undo_bytes;
+        size_of::<Leaf<K>>() + self.keys.memory_bytes() + self.records.memory_bytes() + bounds + undo
     }
 
     /// Bytes of keys and records.
@@ -227,6 +237,7 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
             high: self.high.clone(),
             changed_by: self.changed_by,
             undo: Vec::new(),
+            undo_bytes: 0,
             page: None,
             stamp: self.stamp,
         }
@@ -255,14 +266,15 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
         };
         if !position.is_found {
             self.records.insert(position.index, record);
-            self.undo.push(Undo { key: key.to_owned(), commit: UNCOMMITTED, before: None });
+            self.remember(key, None);
             return Ok(());
         }
         let before = self.records.get(position.index);
         if self.size() - before.len() + record.len() > size_max && record.len() > before.len() {
             return Err(NoRoom);
         }
-        self.undo.push(Undo { key: key.to_owned(), commit: UNCOMMITTED, before: Some(before.into()) });
+        let before = before.into();
+        self.remember(key, Some(before));
         self.records.replace(position.index, record);
         Ok(())
     }
@@ -283,8 +295,19 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
         let keys_size_max = size_max.saturating_sub(records_size).max(self.keys.size());
         self.keys.remove(position.index, keys_size_max)?;
         self.records.remove(position.index);
-        self.undo.push(Undo { key: key.to_owned(), commit: UNCOMMITTED, before: Some(before) });
+        self.remember(key, Some(before));
         Ok(true)
+    }
+
+    /// What the key's record was before a change that has no number yet.
+    fn remember(&mut self, key: &K, before: Option<Box<[u8]>>) {
+        let undo = Undo { key: key.to_owned(), commit: UNCOMMITTED, before };
+        self.undo_bytes += Self::undo_bytes_of(&undo);
+        self.undo.push(undo);
+    }
+
+    fn undo_bytes_of(undo: &Undo<K::Owned>) -> usize {
+        Self::bound_size(&undo.key) + undo.before.as_ref().map_or(0, |before| before.len())
     }
 
     /// What was put and removed since the last call is of this commit. Of what was before, only those have need who read
@@ -301,15 +324,16 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
     pub(crate) fn forget(&mut self, horizon: CommitNumber) {
         let old = self.undo.partition_point(|undo| undo.commit <= horizon);
         if old == self.undo.len() {
-            self.undo = Vec::new();
+            (self.undo, self.undo_bytes) = (Vec::new(), 0);
         } else {
-            self.undo.drain(..old);
+            self.undo_bytes -= self.undo.drain(..old).map(|undo| Self::undo_bytes_of(&undo)).sum::<usize>();
         }
     }
 
     /// Takes back what was put and removed since the last commit.
     pub(crate) fn roll_back(&mut self) {
         while let Some(undo) = self.undo.pop_if(|undo| undo.commit == UNCOMMITTED) {
+            self.undo_bytes -= Self::undo_bytes_of(&undo);
             self.set(lent(&undo.key), undo.before.as_deref());
         }
     }
@@ -351,7 +375,10 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
             Some(before) => between(&self.keys.get(before), &from),
             None => from,
         };
-        let (upper_undo, undo) = std::mem::take(&mut self.undo).into_iter().partition(|undo| undo.key >= separator);
+        let (upper_undo, undo): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.undo).into_iter().partition(|undo| undo.key >= separator);
+        let upper_undo_bytes = upper_undo.iter().map(Self::undo_bytes_of).sum();
+        self.undo_bytes -= upper_undo_bytes;
         self.undo = undo;
         let upper = Leaf {
             keys: self.keys.split_off(index),
@@ -360,6 +387,7 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
             high: self.high.replace(separator.clone()),
             changed_by: self.changed_by,
             undo: upper_undo,
+            undo_bytes: upper_undo_bytes,
             page: None,
             stamp: self.stamp,
         };

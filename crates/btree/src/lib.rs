@@ -21,13 +21,13 @@
 //! Tree::log_record(id, changes)             what a commit changes, for the log
 //! tree.replay(&record, commit)              at recovery
 //! tree.write(out) -> Written                in a checkpoint, while others commit; `.root()` is the page to open it by
-//!     written.adopt(horizon)                once that is durable
+//!     written.adopt()                       once that is durable
 //! tree.copy(out)                            in a backup
 //! Tree::open(store, root)                   leaves are read when they are asked for
-//! tree.evict(leaves, horizon)               and let go of where memory can do without
+//! LeafMemory                                what leaves take of `memory_limit`; where that is wanted, others are let go of
 //! ```
 //!
-//! No other room uses them yet.
+//! To users they are `db.kv("name")` (`crates/sql/src/kv`).
 //!
 //! **Inner nodes are values, leaves are places.** Whoever looks for a key takes the directory as it is, without a lock
 //! that others wait for, and walks it; whoever splits a leaf makes the few inner nodes anew that lead to it, and
@@ -63,6 +63,7 @@ mod input;
 mod keys;
 mod leaf;
 mod leaf_page;
+mod memory;
 mod prepared;
 mod published;
 mod records;

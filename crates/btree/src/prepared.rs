@@ -35,7 +35,9 @@ impl<K: TreeKey + ?Sized> Reads<K> {
     /// All keys of these ranges, there or not. What commits after `at` have changed is to be remembered until the reads are
     /// validated ([`Numbered::horizon`]).
     pub fn new(at: CommitNumber, mut ranges: Vec<KeyRange<K>>) -> Reads<K> {
-        ranges.sort_by(|(one, _), (other, _)| key_of::<K>(one).cmp(&key_of::<K>(other)));
+        let order =
+            |start: &Bound<K::Owned>| (key_of::<K>(start).map(ToOwned::to_owned), matches!(start, Bound::Excluded(_)));
+        ranges.sort_by_cached_key(|(start, _)| order(start));
         let mut apart: Vec<KeyRange<K>> = Vec::new();
         for (start, end) in ranges {
             let touches = |last: &Bound<K::Owned>| match (key_of::<K>(last), key_of::<K>(&start)) {
@@ -57,6 +59,11 @@ impl<K: TreeKey + ?Sized> Reads<K> {
             }
         }
         Reads { at, ranges: apart }
+    }
+
+    /// The ranges, in the order of where they begin; none overlap.
+    pub fn into_ranges(self) -> Vec<KeyRange<K>> {
+        self.ranges
     }
 
     /// Whether a later commit changed any of that in this leaf.
@@ -124,12 +131,12 @@ impl<K: TreeKey + ?Sized> Tree<K> {
     /// of. `None`: some of that has changed since it was read.
     ///
     /// # Errors
-    /// A leaf cannot be read; nothing was changed.
+    /// A leaf cannot be read, or memory is wanting; nothing was changed.
     ///
     /// # Panics
     /// As [`Tree::change`].
     pub fn prepare(&self, changes: &Changes<K>, reads: &Reads<K>) -> Result<Option<Prepared<'_, K>>> {
-        changes.iter().for_each(|(key, record)| self.check(lent(key), record.as_deref()));
+        self.make_room(changes.iter().map(|(key, record)| self.check(lent(key), record.as_deref())).sum())?;
         loop {
             let Some(Latched { changing, reading }) = self.latch_all(changes, reads)? else { continue };
             if changing.iter().any(|latch| reads.were_changed(latch))
@@ -137,7 +144,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
             {
                 return Ok(None);
             }
-            let mut work: Vec<Work<'_, K>> = changing.into_iter().map(Work::new).collect();
+            let mut work: Vec<Work<'_, K>> = changing.into_iter().map(|latch| Work::new(self, latch)).collect();
             let mut changes = changes.iter().peekable();
             for work in &mut work {
                 let end = work.end();

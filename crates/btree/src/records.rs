@@ -58,6 +58,11 @@ impl Records {
         self.bytes.len() + self.ends.len() * END_SIZE
     }
 
+    /// Bytes that are allocated for them.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.bytes.capacity() + self.ends.capacity() * END_SIZE
+    }
+
     /// Bytes that a record takes.
     pub(crate) fn size_of(&self, record: &[u8]) -> usize {
         match self.shape {

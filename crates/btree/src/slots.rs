@@ -2,9 +2,10 @@
 
 use crate::keys::TreeKey;
 use crate::leaf::Leaf;
-use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use crate::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use crate::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use crate::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use sinter_storage::PageId;
+use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
 /// The number of a slot. It is given again when its leaf is gone; who comes with an old number finds a leaf that does not
@@ -26,9 +27,19 @@ pub(crate) struct Slots<K: TreeKey + ?Sized> {
 #[derive(Debug)]
 pub(crate) struct Slot<K: TreeKey + ?Sized> {
     latch: RwLock<Place<K>>,
-    /// Somebody latched it since the hand came by.
-    is_used: AtomicBool,
+    /// What the hand does when it comes by: [`EMPTY`], [`UNUSED`] or [`USED`].
+    state: AtomicU8,
 }
+
+/// Bytes of a slot.
+pub(crate) const SLOT_BYTES: usize = size_of::<Slot<u64>>();
+
+/// There is no leaf in memory, as far as the hand knows.
+const EMPTY: u8 = 0;
+/// Nobody latched it since the hand came by.
+const UNUSED: u8 = 1;
+/// Somebody did.
+const USED: u8 = 2;
 
 /// Where a slot's leaf is.
 #[derive(Debug)]
@@ -89,8 +100,9 @@ impl<K: TreeKey + ?Sized> Slots<K> {
     #[inline]
     pub(crate) fn read(&self, slot: SlotIndex) -> ReadLatch<'_, K> {
         let slot = self.slot(slot);
+        let latch = slot.latch.read().expect(POISONED);
         slot.note_use();
-        slot.latch.read().expect(POISONED)
+        latch
     }
 
     /// The same, for whoever goes over all of them: it counts as no use.
@@ -98,12 +110,18 @@ impl<K: TreeKey + ?Sized> Slots<K> {
         self.slot(slot).latch.read().expect(POISONED)
     }
 
+    /// The same for a change that brings no leaf to memory.
+    pub(crate) fn look_mut(&self, slot: SlotIndex) -> WriteLatch<'_, K> {
+        self.slot(slot).latch.write().expect(POISONED)
+    }
+
     /// Latches the slot for a change.
     #[inline]
     pub(crate) fn write(&self, slot: SlotIndex) -> WriteLatch<'_, K> {
         let slot = self.slot(slot);
+        let latch = slot.latch.write().expect(POISONED);
         slot.note_use();
-        slot.latch.write().expect(POISONED)
+        latch
     }
 
     /// Gives a leaf a slot, which is latched: whoever knows it from a leaf that it had before is to wait until the
@@ -130,24 +148,31 @@ impl<K: TreeKey + ?Sized> Slots<K> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner).given_back.push(slot.0);
     }
 
-    /// Goes round all slots twice, if need be, and shows those to `visit` that nobody has used since the last time round
-    /// and nobody has latched, until that breaks off.
+    /// Goes round all slots twice, if need be, and shows those leaves to `visit` that nobody has used since the last time
+    /// round and nobody has latched, until that breaks off. It waits for nobody.
     pub(crate) fn for_each_unused<E>(
         &self,
-        visit: &mut impl FnMut(&mut Place<K>) -> Result<std::ops::ControlFlow<()>, E>,
+        visit: &mut impl FnMut(&mut Place<K>) -> Result<ControlFlow<()>, E>,
     ) -> Result<(), E> {
         let count = self.free.lock().unwrap_or_else(PoisonError::into_inner).next;
         for _ in 0..u64::from(count) * 2 {
             let slot = self.slot(SlotIndex(self.hand.fetch_add(1, Ordering::Relaxed) % count));
-            if slot.is_used.swap(false, Ordering::Relaxed) {
+            if !slot.is_due() {
                 continue;
             }
-            let mut latch = match slot.latch.try_write() {
-                Ok(latch) => latch,
-                Err(TryLockError::WouldBlock) => continue,
-                Err(TryLockError::Poisoned(_)) => panic!("{POISONED}"),
+            // A leaf that somebody left half changed is not ours to judge.
+            let Ok(mut latch) = slot.latch.try_write() else {
+                slot.passed_over();
+                continue;
             };
-            if visit(&mut latch)?.is_break() {
+            if latch.leaf().is_none() {
+                continue;
+            }
+            let visited = visit(&mut latch);
+            if latch.leaf().is_some() {
+                slot.passed_over();
+            }
+            if visited?.is_break() {
                 break;
             }
         }
@@ -167,15 +192,31 @@ impl<K: TreeKey + ?Sized> Slots<K> {
 
 impl<K: TreeKey + ?Sized> Slot<K> {
     fn new() -> Slot<K> {
-        Slot { latch: RwLock::new(Place::Nowhere), is_used: AtomicBool::new(false) }
+        Slot { latch: RwLock::new(Place::Nowhere), state: AtomicU8::new(EMPTY) }
     }
 
-    /// Writes only what is not written yet: readers of one leaf do not take each other its line of the cache.
+    /// To be called with the slot latched: so no leaf comes to memory that the hand takes for none. It writes only what is
+    /// not written yet: readers of one leaf do not take each other its line of the cache.
     #[inline]
     fn note_use(&self) {
-        if !self.is_used.load(Ordering::Relaxed) {
-            self.is_used.store(true, Ordering::Relaxed);
+        if self.state.load(Ordering::Relaxed) != USED {
+            self.state.store(USED, Ordering::Relaxed);
         }
+    }
+
+    /// Whether the leaf may go. The slot counts as empty then, until it is used or passed over.
+    fn is_due(&self) -> bool {
+        let next = |state| match state {
+            USED => Some(UNUSED),
+            UNUSED => Some(EMPTY),
+            _ => None,
+        };
+        self.state.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) == Ok(UNUSED)
+    }
+
+    /// The leaf was due, and stays. Somebody may have used it meanwhile.
+    fn passed_over(&self) {
+        let _ = self.state.compare_exchange(EMPTY, UNUSED, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
@@ -187,7 +228,6 @@ mod tests {
     use crate::records::RecordShape;
     use sinter_codec::KeyCodec;
     use std::convert::Infallible;
-    use std::ops::ControlFlow;
 
     fn leaf(key: u64) -> Place<u64> {
         let keys = KeyShape { codec: KeyCodec::Vbyte, block_len: 256 };

@@ -6,6 +6,4 @@
 #[cfg(feature = "shuttle")]
 pub(crate) use shuttle::sync::*;
 #[cfg(not(feature = "shuttle"))]
-pub(crate) use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError, atomic,
-};
+pub(crate) use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic};

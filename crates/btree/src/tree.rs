@@ -6,6 +6,7 @@ use crate::home::Home;
 use crate::keys::{IntegerBlock, IntegerKey, KeyList, KeyShape, TreeKey, lent};
 use crate::leaf::{Leaf, LeafShape};
 use crate::leaf_page;
+use crate::memory::LeafMemory;
 use crate::published::Published;
 use crate::records::RecordShape;
 use crate::slots::{Place, ReadLatch, SlotIndex, Slots};
@@ -50,7 +51,7 @@ impl TreeOptions {
     }
 
     /// What is wrong with them, if anything is.
-    pub(crate) fn flaw(&self) -> Option<String> {
+    pub fn flaw(&self) -> Option<String> {
         let TreeOptions { codec: _, block_len, records, leaf_bytes } = *self;
         if !(1 << 10..=16 << 10).contains(&leaf_bytes) {
             return Some(format!("leaves of {leaf_bytes} bytes; there are those of 1024 to 16384"));
@@ -77,7 +78,7 @@ impl TreeOptions {
 ///
 /// Thread-safe: any number of threads read and change it at once. Locks are taken in the order `removal`, latches in the
 /// order of keys, `structure`, free slots and their latches, `sparse`, what the tree knows of its pages, the store's; readers
-/// have one latch at a time.
+/// have one latch at a time. What it has reserved of memory is behind all of them.
 pub struct Tree<K: TreeKey + ?Sized> {
     pub(crate) options: TreeOptions,
     pub(crate) shape: LeafShape,
@@ -96,34 +97,54 @@ pub struct Tree<K: TreeKey + ?Sized> {
     next_stamp: AtomicU64,
     /// `None` where it is in memory only.
     pub(crate) home: Option<Home>,
+    /// `None` where nobody counts what it takes.
+    pub(crate) memory: Option<LeafMemory>,
+    /// Its pages go with it.
+    pub(crate) is_abandoned: AtomicBool,
 }
 
 impl<K: TreeKey + ?Sized> Tree<K> {
-    /// A tree without keys, which is in memory only.
+    /// A tree without keys, which is in memory only, and of which nobody counts what it takes.
     ///
     /// # Panics
     /// When options are out of their ranges.
     pub fn new(options: TreeOptions) -> Tree<K> {
-        Tree::with_home(options, None)
+        Tree::empty(options, None, None)
     }
 
     /// A tree without keys, whose leaves go to pages of the store, if that is not in memory itself: at checkpoints
-    /// ([`Tree::write`]), or when memory can do without them.
+    /// ([`Tree::write`]), or when memory can do without them. What they take is of the store's budget.
     ///
     /// # Panics
     /// When options are out of their ranges.
-    pub fn create(options: TreeOptions, store: Arc<Store>) -> Tree<K> {
-        Tree::with_home(options, (!store.is_in_memory()).then(|| Home::new(store)))
+    pub fn create(options: TreeOptions, store: Arc<Store>) -> Arc<Tree<K>> {
+        let memory = LeafMemory::new(&store);
+        let home = (!store.is_in_memory()).then(|| Home::new(store));
+        Tree::empty(options, home, Some(memory)).shared()
     }
 
-    fn with_home(options: TreeOptions, home: Option<Home>) -> Tree<K> {
+    fn empty(options: TreeOptions, home: Option<Home>, memory: Option<LeafMemory>) -> Tree<K> {
         if let Some(flaw) = options.flaw() {
             panic!("{flaw}");
         }
         let slots = Slots::new();
         let leaf = Leaf::new(&options.shape());
+        let memory_bytes = leaf.memory_bytes();
         let directory = Directory::new(slots.add(Place::Resident(Box::new(leaf))).0);
-        Tree::of_parts(options, slots, directory, home)
+        let tree = Tree::of_parts(options, slots, directory, home, memory);
+        tree.note_memory(0, memory_bytes);
+        tree.note_leaves(1);
+        tree
+    }
+
+    /// The tree, which others can have memory back from.
+    pub(crate) fn shared(self) -> Arc<Tree<K>> {
+        let tree = Arc::new(self);
+        if let Some(home) = &tree.home {
+            let reclaim = Arc::downgrade(&tree);
+            home.store().budget().add_reclaim(reclaim);
+        }
+        tree
     }
 
     /// A tree with these leaves.
@@ -132,12 +153,27 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         slots: Slots<K>,
         directory: Directory<K>,
         home: Option<Home>,
+        memory: Option<LeafMemory>,
     ) -> Tree<K> {
         let directory = Published::new(directory);
         let shape = options.shape();
         let (structure, removal, sparse) = (Mutex::new(()), RwLock::new(0), Mutex::default());
-        let (has_sparse, next_stamp) = (AtomicBool::new(false), AtomicU64::new(1));
-        Tree { options, shape, slots, directory, structure, removal, sparse, has_sparse, next_stamp, home }
+        let (has_sparse, next_stamp, is_abandoned) =
+            (AtomicBool::new(false), AtomicU64::new(1), AtomicBool::new(false));
+        Tree {
+            options,
+            shape,
+            slots,
+            directory,
+            structure,
+            removal,
+            sparse,
+            has_sparse,
+            next_stamp,
+            home,
+            memory,
+            is_abandoned,
+        }
     }
 
     /// A number for a leaf that no other has or had.
@@ -222,7 +258,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
     }
 
     /// A cursor over what is there after commit `at`, on no entry yet.
-    pub fn cursor(&self, at: CommitNumber) -> Cursor<'_, K> {
+    pub fn cursor(&self, at: CommitNumber) -> Cursor<&Tree<K>, K> {
         Cursor::new(self, at)
     }
 

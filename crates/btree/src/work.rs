@@ -24,6 +24,8 @@ pub(crate) struct Work<'t, K: TreeKey + ?Sized> {
     latch: WriteLatch<'t, K>,
     /// The page that had what was in the leaf before.
     page: Option<PageId>,
+    /// Bytes of the leaf before.
+    memory_bytes: usize,
     /// Whether it may have become nearly empty.
     has_removed: bool,
     uppers: Vec<(K::Owned, Leaf<K>)>,
@@ -32,9 +34,12 @@ pub(crate) struct Work<'t, K: TreeKey + ?Sized> {
 impl<'t, K: TreeKey + ?Sized> Work<'t, K> {
     /// # Panics
     /// When the leaf is not in memory.
-    pub(crate) fn new(mut latch: WriteLatch<'t, K>) -> Work<'t, K> {
-        let page = latch.leaf_mut().expect(IN_MEMORY).leave_page();
-        Work { latch, page, has_removed: false, uppers: Vec::new() }
+    pub(crate) fn new(tree: &'t Tree<K>, mut latch: WriteLatch<'t, K>) -> Work<'t, K> {
+        // Before there is a number: a checkpoint that has the commit in it walks, and waits for the latch.
+        tree.note_change();
+        let leaf = latch.leaf_mut().expect(IN_MEMORY);
+        let (page, memory_bytes) = (leaf.leave_page(), leaf.memory_bytes());
+        Work { latch, page, memory_bytes, has_removed: false, uppers: Vec::new() }
     }
 
     /// Where the leaf ends, with what was split off it.
@@ -76,7 +81,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
     /// Ends a change of a leaf: for good, or as if it had not been. What was split off stays so in either case, and others
     /// find it.
     pub(crate) fn settle(&self, work: Work<'_, K>, numbered: Option<&Numbered>) {
-        let Work { mut latch, page, has_removed, mut uppers } = work;
+        let Work { mut latch, page, memory_bytes, has_removed, mut uppers } = work;
         let leaf = latch.leaf_mut().expect(IN_MEMORY);
         for leaf in std::iter::once(&mut *leaf).chain(uppers.iter_mut().map(|(_, upper)| upper)) {
             match numbered {
@@ -84,6 +89,10 @@ impl<K: TreeKey + ?Sized> Tree<K> {
                 None => leaf.roll_back(),
             }
         }
+        let all = std::iter::once(&*leaf).chain(uppers.iter().map(|(_, upper)| upper));
+        self.note_memory(memory_bytes, all.map(Leaf::memory_bytes).sum());
+        self.note_leaves(uppers.len().cast_signed());
+        self.settle_memory();
         match page {
             // It has what it had.
             Some(page) if numbered.is_none() && uppers.is_empty() => leaf.set_page(page),

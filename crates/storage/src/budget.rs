@@ -1,8 +1,12 @@
 //! One budget for all memory that grows with data, under `memory_limit`.
 //!
-//! Whoever is going to hold much reserves it first, under one of three [uses](Use). The buffer pool gets what nobody has
+//! Whoever is going to hold much reserves it first, under one of four [uses](Use). The buffer pool gets what nobody has
 //! reserved: it shrinks, down to what is pinned, when others reserve, and grows back as pages are read. So a reservation
 //! fails only when everything but pinned pages and the reservations of others is used up.
+//!
+//! Leaves of trees are as a pool of their own, which gives way like the other: to loads, tables and queries, who ask those
+//! that hold them ([`Reclaim`]) once the pool has nothing more to give. So that pages have a place beside them, leaves take
+//! three quarters at most of what the others have left.
 //!
 //! What cannot be refused is *taken*: the delta batches of a commit that is in the log already. Then the pool pays, and
 //! after it the next who ask.
@@ -12,7 +16,7 @@
 //!
 //! Stores of several databases can draw on one budget, each with a [share](PoolShare) of the pool.
 //!
-//! Thread-safe: one lock, held for a few steps, and never while anything is read or freed.
+//! Thread-safe: one lock, held for a few steps, and never while anything is read, freed or reclaimed.
 
 use std::fmt;
 
@@ -21,7 +25,7 @@ use crate::ids::PageId;
 use crate::map::PageEntry;
 use crate::pin::Pinned;
 use crate::pool::{Pool, PoolCounts, PooledPage};
-use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The part of the limit that nobody gets.
 const MARGIN_DIVISOR: usize = 8;
@@ -29,6 +33,12 @@ const MARGIN_DIVISOR: usize = 8;
 /// Queries leave this part of what can be reserved to others, so that loads, commits and the pages that the queries
 /// read go on.
 const QUERY_LEAVES_DIVISOR: usize = 4;
+
+/// Leaves of trees leave this part of what all others have left to the pool.
+const LEAF_LEAVES_DIVISOR: usize = 4;
+
+/// How often it is tried to have back what is missing, while others take it away again.
+const RECLAIMS_MAX: usize = 8;
 
 /// What memory is reserved for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,17 +49,20 @@ pub enum Use {
     Scratch,
     /// What operators of queries hold.
     Query,
+    /// Leaves of trees that are in memory, and of which their tree can have back ([`Reclaim`]).
+    Leaf,
 }
 
 impl Use {
     /// All of them.
-    pub const ALL: [Use; 3] = [Use::Table, Use::Scratch, Use::Query];
+    pub const ALL: [Use; 4] = [Use::Table, Use::Scratch, Use::Query, Use::Leaf];
 
     fn wants(self) -> &'static str {
         match self {
             Use::Table => "a table",
             Use::Scratch => "a load",
             Use::Query => "a query",
+            Use::Leaf => "a tree",
         }
     }
 }
@@ -67,6 +80,8 @@ pub struct Usage {
     pub scratch: u64,
     /// Reserved under [`Use::Query`].
     pub query: u64,
+    /// Reserved under [`Use::Leaf`].
+    pub leaf: u64,
     /// Pages in the pool.
     pub pool: u64,
     /// What the pool may hold now.
@@ -75,10 +90,27 @@ pub struct Usage {
     pub counts: PoolCounts,
 }
 
+/// Who has reserved what he can do without.
+pub trait Reclaim: Send + Sync {
+    /// Gives back what was reserved under [`Use::Leaf`], about as many bytes as asked for, if there are; returns how many.
+    ///
+    /// It is called by whoever needs memory, whatever he has locked beside. So it waits for nobody who may do that.
+    fn reclaim(&self, bytes: usize) -> usize;
+}
+
 /// See the module.
 #[derive(Debug)]
 pub struct Budget {
     memory: Mutex<Memory>,
+    reclaims: Mutex<Reclaims>,
+}
+
+/// Who is asked to give back.
+#[derive(Debug, Default)]
+struct Reclaims {
+    all: Vec<Weak<dyn Reclaim>>,
+    /// Who is asked first the next time.
+    next: usize,
 }
 
 /// Invariant: `used` is the sum over all reservations that there are, by use.
@@ -97,12 +129,31 @@ impl Memory {
         self.limit - self.limit / MARGIN_DIVISOR
     }
 
-    /// What the pool may hold.
-    fn pool_max(&self) -> usize {
-        self.used.iter().fold(self.reservable(), |left, used| left.saturating_sub(*used))
+    /// What is reserved, whatever for.
+    fn used(&self) -> usize {
+        self.used.iter().fold(0, |all, used| all.saturating_add(*used))
     }
 
-    /// What queries may hold.
+    /// What the pool may hold.
+    fn pool_max(&self) -> usize {
+        self.reservable().saturating_sub(self.used())
+    }
+
+    /// What leaves may hold.
+    fn leaf_max(&self) -> usize {
+        let left = self.reservable().saturating_sub(self.used() - self.used[Use::Leaf as usize]);
+        left - left / LEAF_LEAVES_DIVISOR
+    }
+
+    /// How much there is too much for so many bytes more, if the pool holds nothing.
+    fn missing(&self, purpose: Use, bytes: usize) -> usize {
+        match purpose {
+            Use::Leaf => self.used[purpose as usize].saturating_add(bytes).saturating_sub(self.leaf_max()),
+            _ => self.used().saturating_add(bytes).saturating_sub(self.reservable()),
+        }
+    }
+
+    /// What queries may hold, once leaves have given way.
     fn query_max(&self) -> usize {
         let others = self.used[Use::Table as usize].saturating_add(self.used[Use::Scratch as usize]);
         let reservable = self.reservable();
@@ -117,25 +168,31 @@ impl Memory {
         self.pool.evict(pool_max, evicted);
     }
 
-    /// Takes bytes if they are there. Says whether they were.
-    fn try_take(&mut self, purpose: Use, bytes: usize, evicted: &mut Vec<Pinned>) -> bool {
+    /// Takes bytes if they are there.
+    ///
+    /// # Errors
+    /// How many are missing that leaves could give back: none, where they cannot help.
+    fn try_take(&mut self, purpose: Use, bytes: usize, evicted: &mut Vec<Pinned>) -> std::result::Result<(), usize> {
         if bytes == 0 {
-            return true;
+            return Ok(());
+        }
+        if purpose == Use::Query && bytes > self.query_max().saturating_sub(self.used[purpose as usize]) {
+            return Err(0);
         }
         // The pool gives only where that helps.
-        let is_there = match purpose {
-            Use::Query => bytes <= self.query_max().saturating_sub(self.used[purpose as usize]),
-            _ => bytes <= self.pool_max(),
-        };
-        if !is_there {
-            return false;
+        let mut missing = self.missing(purpose, bytes);
+        if missing == 0 {
+            self.take(purpose, bytes, evicted);
+            missing = self.pool.bytes().saturating_sub(self.pool_max());
+            if missing > 0 {
+                self.used[purpose as usize] -= bytes;
+            }
         }
-        self.take(purpose, bytes, evicted);
-        let fits = self.pool.bytes() <= self.pool_max();
-        if !fits {
-            self.used[purpose as usize] -= bytes;
+        match missing {
+            0 => Ok(()),
+            missing if missing <= self.used[Use::Leaf as usize] => Err(missing),
+            _ => Err(0),
         }
-        fits
     }
 
     fn usage(&self) -> Usage {
@@ -146,6 +203,7 @@ impl Memory {
             table: used(Use::Table),
             scratch: used(Use::Scratch),
             query: used(Use::Query),
+            leaf: used(Use::Leaf),
             pool: self.pool.bytes() as u64,
             pool_max: self.pool_max() as u64,
             counts: self.pool.counts(),
@@ -157,7 +215,7 @@ impl Budget {
     /// A budget of so many bytes, of which nothing is used.
     pub fn new(limit_bytes: usize) -> Arc<Budget> {
         let memory = Memory { limit: limit_bytes, used: [0; Use::ALL.len()], pool: Pool::default(), next_store: 0 };
-        Arc::new(Budget { memory: Mutex::new(memory) })
+        Arc::new(Budget { memory: Mutex::new(memory), reclaims: Mutex::default() })
     }
 
     /// Reserves bytes; dropping the reservation gives them back.
@@ -177,12 +235,16 @@ impl Budget {
         reservation
     }
 
-    /// Sets the limit. The pool keeps to it at once; what is reserved stays so.
+    /// Sets the limit. The pool keeps to it at once, and leaves do as far as they can; what else is reserved stays so.
     pub fn set_limit(&self, limit_bytes: usize) {
-        self.change(|memory, evicted| {
+        let missing = self.change(|memory, evicted| {
             memory.limit = limit_bytes;
             memory.take(Use::Scratch, 0, evicted);
+            memory.missing(Use::Leaf, 0)
         });
+        if missing > 0 {
+            self.reclaim(missing);
+        }
     }
 
     /// What could be reserved in all, if nobody had reserved anything.
@@ -193,6 +255,28 @@ impl Budget {
     /// What all queries together may hold, if the pool holds nothing.
     pub fn query_bytes_max(&self) -> usize {
         self.memory().query_max()
+    }
+
+    /// From now on this one is asked to give back, as long as it is there.
+    pub fn add_reclaim(&self, reclaim: Weak<dyn Reclaim>) {
+        let mut reclaims = self.reclaims();
+        reclaims.all.retain(|reclaim| reclaim.strong_count() > 0);
+        reclaims.all.push(reclaim);
+    }
+
+    /// Has bytes of leaves given back, by one after the other, each time another one first. Returns how many.
+    fn reclaim(&self, bytes: usize) -> usize {
+        let all: Vec<Arc<dyn Reclaim>> = {
+            let mut reclaims = self.reclaims();
+            reclaims.all.retain(|reclaim| reclaim.strong_count() > 0);
+            reclaims.next = (reclaims.next + 1) % reclaims.all.len().max(1);
+            let (later, first) = reclaims.all.split_at(reclaims.next.min(reclaims.all.len()));
+            first.iter().chain(later).filter_map(Weak::upgrade).collect()
+        };
+        all.iter().fold(0, |reclaimed, reclaim| match bytes.saturating_sub(reclaimed) {
+            0 => reclaimed,
+            missing => reclaimed + reclaim.reclaim(missing),
+        })
     }
 
     /// Who holds what.
@@ -216,6 +300,10 @@ impl Budget {
     // No step in here can panic half-way but for want of memory for a queue's entry.
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reclaims(&self) -> MutexGuard<'_, Reclaims> {
+        self.reclaims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -295,21 +383,40 @@ impl Reservation {
         &self.budget
     }
 
+    /// What for.
+    pub fn purpose(&self) -> Use {
+        self.purpose
+    }
+
     /// Reserves so many bytes more.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]; it is then as large as before.
     pub fn grow(&mut self, bytes: usize) -> Result<()> {
         let purpose = self.purpose;
-        let refused = self.budget.change(|memory, evicted| match memory.try_take(purpose, bytes, evicted) {
-            true => None,
-            false => Some(memory.usage()),
-        });
-        if let Some(usage) = refused {
-            return Err(Error::OutOfMemory { wants: purpose.wants(), bytes: bytes as u64, usage: Box::new(usage) });
+        let mut reclaims = 0;
+        loop {
+            let taken = self.budget.change(|memory, evicted| {
+                memory.try_take(purpose, bytes, evicted).map_err(|missing| (missing, memory.usage()))
+            });
+            let Err((missing, usage)) = taken else { break };
+            if missing == 0 || reclaims >= RECLAIMS_MAX {
+                return Err(Error::OutOfMemory { wants: purpose.wants(), bytes: bytes as u64, usage: Box::new(usage) });
+            }
+            // Where it gives nothing, others may have just had it: that is seen the next time, and once more.
+            reclaims += if self.budget.reclaim(missing) > 0 { 1 } else { RECLAIMS_MAX / 2 };
         }
         self.bytes += bytes;
         Ok(())
+    }
+
+    /// Takes in another one, of the same budget and use.
+    ///
+    /// # Panics
+    /// When it is of another.
+    pub fn absorb(&mut self, mut other: Reservation) {
+        assert!(Arc::ptr_eq(&self.budget, &other.budget) && self.purpose == other.purpose, "another budget, or use");
+        self.bytes += std::mem::take(&mut other.bytes);
     }
 
     /// Reserves so many bytes more, even beyond the limit.
@@ -394,7 +501,7 @@ mod tests {
         assert_eq!(
             error,
             "out of memory: a load wants 51 bytes more; memory_limit is 800 bytes, of which 700 can be reserved: tables \
-             hold 50, loads 300, queries 0, pages 300; raise memory_limit, or do less at once"
+             hold 50, loads 300, queries 0, trees 0, pages 300; raise memory_limit, or do less at once"
         );
         assert_eq!(load.bytes(), 300);
         load.grow(50).unwrap();
@@ -411,6 +518,68 @@ mod tests {
         budget.reserve(Use::Scratch, 175).unwrap();
     }
 
+    /// Holds leaves of a budget, and gives them back.
+    struct Leaves {
+        held: Mutex<Reservation>,
+        is_stubborn: bool,
+    }
+
+    impl Leaves {
+        fn new(budget: &Arc<Budget>, is_stubborn: bool) -> Arc<Leaves> {
+            let leaves = Arc::new(Leaves { held: Mutex::new(budget.take(Use::Leaf, 0)), is_stubborn });
+            let weak = Arc::downgrade(&leaves);
+            budget.add_reclaim(weak);
+            leaves
+        }
+
+        fn bytes(&self) -> usize {
+            self.held.lock().unwrap().bytes()
+        }
+
+        /// As trees do: nothing is locked that [`Reclaim::reclaim`] locks.
+        fn grow(&self, budget: &Arc<Budget>, bytes: usize) -> Result<()> {
+            let more = budget.reserve(Use::Leaf, bytes)?;
+            self.held.lock().unwrap().absorb(more);
+            Ok(())
+        }
+    }
+
+    impl Reclaim for Leaves {
+        fn reclaim(&self, bytes: usize) -> usize {
+            let mut held = self.held.lock().unwrap();
+            let bytes = if self.is_stubborn { 0 } else { bytes.next_multiple_of(50).min(held.bytes()) };
+            held.shrink(bytes);
+            bytes
+        }
+    }
+
+    #[test]
+    fn leaves_give_way_to_all_others_and_to_each_other() {
+        let budget = Budget::new(800);
+        let pool = budget.share();
+        let trees = [Leaves::new(&budget, false), Leaves::new(&budget, false), Leaves::new(&budget, true)];
+        trees[0].grow(&budget, 500).unwrap();
+        (0..10).for_each(|page| keep(&pool, page));
+        assert_eq!((budget.usage().leaf, budget.usage().pool), (500, 200), "a quarter stays the pool's");
+        trees[1].grow(&budget, 100).unwrap();
+        assert_eq!([trees[0].bytes(), trees[1].bytes()], [400, 100]);
+        let load = budget.reserve(Use::Scratch, 300).unwrap();
+        assert_eq!((budget.usage().leaf, budget.usage().pool), (400, 0), "the pool gives first");
+        assert!(trees[1].grow(&budget, 10).is_ok() && budget.usage().leaf <= 300, "three quarters of what is left");
+        drop(load);
+        let query = budget.reserve(Use::Query, 525).unwrap();
+        assert!(budget.usage().leaf <= 175, "{:?}", budget.usage());
+        drop(query);
+        let before = trees[0].bytes() + trees[1].bytes();
+        trees[2].grow(&budget, 525 - before).unwrap();
+        assert!(budget.reserve(Use::Scratch, 701).is_err());
+        assert_eq!(trees[0].bytes() + trees[1].bytes(), before, "nothing is given in vain");
+        let error = budget.reserve(Use::Scratch, 700).unwrap_err().to_string();
+        assert!(error.contains(&format!("trees {}", trees[2].bytes())), "{error}");
+        drop(trees);
+        budget.reserve(Use::Scratch, 700).unwrap();
+    }
+
     #[test]
     fn a_new_limit_holds_at_once() {
         let budget = Budget::new(800);
@@ -418,8 +587,12 @@ mod tests {
         (0..7).for_each(|page| keep(&pool, page));
         budget.set_limit(400);
         assert_eq!((budget.usage().pool, budget.usage().reservable), (300, 350));
+        let tree = Leaves::new(&budget, false);
+        tree.grow(&budget, 250).unwrap();
+        budget.set_limit(160);
+        assert_eq!(tree.bytes(), 100, "three quarters of 140, in fifties");
         budget.set_limit(0);
-        assert_eq!(budget.usage().pool, 0);
+        assert_eq!((budget.usage().pool, budget.usage().leaf), (0, 0));
         assert!(budget.reserve(Use::Query, 1).is_err());
     }
 

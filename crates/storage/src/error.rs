@@ -301,10 +301,10 @@ fn holders_in_words(holders: &[u32]) -> String {
 }
 
 fn usage_in_words(usage: &Usage) -> String {
-    let Usage { limit, reservable, table, scratch, query, pool, .. } = usage;
+    let Usage { limit, reservable, table, scratch, query, leaf, pool, .. } = usage;
     format!(
         "memory_limit is {limit} bytes, of which {reservable} can be reserved: tables hold {table}, loads {scratch}, \
-         queries {query}, pages {pool}"
+         queries {query}, trees {leaf}, pages {pool}"
     )
 }
 

@@ -63,7 +63,7 @@ mod sync;
 pub mod testing;
 mod timeline;
 
-pub use budget::{Budget, Reservation, Usage, Use};
+pub use budget::{Budget, Reclaim, Reservation, Usage, Use};
 pub use error::{Error, Result};
 pub use fs::{File, FileSystem, HeapFileSystem, RealFileSystem};
 pub use ids::{CheckpointNumber, CommitNumber, ObjectId, PageId, UNIT_BYTES};

@@ -88,7 +88,7 @@ impl<R> Order<R> {
         }
     }
 
-    /// See [`Numbered::horizon`].
+    /// See [`Numbered::horizon`]. It never falls: whoever begins to read, reads the visible state or a later one.
     fn horizon(&self) -> CommitNumber {
         self.readers.first_key_value().map_or(self.visible_commit, |(first, _)| self.visible_commit.min(*first))
     }
@@ -140,7 +140,7 @@ impl<R> Snapshot<R> {
 
 impl<R> Drop for Snapshot<R> {
     fn drop(&mut self) {
-        self.timeline.order().end_reading(self.commit);
+        self.timeline.end_reading(self.commit);
     }
 }
 
@@ -158,7 +158,7 @@ struct Reading<'t, R> {
 
 impl<R> Drop for Reading<'_, R> {
     fn drop(&mut self) {
-        self.timeline.order().end_reading(self.commit);
+        self.timeline.end_reading(self.commit);
     }
 }
 
@@ -268,6 +268,7 @@ impl<R> Timeline<R> {
             is_exclusive: false,
             readers: BTreeMap::new(),
         };
+        store.raise_horizon(order.visible_commit);
         let visible_commit = AtomicU64::new(order.visible_commit.0);
         Arc::new(Timeline { store, order: Mutex::new(order), settled: Condvar::new(), visible_commit })
     }
@@ -285,6 +286,14 @@ impl<R> Timeline<R> {
     fn show(&self, order: &mut Order<R>, durable: CommitNumber) {
         order.show(durable);
         self.visible_commit.store(order.visible_commit.0, Ordering::Release);
+        self.store.raise_horizon(order.horizon());
+    }
+
+    /// One reader less of the state after this commit.
+    fn end_reading(&self, commit: CommitNumber) {
+        let mut order = self.order();
+        order.end_reading(commit);
+        self.store.raise_horizon(order.horizon());
     }
 
     /// Everything that is durable.
@@ -308,7 +317,7 @@ impl<R> Timeline<R> {
 
     /// Up to which commit nobody will ask for what was before ([`Numbered::horizon`]).
     pub fn horizon(&self) -> CommitNumber {
-        self.order().horizon()
+        self.store.horizon()
     }
 
     /// Everything that was committed, durable or not: to validate against before [`Timeline::commit`] does.

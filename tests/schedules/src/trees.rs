@@ -55,7 +55,7 @@ fn opened(disk: &CrashingFileSystem) -> (Arc<Store>, Root) {
         let transaction = transaction.unwrap();
         transaction.records.iter().for_each(|record| tree.replay(record, transaction.commit).unwrap());
     }
-    (store, Arc::new(tree))
+    (store, tree)
 }
 
 /// `is_refused`: by who would validate it.
@@ -137,7 +137,7 @@ fn checkpoint(timeline: &Timeline<Root>, gives_up: bool) {
     });
     assert_eq!(done.is_err(), gives_up);
     if done.is_ok() {
-        written.unwrap().adopt(timeline.horizon()).unwrap();
+        written.unwrap().adopt().unwrap();
     }
 }
 
@@ -175,7 +175,7 @@ fn share() {
         });
         scope.spawn(move || {
             for _ in 0..thread_rng().gen_range(0..6) {
-                tree.evict(thread_rng().gen_range(1..6), timeline.horizon()).unwrap();
+                tree.evict(thread_rng().gen_range(1..6) << 10).unwrap();
             }
         });
         scope.spawn(move || {

@@ -140,6 +140,10 @@ impl KeyList<[u8]> for BytesKeys {
         self.places.len() * size_of::<Place>() + self.bytes.len()
     }
 
+    fn memory_bytes(&self) -> usize {
+        self.places.capacity() * size_of::<Place>() + self.bytes.capacity()
+    }
+
     fn block_count(&self) -> usize {
         self.places.len()
     }

@@ -143,6 +143,11 @@ impl<K: Key + Listed + ToOwned<Owned = K> + LittleEndian> KeyList<K> for Integer
         self.whole_size()
     }
 
+    fn memory_bytes(&self) -> usize {
+        let places_bytes = self.places.capacity() * size_of::<Place<K>>();
+        self.firsts.capacity() * size_of::<K>() + places_bytes + self.bytes.capacity()
+    }
+
     fn block_count(&self) -> usize {
         self.firsts.len()
     }

@@ -125,6 +125,9 @@ pub(crate) trait KeyList<K: Listed + ?Sized>: Clone + Debug + Send + Sync {
     /// Bytes that the keys take, with what is beside the blocks.
     fn size(&self) -> usize;
 
+    /// Bytes that are allocated for them.
+    fn memory_bytes(&self) -> usize;
+
     /// How many blocks there are.
     fn block_count(&self) -> usize;
 

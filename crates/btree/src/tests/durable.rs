@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::keys::lent;
+use crate::leaf::Leaf;
+use crate::memory::BESIDE_BYTES;
 use sinter_storage::testing::{CrashingFileSystem, Fault};
 use sinter_storage::{FileSystem, ObjectId, Options, PageId, PageKind, Store};
 use std::collections::BTreeSet;
@@ -32,7 +34,8 @@ impl<K: TestKey + ?Sized> Shop<K> {
             let transaction = transaction.unwrap();
             transaction.records.iter().for_each(|record| tree.replay(record, transaction.commit).unwrap());
         }
-        Shop { disk, store, tree: Arc::new(tree) }
+        store.raise_horizon(store.last_commit());
+        Shop { disk, store, tree }
     }
 
     fn commit(&self, changes: &Changes<K>) -> Result<()> {
@@ -40,6 +43,7 @@ impl<K: TestKey + ?Sized> Shop<K> {
         let record = Tree::<K>::log_record(TREE, changed);
         let numbered = self.tree.commit(changes, || {
             let commit = self.store.append(&[record], &[])?;
+            self.store.raise_horizon(commit);
             Ok::<_, Error>(Numbered { commit, horizon: commit })
         })?;
         Ok(self.store.make_durable(numbered.commit)?)
@@ -62,7 +66,7 @@ impl<K: TestKey + ?Sized> Shop<K> {
             return Err(failure);
         }
         done?;
-        written.unwrap().adopt(self.store.last_commit())
+        written.unwrap().adopt()
     }
 
     fn check(&self, model: &Model<K>, random: &mut SmallRng, range: u64) {
@@ -90,7 +94,23 @@ impl<K: TestKey + ?Sized> Shop<K> {
         });
         assert_eq!(of_tree, of_store);
         assert_eq!(self.store.stats().fresh_pages, 0);
+        assert_eq!(reserved_bytes(&self.store, &self.tree), used_bytes(&self.tree));
     }
+}
+
+/// What leaves take, and what leads to them.
+fn used_bytes<K: TestKey + ?Sized>(tree: &Tree<K>) -> usize {
+    let mut bytes = 0;
+    tree.directory.read().for_each_leaf(&mut |slot| {
+        bytes += BESIDE_BYTES + tree.slots.look(slot).leaf().map_or(0, Leaf::memory_bytes);
+    });
+    bytes
+}
+
+/// What is reserved, once that is settled.
+fn reserved_bytes<K: TestKey + ?Sized>(store: &Store, tree: &Tree<K>) -> usize {
+    tree.memory.as_ref().unwrap().settle_exactly();
+    store.budget().usage().leaf as usize
 }
 
 /// Commits, checkpoints of which some are given up, evictions, and losses of power at any call.
@@ -111,7 +131,7 @@ fn random_life<K: TestKey + ?Sized>(options: TreeOptions, seed: u64) {
                 Err(Error::Storage(sinter_storage::Error::GivenUp { .. })) => Ok(()),
                 other => other,
             },
-            2 | 3 => shop.tree.evict(random.random_range(0..40), shop.store.last_commit()).map(drop),
+            2 | 3 => shop.tree.evict(random.random_range(0..40) << 10).map(drop),
             _ => {
                 let inserts = if step / 50 % 2 == 0 { 8 } else { 2 };
                 let (first, stretch) = (random.random_range(0..range), random.random_range(1..=range));
@@ -230,6 +250,11 @@ fn a_checkpoint_writes_what_has_changed() {
     assert!(before.len() > 2500);
     shop.checkpoint(false).unwrap();
     assert_eq!(pages(), before, "nothing has changed");
+    assert!(shop.tree.home().unwrap().is_as_written.load(Ordering::Acquire), "so the next one need not look");
+    shop.checkpoint(true).unwrap_err();
+    assert!(!shop.tree.home().unwrap().is_as_written.load(Ordering::Acquire), "what was given up is no checkpoint");
+    shop.checkpoint(false).unwrap();
+    assert_eq!(pages(), before, "nothing has changed");
     // One leaf is divided.
     let leaves = shop.tree.shape().leaves;
     for key in (100_001..).step_by(2) {
@@ -244,6 +269,28 @@ fn a_checkpoint_writes_what_has_changed() {
     assert!((2..=4).contains(&of_kind(PageKind::TREE_LEAF)), "{new:?}");
     assert!((1..=3).contains(&of_kind(PageKind::TREE_DIRECTORY)), "{new:?}");
     assert_eq!(of_kind(PageKind::TREE_ROOT), 1, "{new:?}");
+}
+
+#[test]
+fn a_tree_that_is_gone_leaves_no_page() {
+    let shop = Shop::<u64>::open(CrashingFileSystem::new(), options(KeyCodec::Vbyte, RecordShape::Fixed(8)));
+    shop.commit(&sequence(0..10_000)).unwrap();
+    shop.checkpoint(false).unwrap();
+    shop.commit(&sequence((0..2000).step_by(50))).unwrap();
+    shop.tree.evict(20 << 10).unwrap();
+    let Shop { store, tree, .. } = shop;
+    let pages = || {
+        let mut pages = 0;
+        store.for_each_page(&mut |_| pages += 1);
+        pages + store.stats().fresh_pages
+    };
+    let reader = Arc::clone(&tree);
+    tree.abandon();
+    drop(tree);
+    assert!(pages() > 50, "somebody still reads it");
+    assert_eq!(reader.len(store.last_commit()).unwrap(), 10_000);
+    drop(reader);
+    assert_eq!(pages(), 0);
 }
 
 #[test]
@@ -299,16 +346,16 @@ fn every_state_is_whole_beside_checkpoints_and_evictions() {
             Ok(root)
         });
         done.unwrap();
-        let horizon = {
+        {
             let mut order = order.lock().unwrap();
             order.end(at);
-            order.horizon()
-        };
-        written.unwrap().adopt(horizon).unwrap();
+            order.horizon();
+        }
+        written.unwrap().adopt().unwrap();
     };
     let evict = || {
-        let horizon = order.lock().unwrap().horizon();
-        shop.tree.evict(4, horizon).unwrap();
+        order.lock().unwrap().horizon();
+        shop.tree.evict(4 << 10).unwrap();
         std::thread::yield_now();
     };
     let copies = CrashingFileSystem::new();
@@ -336,4 +383,100 @@ fn every_state_is_whole_beside_checkpoints_and_evictions() {
     shop.tree.for_each_page(&mut |page| root = root.or(Some(page)));
     let tree = Tree::<u64>::open(Arc::clone(&shop.store), root.unwrap()).unwrap();
     check_amounts(&tree, shop.store.last_commit());
+}
+
+/// A store in a file with so much memory, and a tree in it.
+fn limited(limit_bytes: usize, options: TreeOptions) -> (Arc<Store>, Arc<Tree<u64>>) {
+    let options_of_store = Options { memory_limit_bytes: limit_bytes, ..Options::default() };
+    let disk = Arc::new(CrashingFileSystem::new());
+    let (store, _) = Store::open(disk, Path::new("shop.sinter"), options_of_store).unwrap();
+    let store = Arc::new(store);
+    let tree = Tree::create(options, Arc::clone(&store));
+    (store, tree)
+}
+
+fn commit_to(store: &Store, tree: &Tree<u64>, changes: &Changes<u64>) -> Result<()> {
+    let record = Tree::<u64>::log_record(TREE, changes.iter().map(|(key, record)| (key, record.as_deref())));
+    let numbered = tree.commit(changes, || {
+        let commit = store.append(&[record], &[])?;
+        store.raise_horizon(commit);
+        Ok::<_, Error>(Numbered { commit, horizon: commit })
+    });
+    numbered.map(drop)
+}
+
+#[test]
+fn a_tree_larger_than_memory_stays_within_its_limit() {
+    const LIMIT_BYTES: usize = 2 << 20;
+    let (store, tree) = limited(LIMIT_BYTES, options(KeyCodec::None, RecordShape::Fixed(8)));
+    let mut random = SmallRng::seed_from_u64(1);
+    let (mut model, mut found) = (BTreeMap::new(), 0);
+    for round in 0..2000 {
+        let keys = (0..200).map(|_| random.random_range(0..400_000));
+        let changes: Changes<u64> = keys.map(|key| (key, Some(Box::from(u64::to_le_bytes(key + round))))).collect();
+        commit_to(&store, &tree, &changes).unwrap();
+        model.extend(changes.into_keys().map(|key| (key, key + round)));
+        let usage = store.budget().usage();
+        assert!(usage.leaf <= LIMIT_BYTES as u64 / 8 * 7 / 4 * 3 + (32 << 10), "round {round}: {usage:?}");
+        for _ in 0..20 {
+            let key = random.random_range(0..400_000);
+            let got = tree.get(&key, || store.last_commit(), |record| record.map(<[u8]>::to_vec)).unwrap();
+            assert_eq!(got, model.get(&key).map(|amount| amount.to_le_bytes().to_vec()));
+            found += u64::from(got.is_some());
+        }
+    }
+    assert!(found > 10_000, "{found} keys were there");
+    let shape = tree.shape();
+    assert!(shape.leaves > 2 * shape.resident_leaves, "{shape:?}");
+    // All leaves of a commit are in memory at once.
+    let changes: Changes<u64> = (0..400_000).step_by(100).map(|key| (key, None)).collect();
+    let error = commit_to(&store, &tree, &changes).unwrap_err();
+    assert!(error.to_string().contains("do less at once"), "{error}");
+    assert_eq!(tree.len(store.last_commit()).unwrap(), model.len() as u64);
+}
+
+#[test]
+fn what_leaves_take_is_what_is_reserved_and_others_have_it_back() {
+    let (store, tree) = limited(8 << 20, options(KeyCodec::Bp128D1, RecordShape::Variable));
+    let mut random = SmallRng::seed_from_u64(2);
+    for _ in 0..60 {
+        let changes = (0..500).map(|_| {
+            let record = vec![7; random.random_range(0..40)].into_boxed_slice();
+            (random.random_range(0..20_000), (random.random_range(0..3) > 0).then_some(record))
+        });
+        commit_to(&store, &tree, &changes.collect()).unwrap();
+        if random.random_range(0..4) == 0 {
+            tree.evict(random.random_range(0..64) << 10).unwrap();
+        }
+        assert_eq!(reserved_bytes(&store, &tree), used_bytes(&tree));
+    }
+    let before = reserved_bytes(&store, &tree);
+    assert!(before > 300_000, "{before}");
+    let reservable = store.budget().reservable_bytes();
+    let load = store.budget().reserve(sinter_storage::Use::Scratch, reservable - before / 2).unwrap();
+    assert!(reserved_bytes(&store, &tree) <= before / 2 && tree.shape().resident_leaves > 0);
+    drop(load);
+    let error = store.budget().reserve(sinter_storage::Use::Scratch, reservable).unwrap_err();
+    assert!(error.to_string().contains("trees "), "what leads to leaves cannot go: {error}");
+    drop(tree);
+    assert_eq!(store.budget().usage().leaf, 0);
+}
+
+#[test]
+fn a_commit_for_which_there_is_no_memory_is_refused() {
+    let store = Arc::new(Store::memory());
+    store.budget().set_limit(1 << 20);
+    let tree = Tree::<u64>::create(options(KeyCodec::Bp128D1, RecordShape::Fixed(100)), Arc::clone(&store));
+    let mut first = 0;
+    let refused = loop {
+        let keys = first..first + 100;
+        let changes: Changes<u64> = keys.map(|key| (key, Some(vec![7; 100].into_boxed_slice()))).collect();
+        if let Err(error) = commit_to(&store, &tree, &changes) {
+            break error;
+        }
+        first += 100;
+    };
+    assert!(refused.to_string().contains("out of memory"), "{refused}");
+    assert!((4000..9000).contains(&first), "{first} of 100 bytes in a megabyte");
+    assert_eq!(tree.len(store.last_commit()).unwrap(), first);
 }

@@ -3,7 +3,7 @@
 mod durable;
 
 use crate::test_keys::TestKey;
-use crate::{Changes, Condition, Error, Find, Reads, RecordShape, Result, Tree, TreeKey, TreeOptions};
+use crate::{Changes, Condition, Error, Find, KeyRange, Reads, RecordShape, Result, Tree, TreeKey, TreeOptions};
 use proptest::prelude::*;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -194,7 +194,11 @@ impl Order {
     }
 
     fn horizon(&self) -> CommitNumber {
-        CommitNumber(self.readers.first_key_value().map_or(self.last, |(first, _)| *first))
+        let horizon = CommitNumber(self.readers.first_key_value().map_or(self.last, |(first, _)| *first));
+        if let Some(store) = &self.store {
+            store.raise_horizon(horizon);
+        }
+        horizon
     }
 
     fn begin(&mut self) -> u64 {
@@ -515,4 +519,33 @@ fn a_delete_splits_a_leaf_where_the_rest_takes_more() {
     }
     assert!(tree.shape().leaves > leaves, "{deleted} deletes split nothing: {:?}", tree.shape());
     assert_eq!(tree.len(CommitNumber(number)).unwrap(), key - deleted);
+}
+
+proptest! {
+    /// Ranges that are put together have the keys that each of them had, and no others.
+    #[test]
+    fn reads_are_the_keys_of_all_ranges(
+        ends in prop::collection::vec((0..3_u8, 0..30_u32, 0..3_u8, 0..10_u32), 0..12),
+    ) {
+        let bound = |kind, key| match kind {
+            0 => Bound::Included(key),
+            1 => Bound::Excluded(key),
+            _ => Bound::Unbounded,
+        };
+        let ranges: Vec<_> = ends
+            .into_iter()
+            .map(|(start, first, end, more)| (bound(start, first), bound(end, first + more)))
+            .collect();
+        let has = |ranges: &[KeyRange<u32>], key: u32| ranges.iter().any(|range| range.contains(&key));
+        let apart = Reads::<u32>::new(CommitNumber(0), ranges.clone()).into_ranges();
+        for key in 0..45 {
+            // Between two keys that exclude each other there may be none; more is read than was, which is no harm.
+            prop_assert!(!has(&ranges, key) || has(&apart, key), "{key} of {ranges:?} in {apart:?}");
+            let is_near = |near: u32| has(&ranges, near);
+            prop_assert!(
+                !has(&apart, key) || is_near(key) || is_near(key + 1) || key.checked_sub(1).is_some_and(is_near),
+                "{key} of {ranges:?} in {apart:?}"
+            );
+        }
+    }
 }

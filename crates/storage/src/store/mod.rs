@@ -103,6 +103,8 @@ pub struct Store {
     checkpoint_next: Mutex<()>,
     /// The last commit, readable without the journal's lock; written under it.
     last_commit: AtomicU64,
+    /// See [`Store::horizon`].
+    horizon: AtomicU64,
     /// The last commit that is durable in the logs.
     log_sync: GroupSync,
     /// When the logs were last synced.
@@ -130,6 +132,19 @@ impl Store {
     /// The last commit.
     pub fn last_commit(&self) -> CommitNumber {
         CommitNumber(self.last_commit.load(Ordering::Acquire))
+    }
+
+    /// Up to which commit nobody will ask for what was before, as far as the store was told: whoever reads, now or later,
+    /// sees all commits up to this one.
+    #[inline]
+    pub fn horizon(&self) -> CommitNumber {
+        CommitNumber(self.horizon.load(Ordering::Acquire))
+    }
+
+    /// Tells the store that nobody will ask for what was before this commit. Whoever keeps the order of commits says so:
+    /// [`Timeline`](crate::Timeline).
+    pub fn raise_horizon(&self, horizon: CommitNumber) {
+        self.horizon.fetch_max(horizon.0, Ordering::AcqRel);
     }
 
     /// Why the store refuses changes since a write or sync failed, if it does.
@@ -174,6 +189,11 @@ impl Store {
     /// Whether there is no file.
     pub fn is_in_memory(&self) -> bool {
         self.mode == Mode::Memory
+    }
+
+    /// Whether nothing can be written.
+    pub fn is_read_only(&self) -> bool {
+        self.mode == Mode::ReadOnly
     }
 
     fn check_open(&self) -> Result<()> {

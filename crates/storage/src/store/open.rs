@@ -132,6 +132,7 @@ impl Store {
             checkpoint_turn: Mutex::new(()),
             checkpoint_next: Mutex::new(()),
             last_commit: AtomicU64::new(0),
+            horizon: AtomicU64::new(0),
             log_sync: GroupSync::new(0),
             // As if something were not durable: what a process before this one wrote.
             data_sync: GroupSync::new(0),

@@ -53,11 +53,23 @@ impl Store {
     /// [`Error::NoSuchPage`]; [`Error::DamagedPage`] if the bytes in the file are not those that were written;
     /// [`Error::Io`].
     pub fn pin(&self, page: PageId) -> Result<Pinned> {
+        self.payload(page, |page, entry| self.read_once(page, entry))
+    }
+
+    /// The same for whoever makes something else of it that he keeps: the pool does not keep the page for him.
+    ///
+    /// # Errors
+    /// As [`Store::pin`].
+    pub fn pin_past_pool(&self, page: PageId) -> Result<Pinned> {
+        self.payload(page, |page, entry| self.whole_page(page, entry))
+    }
+
+    fn payload(&self, page: PageId, read: impl Fn(PageId, PageEntry) -> Result<Pinned>) -> Result<Pinned> {
         loop {
             let entry = self.entry(page)?;
             let whole = match self.mode {
                 Mode::Memory => self.data.read_shared(entry.offset(), entry.bytes as usize),
-                _ => match self.read_once(page, entry) {
+                _ => match read(page, entry) {
                     Ok(whole) => Ok(whole),
                     // The page moved while it was read, and its old place was given to another.
                     Err(_) if self.entry(page)? != entry => continue,
