@@ -1,7 +1,7 @@
 //! Statements in, Arrow out.
 
 use crate::database::Open;
-use crate::{Interrupt, Outcome, Progress, Query, Result, Statement, Value};
+use crate::{Interrupt, Key, Kv, KvOptions, Outcome, Progress, Query, Result, Statement, Value};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use sinter_sql::Session;
@@ -113,6 +113,26 @@ impl Connection {
     /// Whether a transaction is under way.
     pub fn in_transaction(&self) -> bool {
         self.session.in_transaction()
+    }
+
+    /// Opens the key-value tree of that name, whose keys are `K`; makes one where there is none.
+    ///
+    /// # Errors
+    /// [`crate::Error::Sql`] where a table or view has the name, or the tree has other keys.
+    pub fn kv<K: Key + ?Sized>(&self, name: &str) -> Result<Kv<K>> {
+        self.kv_with(name, KvOptions::default())
+    }
+
+    /// [`Connection::kv`] with what its values are, and in which codec its keys.
+    ///
+    /// # Errors
+    /// As [`Connection::kv`], and where the tree is another than `options` say.
+    pub fn kv_with<K: Key + ?Sized>(&self, name: &str, options: KvOptions) -> Result<Kv<K>> {
+        Kv::open(self.clone(), name, options)
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
     }
 
     /// Makes Arrow data visible under a name, to this connection's statements; a table of the catalog wins over it.

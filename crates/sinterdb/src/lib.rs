@@ -19,6 +19,7 @@ mod check;
 mod config;
 mod connection;
 mod database;
+mod kv;
 mod params;
 mod transaction;
 
@@ -27,8 +28,9 @@ pub use check::{check, check_with, inspect};
 pub use config::Config;
 pub use connection::Connection;
 pub use database::Database;
+pub use kv::{Cursor, Entries, Entry, Key, Kv};
 pub use sinter_sql::{
-    Batches, Error, Finding, Inspection, Interrupt, OnCorruption, Outcome, Progress, Query, Report, Result, Statement,
-    Synchronous, Value,
+    Batches, Error, Find, Finding, Inspection, Interrupt, KvOptions, OnCorruption, Outcome, Progress, Query, Report,
+    Result, Statement, Synchronous, Value, ValueType,
 };
 pub use transaction::Transaction;

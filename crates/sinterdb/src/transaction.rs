@@ -1,6 +1,6 @@
 //! Statements that happen together or not at all.
 
-use crate::{Connection, Query, Result, Value};
+use crate::{Connection, Key, Kv, Query, Result, Value};
 use arrow::array::RecordBatch;
 
 /// A transaction: it sees one state and its own changes, and nobody else sees those before [`Transaction::commit`].
@@ -59,6 +59,14 @@ impl Transaction {
     /// As [`Transaction::execute`].
     pub fn append(&self, table: &str, batches: &mut dyn Iterator<Item = Result<RecordBatch>>) -> Result<u64> {
         self.connection.append(table, batches)
+    }
+
+    /// As [`Connection::kv`]; what is done with it is part of the transaction.
+    ///
+    /// # Errors
+    /// As [`Connection::kv`].
+    pub fn kv<K: Key + ?Sized>(&self, name: &str) -> Result<Kv<K>> {
+        self.connection.kv(name)
     }
 
     /// Makes all of it durable and visible.

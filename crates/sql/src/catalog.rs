@@ -1,13 +1,14 @@
-//! Which tables, views and schemas there are.
+//! Which tables, key-value trees, views and schemas there are.
 //!
 //! A catalog is a value: all of a database at one moment. A change makes the next one. Its page and its log records are
 //! in docs/format/catalog.md.
 
+use crate::kv::{KvShape, KvTree};
 use crate::transaction::conflict;
 use crate::{Error, OnCorruption, Result};
 use sinter_column::wire::{Reader, Writer};
 use sinter_column::{ColumnTable, TableSchema};
-use sinter_storage::{ObjectId, PageId, Record, RecordTag, Store};
+use sinter_storage::{CommitNumber, ObjectId, PageId, Record, RecordTag, Store};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -24,8 +25,9 @@ const KIND_TABLE_V1: u8 = 1;
 const KIND_VIEW: u8 = 2;
 const KIND_SCHEMA: u8 = 3;
 const KIND_TABLE: u8 = 4;
+const KIND_TREE: u8 = 5;
 
-/// A table's or view's full name, as stored: lower case unless it was quoted.
+/// The full name of a table, a view or a key-value tree, as stored: lower case unless it was quoted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct TableName {
     pub(crate) schema: Arc<str>,
@@ -78,11 +80,13 @@ impl DamagedTable {
     }
 }
 
-/// Everything at one moment. Tables and views share their names.
+/// Everything at one moment. Tables, key-value trees and views share their names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Catalog {
     pub(crate) tables: BTreeMap<TableName, Arc<ColumnTable>>,
     pub(crate) views: BTreeMap<TableName, Arc<View>>,
+    /// The same in all states that have them: what is in them is asked for by commit number.
+    pub(crate) trees: BTreeMap<TableName, Arc<KvTree>>,
     /// In a database that is read in spite of damage: the tables that are lost.
     pub(crate) damaged: BTreeMap<TableName, Arc<DamagedTable>>,
     /// Beside the default one.
@@ -109,6 +113,11 @@ impl Catalog {
         self.views.iter().find(|(_, view)| view.id == id)
     }
 
+    /// The key-value tree with that number.
+    pub(crate) fn tree_by_id(&self, id: ObjectId) -> Option<(&TableName, &Arc<KvTree>)> {
+        self.trees.iter().find(|(_, tree)| tree.id() == id)
+    }
+
     /// Whether there is a schema of that name.
     pub(crate) fn has_schema(&self, name: &str) -> bool {
         name == DEFAULT_SCHEMA || self.schemas.contains_key(name)
@@ -119,26 +128,32 @@ impl Catalog {
         let table = self.table_by_id(id).map(|(name, _)| name.to_string());
         let view = || self.view_by_id(id).map(|(name, _)| name.to_string());
         let schema = || self.schemas.iter().find(|(_, schema)| **schema == id).map(|(name, _)| name.to_string());
-        table.or_else(view).or_else(schema)
+        let tree = || self.tree_by_id(id).map(|(name, _)| name.to_string());
+        table.or_else(view).or_else(tree).or_else(schema)
     }
 
-    /// The number of the table or view of that name.
+    /// The number of the table, view or key-value tree of that name.
     pub(crate) fn definition(&self, name: &TableName) -> Option<ObjectId> {
         let view = || self.views.get(name).map(|view| view.id);
-        self.tables.get(name).map(|table| table.id()).or_else(view)
+        let tree = || self.trees.get(name).map(|tree| tree.id());
+        self.tables.get(name).map(|table| table.id()).or_else(view).or_else(tree)
     }
 
-    /// The tables, then the views of a schema.
+    /// The tables, then the views, then the key-value trees.
+    fn all(&self) -> impl Iterator<Item = (&TableName, ObjectId)> {
+        let tables = self.tables.iter().map(|(name, table)| (name, table.id()));
+        let views = self.views.iter().map(|(name, view)| (name, view.id));
+        tables.chain(views).chain(self.trees.iter().map(|(name, tree)| (name, tree.id())))
+    }
+
+    /// What is in a schema.
     pub(crate) fn within(&self, schema: &str) -> impl Iterator<Item = (&TableName, ObjectId)> {
-        let tables = self.tables.iter().map(|(name, table)| (name, table.id()));
-        let all = tables.chain(self.views.iter().map(|(name, view)| (name, view.id)));
-        all.filter(move |(name, _)| *name.schema == *schema)
+        self.all().filter(move |(name, _)| *name.schema == *schema)
     }
 
-    /// What tables and views are called.
+    /// What tables, views and key-value trees are called.
     pub(crate) fn definitions(&self) -> BTreeMap<&TableName, ObjectId> {
-        let tables = self.tables.iter().map(|(name, table)| (name, table.id()));
-        tables.chain(self.views.iter().map(|(name, view)| (name, view.id))).collect()
+        self.all().collect()
     }
 
     /// Does to `next` what made `self` out of `base`, as far as names and definitions go, and adds the records of it.
@@ -178,17 +193,26 @@ impl Catalog {
             next.schemas.insert(Arc::clone(name), id);
             next.next_object = next.next_object.max(id.0 + 1);
         }
-        let mut moved = BTreeMap::new();
+        let (mut moved, mut moved_trees) = (BTreeMap::new(), BTreeMap::new());
         for &name in &changed {
             if let Some(table) = next.tables.remove(name) {
                 moved.insert(table.id(), table);
+            }
+            if let Some(tree) = next.trees.remove(name) {
+                moved_trees.insert(tree.id(), tree);
             }
             next.views.remove(name);
         }
         // A name that another object still has must be free before it is given anew: names may change places.
         for (name, &id) in changed.iter().filter_map(|name| Some((*name, new.get(name)?))) {
-            if let (Some(table), Some(_)) = (moved.get(&id), old.get(name)) {
-                records.push(put_table(id, &TableName::new(&name.schema, &format!("\u{1}{id}")), table.schema()));
+            if !old.contains_key(name) {
+                continue;
+            }
+            let for_now = TableName::new(&name.schema, &format!("\u{1}{id}"));
+            if let Some(table) = moved.get(&id) {
+                records.push(put_table(id, &for_now, table.schema()));
+            } else if let Some(tree) = moved_trees.get(&id) {
+                records.push(put_tree(&for_now, tree));
             }
         }
         for (name, &id) in changed.iter().filter_map(|name| Some((*name, new.get(name)?))) {
@@ -199,6 +223,9 @@ impl Catalog {
             if let Some(view) = self.views.get(name) {
                 records.push(put_view(name, view));
                 next.views.insert(name.clone(), Arc::clone(view));
+            } else if let Some(tree) = self.trees.get(name) {
+                records.push(put_tree(name, tree));
+                next.trees.insert(name.clone(), Arc::clone(tree));
             } else if let Some(table) = moved.remove(&id).or_else(|| created(id)) {
                 records.push(put_table(id, name, table.schema()));
                 next.tables.insert(name.clone(), Arc::new(table.with_name(&name.to_string())));
@@ -206,7 +233,7 @@ impl Catalog {
         }
         for (name, &id) in base.schemas.iter().filter(|(name, _)| !self.schemas.contains_key(*name)) {
             if next.definitions().keys().any(|known| known.schema == *name) {
-                return Err(conflict(name, "got a table or view"));
+                return Err(conflict(name, "got a table, view or key-value tree"));
             }
             records.push(Record { tag: RecordTag::CATALOG_DROP, object: id, payload: Vec::new() });
             next.schemas.remove(name);
@@ -215,8 +242,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Applies a record of the log, to the catalog or to one of its tables. Applying twice changes nothing.
-    pub(crate) fn apply(&mut self, record: &Record, store: &Arc<Store>) -> Result<()> {
+    /// Applies a record of a commit in the log, to the catalog or to what is in it. Applying twice changes nothing.
+    pub(crate) fn apply(&mut self, record: &Record, commit: CommitNumber, store: &Arc<Store>) -> Result<()> {
         match record.tag {
             RecordTag::CATALOG_PUT => {
                 self.next_object = self.next_object.max(record.object.0 + 1);
@@ -227,7 +254,17 @@ impl Catalog {
                         self.views.retain(|_, known| known.id != record.object);
                         self.views.insert(name, Arc::new(view));
                     }
-                    Entry::Table(name, _) if self.remove_damaged(record.object, Some(&name)) => {}
+                    Entry::Table(name, _) | Entry::Tree(name, _) if self.remove_damaged(record.object, Some(&name)) => {
+                    }
+                    Entry::Tree(name, shape) => {
+                        let known = self.tree_by_id(record.object).map(|(known, _)| known.clone());
+                        let tree = known.and_then(|known| self.trees.remove(&known)).unwrap_or_else(|| {
+                            let tree = KvTree::create(record.object, shape, store);
+                            tree.set_live();
+                            Arc::new(tree)
+                        });
+                        self.trees.insert(name, tree);
+                    }
                     Entry::Table(name, schema) => {
                         let known = self.table_by_id(record.object).map(|(known, _)| known.clone());
                         let table = match known.and_then(|known| self.tables.remove(&known)) {
@@ -246,19 +283,30 @@ impl Catalog {
             RecordTag::CATALOG_DROP => {
                 let found = self.table_by_id(record.object).map(|(name, _)| name.clone());
                 found.map(|name| self.tables.remove(&name));
+                self.trees
+                    .extract_if(.., |_, tree| tree.id() == record.object)
+                    .for_each(|(_, tree)| tree.set_dropped());
                 self.remove_damaged(record.object, None);
                 self.views.retain(|_, view| view.id != record.object);
                 self.schemas.retain(|_, id| *id != record.object);
                 Ok(())
             }
+            RecordTag::TREE_CHANGED => match self.tree_by_id(record.object) {
+                Some((_, tree)) => tree.tree().replay(record, commit),
+                None => self.check_damaged(record.object),
+            },
             _ => match self.tables.values_mut().find(|table| table.id() == record.object) {
                 Some(table) => Ok(Arc::make_mut(table).apply(record)?),
-                None if self.damaged.values().any(|damaged| damaged.id == record.object) => Ok(()),
-                None => Err(Error::Damaged(format!(
-                    "the log changes object {}, which the catalog does not know",
-                    record.object
-                ))),
+                None => self.check_damaged(record.object),
             },
+        }
+    }
+
+    /// Whether what the log changes is known to be damaged.
+    fn check_damaged(&self, id: ObjectId) -> Result<()> {
+        match self.damaged.values().any(|damaged| damaged.id == id) {
+            true => Ok(()),
+            false => Err(Error::Damaged(format!("the log changes object {id}, which the catalog does not know"))),
         }
     }
 
@@ -271,12 +319,12 @@ impl Catalog {
         is_known
     }
 
-    /// The catalog page; `root` names each table's root page.
+    /// The catalog page; `root` names the root page of each table and key-value tree.
     pub(crate) fn page_bytes(&self, root: &dyn Fn(ObjectId) -> PageId) -> Vec<u8> {
         let mut out = Writer::default();
         out.u8(CATALOG_VERSION);
         out.u64(self.next_object);
-        out.count(self.schemas.len() + self.tables.len() + self.views.len());
+        out.count(self.schemas.len() + self.tables.len() + self.views.len() + self.trees.len());
         for (name, id) in &self.schemas {
             out.u8(KIND_SCHEMA);
             out.u64(id.0);
@@ -292,6 +340,12 @@ impl Catalog {
             out.u8(KIND_VIEW);
             out.u64(view.id.0);
             write_view(&mut out, name, view);
+        }
+        for (name, tree) in &self.trees {
+            out.u8(KIND_TREE);
+            out.u64(tree.id().0);
+            write_tree(&mut out, name, tree.shape());
+            out.u64(root(tree.id()).0);
         }
         out.into_bytes()
     }
@@ -319,6 +373,17 @@ impl Catalog {
             match read_entry_of(&mut input, kind, id)? {
                 Entry::Schema(name) => drop(catalog.schemas.insert(name, id)),
                 Entry::View(name, view) => drop(catalog.views.insert(name, Arc::new(view))),
+                Entry::Tree(name, shape) => {
+                    let root = PageId(input.u64()?);
+                    match KvTree::open(id, shape, store, root) {
+                        Ok(tree) => drop(catalog.trees.insert(name, Arc::new(tree))),
+                        Err(error) if on_corruption == OnCorruption::Skip && error.is_damage() => {
+                            let what = error.to_string();
+                            catalog.damaged.insert(name, Arc::new(DamagedTable { id, root, what }));
+                        }
+                        Err(error) => return Err(error.into()),
+                    }
+                }
                 Entry::Table(name, schema) => {
                     let root = PageId(input.u64()?);
                     let schema = Arc::new(schema);
@@ -352,6 +417,7 @@ impl Catalog {
 enum Entry {
     Table(TableName, TableSchema),
     View(TableName, View),
+    Tree(TableName, KvShape),
     Schema(Arc<str>),
 }
 
@@ -370,6 +436,7 @@ fn read_entry_of(input: &mut Reader<'_>, kind: u8, id: ObjectId) -> Result<Entry
         KIND_TABLE => Entry::Table(name(input)?, TableSchema::read(input)?),
         KIND_VIEW => Entry::View(name(input)?, View { id, sql: input.text()? }),
         KIND_SCHEMA => Entry::Schema(input.text()?.into()),
+        KIND_TREE => Entry::Tree(name(input)?, KvShape::read(input)?),
         _ => return Err(input.damaged(format!("object kind {kind} is unknown; a newer SinterDB wrote it")).into()),
     })
 }
@@ -389,6 +456,16 @@ fn put_view(name: &TableName, view: &View) -> Record {
     put(view.id, KIND_VIEW, |out| write_view(out, name, view))
 }
 
+fn put_tree(name: &TableName, tree: &KvTree) -> Record {
+    put(tree.id(), KIND_TREE, |out| write_tree(out, name, tree.shape()))
+}
+
+fn write_tree(out: &mut Writer, name: &TableName, shape: &KvShape) {
+    out.text(&name.schema);
+    out.text(&name.table);
+    shape.write(out);
+}
+
 fn write_table(out: &mut Writer, name: &TableName, schema: &TableSchema) {
     out.text(&name.schema);
     out.text(&name.table);
@@ -404,15 +481,16 @@ fn write_view(out: &mut Writer, name: &TableName, view: &View) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{KeyType, KvOptions, ValueType};
     use sinter_column::ColumnSchema;
     use sinter_exec::LogicalType;
 
-    /// The first block of hex below a heading of docs/format/catalog.md, in one line.
-    fn example(heading: &str) -> String {
+    /// A block of hex below a heading of docs/format/catalog.md, in one line.
+    fn example(heading: &str, index: usize) -> String {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/format/catalog.md");
         let text = std::fs::read_to_string(page).unwrap();
         let section = text.split(&format!("\n## {heading}\n")).nth(1).unwrap_or_else(|| panic!("no heading {heading}"));
-        let block = section.split("```hex\n").nth(1).unwrap().split("```").next().unwrap();
+        let block = section.split("```hex\n").nth(index + 1).unwrap().split("```").next().unwrap();
         let bytes = block.lines().flat_map(|line| line.split("  ").next().unwrap_or_default().split_whitespace());
         bytes.collect::<Vec<_>>().join(" ")
     }
@@ -435,9 +513,38 @@ mod tests {
         let schema = TableSchema::new(columns);
         let record = put_table(ObjectId(1), &name, &schema);
         let mut catalog = Catalog::default();
-        catalog.apply(&record, &Arc::new(Store::memory())).unwrap();
-        assert_eq!(hex(&catalog.page_bytes(&|_| PageId(1))), example("The catalog page"));
-        assert_eq!(hex(&record.payload), example("Log record 16: catalog put"));
+        catalog.apply(&record, CommitNumber(1), &Arc::new(Store::memory())).unwrap();
+        assert_eq!(hex(&catalog.page_bytes(&|_| PageId(1))), example("The catalog page", 0));
+        assert_eq!(hex(&record.payload), example("Log record 16: catalog put", 0));
+        let (name, shape) = (TableName::new(DEFAULT_SCHEMA, "s"), KvOptions::default().shape().unwrap());
+        let record = put_tree(&name, &KvTree::create(ObjectId(2), shape, &Arc::new(Store::memory())));
+        assert_eq!(hex(&record.payload), example("Log record 16: catalog put", 1));
+    }
+
+    #[test]
+    fn a_tree_comes_back_from_the_catalog_page() {
+        let store = Arc::new(Store::memory());
+        for (key, value, codec) in [("u32", "bytes", "auto"), ("i64", "fixed(16)", "simd_for"), ("str", "none", "auto")]
+        {
+            let (key, value) = (KeyType::by_name(key).unwrap(), ValueType::by_name(value).unwrap());
+            let options = KvOptions { key: Some(key), value: Some(value), codec: None }.with_codec(codec).unwrap();
+            let shape = options.shape().unwrap();
+            let mut out = Writer::default();
+            shape.write(&mut out);
+            let bytes = out.into_bytes();
+            assert_eq!(KvShape::read(&mut Reader::new("a shape", &bytes)).unwrap(), shape);
+            for len in 0..bytes.len() {
+                assert!(KvShape::read(&mut Reader::new("a shape", &bytes[..len])).is_err());
+            }
+        }
+        let mut record = put_tree(
+            &TableName::new(DEFAULT_SCHEMA, "s"),
+            &KvTree::create(ObjectId(2), KvOptions::default().shape().unwrap(), &store),
+        );
+        let codec_at = record.payload.len() - 9;
+        record.payload[codec_at] = 99;
+        let error = Catalog::default().apply(&record, CommitNumber(1), &store).unwrap_err().to_string();
+        assert!(error.contains("key codec 99 is unknown"), "{error}");
     }
 
     #[test]
@@ -446,7 +553,7 @@ mod tests {
         let name = TableName::new(DEFAULT_SCHEMA, "t");
         let mut record = put_table(ObjectId(1), &name, &TableSchema::new(Vec::new()));
         record.payload.push(0);
-        let error = Catalog::default().apply(&record, &store).unwrap_err().to_string();
+        let error = Catalog::default().apply(&record, CommitNumber(1), &store).unwrap_err().to_string();
         assert!(error.contains("1 bytes follow"), "{error}");
     }
 }

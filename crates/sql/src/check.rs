@@ -57,6 +57,8 @@ pub struct Report {
     pub bytes: u64,
     /// Tables whose row groups were looked at.
     pub tables: u64,
+    /// Key-value trees of which every leaf was read.
+    pub trees: u64,
     /// Segments of which every value was read.
     pub segments: u64,
     /// Logs beside the file.
@@ -152,13 +154,13 @@ fn check_tables(mut examined: Examined, report: &mut Report, progress: &mut dyn 
     hidden.roots =
         catalog.damaged.iter().map(|(name, table)| (table.root, (name.to_string(), table.what.clone()))).collect();
     let mut catalog = catalog;
-    let mut replayed = Ok(());
+    let (mut replayed, recovered) = (Ok(()), recovery.commit);
     for transaction in recovery.transactions {
         let applied = transaction.map_err(Error::from).and_then(|transaction| {
             report.commits += 1;
             // Without a catalog nobody knows what the records are about.
             let records = if hidden.catalog.is_some() { &[][..] } else { &transaction.records };
-            records.iter().try_for_each(|record| catalog.apply(record, &store))
+            records.iter().try_for_each(|record| catalog.apply(record, transaction.commit, &store))
         });
         if let Err(error) = applied {
             replayed = Err(error);
@@ -247,6 +249,21 @@ fn check_tables(mut examined: Examined, report: &mut Report, progress: &mut dyn 
         report.add(Finding { kind, what: why, remedy, ..finding });
     }
     hidden.report_rest(&store, report);
+    for (name, tree) in &catalog.trees {
+        report.trees += 1;
+        // A leaf is read as a whole, and held against what leads to it. Of pages that are not whole, it was told already.
+        let of_trees = [PageKind::TREE_LEAF, PageKind::TREE_DIRECTORY].map(|kind| kind.to_string());
+        let is_known = report.findings.iter().any(|finding| of_trees.contains(&finding.kind));
+        if let (Err(error), false) = (tree.tree().len(recovered), is_known) {
+            report.add(Finding {
+                kind: "key-value tree".to_owned(),
+                table: Some(name.to_string()),
+                what: error.to_string(),
+                remedy: remedy_of(PageKind::TREE_LEAF).to_owned(),
+                ..bare(store.path(), 0)
+            });
+        }
+    }
     Ok(())
 }
 

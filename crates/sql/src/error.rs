@@ -55,6 +55,16 @@ impl From<sinter_exec::Error> for Error {
     }
 }
 
+impl From<sinter_btree::Error> for Error {
+    fn from(error: sinter_btree::Error) -> Error {
+        match error {
+            sinter_btree::Error::Storage(error) => error.into(),
+            error if error.is_damage() => Error::Damaged(error.to_string()),
+            error => Error::Internal(error.to_string()),
+        }
+    }
+}
+
 impl From<sinter_column::Error> for Error {
     fn from(error: sinter_column::Error) -> Error {
         match error {

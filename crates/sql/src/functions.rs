@@ -162,6 +162,7 @@ fn memory(Asked { database, catalog, .. }: &Asked<'_>) -> crate::Result<RecordBa
         [
             ("tables", tables),
             ("pool", usage.pool),
+            ("trees", usage.leaf),
             ("scratch", usage.scratch),
             // What tables hold that the newest state does not: it is there for those who still look at an older one.
             ("undo", usage.table.saturating_sub(tables)),

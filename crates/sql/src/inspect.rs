@@ -5,7 +5,7 @@ use crate::check::options_of_store;
 use crate::{DatabaseOptions, Error, OnCorruption, Result};
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt64Array};
 use sinter_column::SegmentPlace;
-use sinter_storage::{Examined, PageKind, Store};
+use sinter_storage::{Examined, PageKind, Store, Transaction};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -54,7 +54,8 @@ pub fn inspect(path: &Path, options: &DatabaseOptions) -> Result<Inspection> {
         };
         for transaction in recovery.transactions {
             let applied = transaction.map_err(Error::from).and_then(|transaction| {
-                transaction.records.iter().try_for_each(|record| catalog.apply(record, &store))
+                let Transaction { commit, records } = &transaction;
+                records.iter().try_for_each(|record| catalog.apply(record, *commit, &store))
             });
             if let Err(error) = applied {
                 remarks.push(format!("the log is shown up to a place that cannot be applied: {error}"));

@@ -436,7 +436,8 @@ impl Session {
         Ok(value)
     }
 
-    fn check_changeable(&self) -> Result<()> {
+    /// Whether it may change its database.
+    pub(crate) fn check_changeable(&self) -> Result<()> {
         match &self.home {
             Some(home) if home.in_transaction => Err(Error::Sql(format!(
                 "a transaction changes only the database in which it was begun; end it first, then change '{}'",

@@ -4,19 +4,27 @@
 //! copy of both. At its commit it is compared with what others have committed since it began: a row that both changed,
 //! an object that both defined, or a row that one of its queries would have seen, is a conflict, and the one that comes
 //! second is to run again. So the order of commits is an order in which the transactions could have run one by one.
+//!
+//! Key-value trees are no values (`crate::kv`): of them it holds what it writes and reads, which is compared with what
+//! others have committed while their leaves are latched.
 
 use crate::attached::AttachedCatalogs;
 use crate::catalog::{Catalog, TableName, View};
+use crate::kv::{AnyDraft, KvMark, KvShape, KvTree, KvWork};
 use crate::statement::find;
 use crate::{Database, Error, Result};
 use sinter_column::{Alteration, Change, Changed, ColumnTable, Draft, Prepared, TableSchema, differences};
 use sinter_exec::{Batch, Expr, OnDamage, Output, Pipeline, ScanColumn, Source};
-use sinter_storage::{Built, Exclusive, ObjectId};
+use sinter_storage::{Built, CommitNumber, Exclusive, ObjectId, Record, Snapshot};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A transaction that reads one table in more ways than this is taken to have read all of it.
 const FILTERS_PER_TABLE_MAX: usize = 1000;
+
+/// How many there were in this process.
+static TRANSACTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// What statements read, noted while they are planned: by each scan, before anything could be optimised away that would
 /// have seen a row. Clones share it.
@@ -156,12 +164,20 @@ struct Work {
 /// One transaction.
 #[derive(Debug)]
 pub(crate) struct Transaction {
+    /// What it is called in this process.
+    id: u64,
     /// What was visible when it began.
     base: Arc<Catalog>,
+    /// The last commit in that.
+    base_commit: CommitNumber,
+    /// Until it commits: of what was before, nobody else may need any more.
+    snapshot: Option<Snapshot<Catalog>>,
     /// What was visible of the attached databases then.
     attached: AttachedCatalogs,
     work: Work,
-    savepoints: Vec<(String, Work)>,
+    /// What it does to key-value trees. Not part of `work`, which is copied.
+    trees: KvWork,
+    savepoints: Vec<(String, Work, KvMark)>,
     reads: Reads,
     is_read_only: bool,
     /// A statement failed: nothing but going back is possible.
@@ -172,15 +188,32 @@ pub(crate) struct Transaction {
 
 impl Transaction {
     pub(crate) fn new(
-        base: Arc<Catalog>,
+        snapshot: Snapshot<Catalog>,
         attached: AttachedCatalogs,
         is_read_only: bool,
         exclusive: Option<Exclusive<Catalog>>,
     ) -> Transaction {
-        let work = Work { catalog: Arc::clone(&base), drafts: BTreeMap::new() };
-        // What only reads cannot conflict.
-        let reads = if is_read_only { Reads::default() } else { Reads::noted() };
-        Transaction { base, attached, work, savepoints: Vec::new(), reads, is_read_only, has_failed: false, exclusive }
+        let base = Arc::clone(snapshot.root());
+        Transaction {
+            id: TRANSACTIONS.fetch_add(1, Ordering::Relaxed),
+            work: Work { catalog: Arc::clone(&base), drafts: BTreeMap::new() },
+            base,
+            base_commit: snapshot.commit(),
+            snapshot: Some(snapshot),
+            attached,
+            trees: KvWork::default(),
+            savepoints: Vec::new(),
+            // What only reads cannot conflict.
+            reads: if is_read_only { Reads::default() } else { Reads::noted() },
+            is_read_only,
+            has_failed: false,
+            exclusive,
+        }
+    }
+
+    /// What no other transaction of this process is called.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
     }
 
     /// Where its statements note what they read.
@@ -207,10 +240,11 @@ impl Transaction {
     /// Runs a statement; if it fails, none of it is left.
     pub(crate) fn statement<T>(&mut self, body: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
         self.check_usable()?;
-        let before = self.work.clone();
+        let (before, mark) = (self.work.clone(), self.trees.mark());
         let outcome = body(self);
         if let Err(error) = &outcome {
             self.work = before;
+            self.trees.go_back(&mark);
             self.note(error);
         }
         outcome
@@ -242,14 +276,16 @@ impl Transaction {
 
     pub(crate) fn savepoint(&mut self, name: String) -> Result<()> {
         self.check_usable()?;
-        self.savepoints.push((name, self.work.clone()));
+        self.savepoints.push((name, self.work.clone(), self.trees.mark()));
         Ok(())
     }
 
     pub(crate) fn roll_back_to(&mut self, name: &str) -> Result<()> {
         let index = self.savepoint_index(name)?;
         self.savepoints.truncate(index + 1);
-        self.work = self.savepoints[index].1.clone();
+        let (_, work, mark) = &self.savepoints[index];
+        self.work = work.clone();
+        self.trees.go_back(mark);
         self.has_failed = false;
         Ok(())
     }
@@ -262,7 +298,7 @@ impl Transaction {
     }
 
     fn savepoint_index(&self, name: &str) -> Result<usize> {
-        let found = self.savepoints.iter().rposition(|(known, _)| known == name);
+        let found = self.savepoints.iter().rposition(|(known, ..)| known == name);
         found.ok_or_else(|| Error::Sql(format!("there is no savepoint '{name}' in this transaction")))
     }
 
@@ -333,6 +369,60 @@ impl Transaction {
         Ok(())
     }
 
+    /// The key-value tree of that name.
+    pub(crate) fn find_tree(&self, name: &TableName) -> Option<Arc<KvTree>> {
+        self.reads.name(name);
+        self.work.catalog.trees.get(name).cloned()
+    }
+
+    /// Creates a key-value tree, where no table or view has the name.
+    ///
+    /// # Errors
+    /// [`Error::Sql`]: one has; there is no such schema.
+    pub(crate) fn create_tree(&mut self, database: &Database, name: TableName, shape: KvShape) -> Result<Arc<KvTree>> {
+        self.check_writable()?;
+        self.reads.schema(&name.schema);
+        if !self.work.catalog.has_schema(&name.schema) {
+            return Err(Error::Sql(format!("there is no schema '{}'; CREATE SCHEMA makes one", name.schema)));
+        }
+        if self.work.catalog.definition(&name).is_some() {
+            return Err(Error::Sql(format!("'{name}' is no key-value tree; use another name")));
+        }
+        let tree = Arc::new(KvTree::create(database.next_object(), shape, database.store()));
+        self.redefine().trees.insert(name, Arc::clone(&tree));
+        Ok(tree)
+    }
+
+    /// Shows to `use_it` what the transaction does to a tree, the commit whose state it sees, and whether reads are to be
+    /// noted.
+    ///
+    /// # Errors
+    /// [`Error::Sql`]: it has no such tree. Those of `use_it`.
+    pub(crate) fn with_tree<R>(
+        &mut self,
+        tree: &Arc<KvTree>,
+        use_it: impl FnOnce(&mut AnyDraft, CommitNumber, bool) -> Result<R>,
+    ) -> Result<R> {
+        let catalog = &self.work.catalog;
+        // An edition of its own may be another one's of others.
+        let is_known = catalog.edition == self.base.edition && tree.was_seen_in(catalog.edition);
+        if !is_known && catalog.tree_by_id(tree.id()).is_none() {
+            return Err(Error::Sql(
+                "this transaction has no such key-value tree: it was dropped, or made later".to_owned(),
+            ));
+        }
+        if !self.trees.has(tree.id()) {
+            self.reads.definition(tree.id());
+        }
+        use_it(self.trees.draft(tree), self.base_commit, !self.is_read_only)
+    }
+
+    /// Whether it may change something.
+    pub(crate) fn check_changeable(&self) -> Result<()> {
+        self.check_usable()?;
+        self.check_writable()
+    }
+
     pub(crate) fn create_schema(&mut self, database: &Database, name: Arc<str>) -> Result<()> {
         self.check_writable()?;
         self.redefine().schemas.insert(name, database.next_object());
@@ -363,6 +453,7 @@ impl Transaction {
     fn remove(&mut self, name: &TableName) {
         let catalog = self.redefine();
         catalog.views.remove(name);
+        catalog.trees.remove(name);
         let dropped = catalog.tables.remove(name);
         if let Some(table) = dropped {
             self.work.drafts.remove(&table.id());
@@ -377,6 +468,8 @@ impl Transaction {
             catalog.views.insert(to, view);
         } else if let Some(table) = catalog.tables.remove(from) {
             catalog.tables.insert(to, table);
+        } else if let Some(tree) = catalog.trees.remove(from) {
+            catalog.trees.insert(to, tree);
         }
         Ok(())
     }
@@ -385,13 +478,14 @@ impl Transaction {
     ///
     /// # Errors
     /// [`Error::Conflict`]: run it again. Whatever writing can raise.
-    pub(crate) fn commit(self, database: &Database) -> Result<()> {
+    pub(crate) fn commit(mut self, database: &Database) -> Result<()> {
         if self.has_failed {
             return Err(Error::Sql(
                 "the transaction was rolled back, because an earlier statement of it failed".to_owned(),
             ));
         }
-        if self.work.catalog.edition == self.base.edition && self.work.drafts.values().all(Draft::is_empty) {
+        let redefines = self.work.catalog.edition != self.base.edition;
+        if !redefines && self.work.drafts.values().all(Draft::is_empty) && self.trees.is_empty() {
             return Ok(());
         }
         if self.work.drafts.values().any(Draft::has_pages) {
@@ -402,14 +496,40 @@ impl Transaction {
         self.validate(&self.base, &validated)?;
         let drafts = self.work.drafts.iter().filter(|(_, draft)| !draft.is_empty());
         let prepared = drafts.map(|(object, draft)| Ok((*object, draft.prepare()?))).collect::<Result<Vec<_>>>()?;
-        database.timeline().commit(self.exclusive.as_ref(), |pending| {
+        let tree_records = self.trees.records();
+        let mut changed: Vec<ObjectId> = self.work.drafts.keys().copied().collect();
+        changed.extend(tree_records.iter().map(|(tree, _)| tree.id()));
+        let mut entered = database.timeline().enter(self.exclusive.as_ref());
+        let trees = match self.trees.prepare(self.base_commit)? {
+            Ok(trees) => trees,
+            Err(id) => return Err(conflict(&self.named(id), "has other keys than this transaction has read")),
+        };
+        // What it has read stays as it is until the trees are settled: it needs no older state any more.
+        drop(self.snapshot.take());
+        let numbered = entered.number(|pending| {
             self.validate(&validated, pending)?;
-            self.build(pending, prepared)
+            self.build(pending, prepared, tree_records)
         })?;
-        let changed = self.work.drafts.into_keys().collect();
+        let Some(numbered) = numbered else { return Ok(()) };
+        trees.into_iter().for_each(|tree| tree.settle(&numbered));
+        self.trees.merge_sparse(&numbered);
+        entered.finish()?;
+        if redefines {
+            self.note_fates();
+        }
         drop(self.exclusive);
         database.after_commit(changed);
         Ok(())
+    }
+
+    /// It is committed: key-value trees are in the catalog, or not any more.
+    fn note_fates(&self) {
+        let (old, new) = (&self.base.trees, &self.work.catalog.trees);
+        let lacks = |trees: &BTreeMap<TableName, Arc<KvTree>>, tree: &KvTree| {
+            !trees.values().any(|known| known.id() == tree.id())
+        };
+        new.values().filter(|tree| lacks(old, tree)).for_each(|tree| tree.set_live());
+        old.values().filter(|tree| lacks(new, tree)).for_each(|tree| tree.set_dropped());
     }
 
     /// Whether a statement of this transaction would have seen what was committed between two states.
@@ -419,6 +539,9 @@ impl Transaction {
             let Some((name, old)) = then.table_by_id(*object) else {
                 if then.view_by_id(*object).is_some() && now.view_by_id(*object).is_none() {
                     return Err(conflict(&self.named(*object), "was altered or dropped"));
+                }
+                if then.tree_by_id(*object).is_some() && now.tree_by_id(*object).is_none() {
+                    return Err(conflict(&self.named(*object), "was dropped"));
                 }
                 // An object of this transaction's own.
                 continue;
@@ -456,11 +579,17 @@ impl Transaction {
     }
 
     fn named(&self, object: ObjectId) -> String {
-        self.base.name_of(object).unwrap_or_else(|| format!("object {object}"))
+        let name = self.base.name_of(object).or_else(|| self.work.catalog.name_of(object));
+        name.unwrap_or_else(|| format!("object {object}"))
     }
 
     /// The next root, and the records that lead to it.
-    fn build(&self, pending: &Arc<Catalog>, prepared: Vec<(ObjectId, Prepared<'_>)>) -> Result<Option<Built<Catalog>>> {
+    fn build(
+        &self,
+        pending: &Arc<Catalog>,
+        prepared: Vec<(ObjectId, Prepared<'_>)>,
+        trees: Vec<(Arc<KvTree>, Record)>,
+    ) -> Result<Option<Built<Catalog>>> {
         let mut next = (**pending).clone();
         let mut records = Vec::new();
         let created = |object| self.work.drafts.get(&object).map(|draft| Arc::clone(draft.base()));
@@ -477,6 +606,14 @@ impl Transaction {
             records.append(&mut rebased.records);
             pages.append(&mut rebased.pages);
             *current = Arc::new(rebased.table.with_name(&name.to_string()));
+        }
+        for (tree, record) in trees {
+            match self.work.catalog.tree_by_id(tree.id()) {
+                Some(_) if next.tree_by_id(tree.id()).is_some() => records.push(record),
+                Some((name, _)) => return Err(conflict(&name.to_string(), "was dropped")),
+                // It was dropped by the transaction itself.
+                None => {}
+            }
         }
         match records.is_empty() {
             true => Ok(None),

@@ -10,6 +10,7 @@ mod full_disk;
 mod golden;
 mod kill;
 mod kill_writers;
+mod kv;
 mod layouts;
 mod memory;
 mod reopen;

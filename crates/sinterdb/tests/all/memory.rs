@@ -27,7 +27,7 @@ fn show_memory_says_who_has_what() {
     conn.execute("INSERT INTO few SELECT value FROM generate_series(1, 200)", &[]).unwrap();
     conn.execute("CREATE TABLE many AS SELECT value AS a FROM generate_series(1, 300000)", &[]).unwrap();
     let names = lines(&conn, "SELECT what FROM memory()");
-    assert_eq!(names, ["table few", "table many", "tables", "pool", "scratch", "undo", "query", "limit"]);
+    assert_eq!(names, ["table few", "table many", "tables", "pool", "trees", "scratch", "undo", "query", "limit"]);
     assert!(held(&conn, "table few") > 200 * 4, "they are in memory");
     assert_eq!(held(&conn, "tables"), held(&conn, "table few") + held(&conn, "table many"));
     assert!(held(&conn, "table many") < 10_000, "they are in the file");
@@ -159,7 +159,8 @@ fn attached_databases_share_the_limit() {
     assert_eq!(held(&conn, "tables"), names[..3].iter().map(|name| held(&conn, name)).sum::<u64>());
     for table in ["t", "o.t", "t", "o.t"] {
         assert_eq!(value(&conn, &format!("SELECT sum(a) FROM {table} WHERE b >= 0")), "1125000750000");
-        let all = ["pool", "tables", "undo", "scratch", "query"].map(|what| held(&conn, what)).iter().sum::<u64>();
+        let all =
+            ["pool", "trees", "tables", "undo", "scratch", "query"].map(|what| held(&conn, what)).iter().sum::<u64>();
         assert!(all <= LIMIT / 8 * 7, "{all} bytes");
         assert!(held(&conn, "pool") > LIMIT / 2, "what is left is for either file");
     }
@@ -198,7 +199,7 @@ fn a_table_larger_than_the_limit_loads_and_scans() {
         let answer = lines(&conn, sql);
         let sum = count * (count + 1) / 2;
         assert!(answer[0].starts_with(&format!("{sum} ")) && answer[0].ends_with(&format!(" {count}")), "{answer:?}");
-        let all = ["pool", "tables", "scratch", "query"].map(|what| held(&conn, what)).iter().sum::<u64>();
+        let all = ["pool", "trees", "tables", "scratch", "query"].map(|what| held(&conn, what)).iter().sum::<u64>();
         assert!(all <= LIMIT / 8 * 7, "{all} bytes");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::Result;
 use crate::catalog::Catalog;
+use crate::kv::{AnyWritten, KvTree};
 use sinter_column::ColumnTable;
 use sinter_storage::{CheckpointWriter, ObjectId, PageId, PageKind, Store, Use};
 use std::collections::{BTreeMap, HashSet};
@@ -14,6 +15,8 @@ pub(super) struct Checkpoints {
     /// Not held, so that what they were made of can go.
     pub(super) tables: BTreeMap<ObjectId, Weak<ColumnTable>>,
     pub(super) catalog_page: Option<PageId>,
+    /// Key-value trees, to be adopted once the checkpoint is durable.
+    written: Vec<AnyWritten>,
     /// Where the log was when a checkpoint failed; 0 when none did.
     pub(super) again_after_bytes: u64,
 }
@@ -26,7 +29,43 @@ impl Checkpoints {
         catalog: &Catalog,
         out: &mut CheckpointWriter<'_>,
     ) -> Result<(PageId, Checkpoints)> {
+        let mut written = Vec::new();
+        let (page, next) = self.write_with(store, catalog, out, &mut |tree, out| {
+            let of_tree = tree.tree().write(out)?;
+            let root = of_tree.root();
+            written.push(of_tree);
+            Ok(root)
+        })?;
+        Ok((page, Checkpoints { written, ..next }))
+    }
+
+    /// Writes all that there is, for a backup; returns the catalog's page.
+    pub(super) fn copy(store: &Store, catalog: &Catalog, out: &mut CheckpointWriter<'_>) -> Result<PageId> {
+        Ok(Checkpoints::default().write_with(store, catalog, out, &mut |tree, out| tree.tree().copy(out))?.0)
+    }
+
+    /// The checkpoint is durable: trees have the pages that were written for them.
+    pub(super) fn adopt(&mut self) -> Result<()> {
+        std::mem::take(&mut self.written).into_iter().try_for_each(AnyWritten::adopt)
+    }
+
+    /// It was the last one: nobody has need of that any more.
+    pub(super) fn let_go(&mut self) {
+        self.written.clear();
+    }
+
+    fn write_with(
+        &self,
+        store: &Store,
+        catalog: &Catalog,
+        out: &mut CheckpointWriter<'_>,
+        write_tree: &mut dyn FnMut(&KvTree, &mut CheckpointWriter<'_>) -> Result<PageId>,
+    ) -> Result<(PageId, Checkpoints)> {
         let mut next = Checkpoints::default();
+        let mut tree_roots = BTreeMap::new();
+        for tree in catalog.trees.values() {
+            tree_roots.insert(tree.id(), write_tree(tree, out)?);
+        }
         for table in catalog.tables.values() {
             let (id, root) = (table.id(), self.roots.get(&table.id()).copied());
             let is_unchanged =
@@ -50,7 +89,8 @@ impl Checkpoints {
                 out.free(*root);
             }
         }
-        let bytes = catalog.page_bytes(&|id| next.roots.get(&id).copied().unwrap_or_default());
+        let root = |id| next.roots.get(&id).or(tree_roots.get(&id)).copied().unwrap_or_default();
+        let bytes = catalog.page_bytes(&root);
         let page = out.put(self.catalog_page, PageKind::CATALOG, &bytes)?;
         next.catalog_page = Some(page);
         Ok((page, next))
@@ -62,6 +102,11 @@ pub(super) fn free_unreachable_pages(store: &Store, catalog: &Catalog, checkpoin
     let mut reachable: HashSet<PageId> = catalog.tables.values().flat_map(|table| table.pages()).collect();
     reachable.extend(checkpoints.roots.values());
     reachable.extend(checkpoints.catalog_page);
+    catalog.trees.values().for_each(|tree| {
+        tree.tree().for_each_page(&mut |page| {
+            reachable.insert(page);
+        });
+    });
     let mut lost = Vec::new();
     store.for_each_page(&mut |info| {
         if !reachable.contains(&info.page) {

@@ -103,6 +103,8 @@ pub struct Database {
     /// From the beginning of the close on: no statement begins any more.
     closed: AtomicBool,
     closing: Mutex<Closing>,
+    /// Commits of one key of a key-value tree so far.
+    kv_commits: AtomicU64,
     attached: Attached,
     /// What queries in DataFusion use; all sessions share it.
     runtime_environment: Arc<RuntimeEnv>,
@@ -185,6 +187,7 @@ impl Database {
             notes,
             closed: AtomicBool::new(false),
             closing: Mutex::default(),
+            kv_commits: AtomicU64::new(0),
             attached: Attached::default(),
             runtime_environment,
             options,
@@ -268,7 +271,7 @@ impl Database {
         self.runtime()?;
         let exclusive = is_exclusive.then(|| self.timeline.exclusive());
         let is_read_only = is_read_only || self.options.read_only;
-        Ok(Transaction::new(self.catalog(), self.attached.catalogs(), is_read_only, exclusive))
+        Ok(Transaction::new(self.timeline.snapshot(), self.attached.catalogs(), is_read_only, exclusive))
     }
 
     pub(crate) fn check_writable(&self) -> Result<()> {
@@ -319,6 +322,7 @@ impl Database {
             Ok(page)
         })?;
         *checkpoints = next.unwrap_or_default();
+        checkpoints.let_go();
         closing.is_file_closed = true;
         pressed.map(drop)
     }
@@ -366,8 +370,9 @@ fn open_file(path: &Path, is_new: bool, options: &DatabaseOptions, budget: &Arc<
     }
     let mut replayed = 0u64;
     for transaction in recovery.transactions {
-        for record in &transaction?.records {
-            catalog.apply(record, &store)?;
+        let sinter_storage::Transaction { commit, records } = transaction?;
+        for record in &records {
+            catalog.apply(record, commit, &store)?;
         }
         replayed += 1;
         if replayed.is_multiple_of(TRANSACTIONS_PER_SETTLING) {

@@ -11,11 +11,15 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// A checkpoint is made once the log is this long: replaying more at an opening would be felt.
 const LOG_BYTES_MAX: u64 = 64 << 20;
+
+/// After so many commits of one key the log is looked at.
+const KV_COMMITS_PER_LOOK: u64 = 64;
 
 /// What is known of earlier vacuums.
 #[derive(Default)]
@@ -223,7 +227,7 @@ impl Database {
         self.runtime()?;
         let file_system = &*self.options.file_system;
         self.timeline.backup(file_system, path, progress, |catalog, out| -> Result<PageId> {
-            Ok(Checkpoints::default().write(&self.store, catalog, out)?.0)
+            Checkpoints::copy(&self.store, catalog, out)
         })
     }
 
@@ -248,7 +252,18 @@ impl Database {
             Ok(page)
         })?;
         *checkpoints = next.unwrap_or_default();
-        Ok(())
+        checkpoints.adopt()
+    }
+
+    /// What follows a commit of one key, which is quick: now and then the log is looked at.
+    pub(crate) fn after_kv_commit(&self, object: ObjectId) {
+        let commits = self.kv_commits.fetch_add(1, Ordering::Relaxed);
+        if commits.is_multiple_of(KV_COMMITS_PER_LOOK)
+            && self.store.replay_bytes() > LOG_BYTES_MAX
+            && !self.keeper.wake(&[object])
+        {
+            let _ = self.checkpoint_where_due();
+        }
     }
 }
 

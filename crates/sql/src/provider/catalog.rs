@@ -263,6 +263,10 @@ impl SchemaProvider for Tables {
                 found => found,
             };
         }
+        if self.catalog.trees.contains_key(&full) {
+            let what = format!("'{full}' is a key-value tree, which SQL does not read yet");
+            return Err(crate::Error::Sql(what).into());
+        }
         if !self.has_session_names() {
             return Ok(None);
         }

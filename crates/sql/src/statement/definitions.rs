@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::ast;
 pub(super) enum Defined {
     Table,
     View,
+    Tree,
 }
 
 impl Defined {
@@ -20,10 +21,11 @@ impl Defined {
     pub(super) fn of(transaction: &Transaction, name: &TableName) -> Option<Defined> {
         transaction.reads().name(name);
         let catalog = transaction.catalog();
+        let is_tree = || catalog.trees.contains_key(name).then_some(Defined::Tree);
         match (catalog.tables.contains_key(name), catalog.views.contains_key(name)) {
             (true, _) => Some(Defined::Table),
             (_, true) => Some(Defined::View),
-            _ => None,
+            _ => is_tree(),
         }
     }
 
@@ -31,6 +33,7 @@ impl Defined {
         match self {
             Defined::Table => "table",
             Defined::View => "view",
+            Defined::Tree => "key-value tree",
         }
     }
 }
@@ -101,9 +104,11 @@ pub(super) fn drop(session: &Session, kind: Defined, names: &[ast::ObjectName], 
         for name in &names {
             match Defined::of(transaction, name) {
                 Some(found) if found == kind => transaction.drop(name)?,
+                // It is a table to SQL.
+                Some(Defined::Tree) if kind == Defined::Table => transaction.drop(name)?,
                 Some(other) => {
-                    let other = other.word();
-                    return Err(Error::Sql(format!("'{name}' is a {other}; use DROP {}", other.to_uppercase())));
+                    let statement = if other == Defined::View { "DROP VIEW" } else { "DROP TABLE" };
+                    return Err(Error::Sql(format!("'{name}' is a {}; use {statement}", other.word())));
                 }
                 None if if_exists => notes.add(format!("there is no {word} '{name}'")),
                 // The error says which tables there are.

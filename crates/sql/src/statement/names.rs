@@ -56,6 +56,9 @@ pub(crate) fn find<'a>(catalog: &'a Catalog, name: &TableName) -> Result<&'a Arc
         if catalog.views.contains_key(name) {
             return Error::Sql(format!("'{name}' is a view; only tables can be changed or described so"));
         }
+        if catalog.trees.contains_key(name) {
+            return Error::Sql(format!("'{name}' is a key-value tree; only tables can be changed or described so"));
+        }
         let known: Vec<String> = catalog.tables.keys().take(10).map(ToString::to_string).collect();
         match known.is_empty() {
             true => Error::Sql(format!("there is no table '{name}'; the database is empty")),

@@ -1,0 +1,384 @@
+//! Key-value trees: ordered maps whose keys stay compressed.
+
+use crate::{Connection, Error, Result};
+use sinter_sql::{Condition, Find, KeyType, KvChanges, KvCursor, KvHandle, KvKey, KvOptions};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+
+/// A type that is a key of a tree: `u32`, `u64`, `i64`, `str` or `[u8]`.
+pub trait Key: private::Sealed + 'static {
+    /// How calls take a key.
+    type Lent<'a>: Copy + Into<KvKey<'a>>;
+    /// How results have it.
+    type Owned: fmt::Debug + Clone + Ord;
+}
+
+mod private {
+    use super::{Key, KeyType, KvKey};
+
+    pub trait Sealed {
+        const TYPE: KeyType;
+
+        /// `None` where it is of another type.
+        fn owned(key: KvKey<'_>) -> Option<Self::Owned>
+        where
+            Self: Key;
+
+        fn key(owned: &Self::Owned) -> KvKey<'_>
+        where
+            Self: Key;
+    }
+}
+
+macro_rules! key_types {
+    ($($key:ty, $lent:ty, $owned:ty, $ty:ident, $pattern:pat => $own:expr, |$lent_of:ident| $lend:expr;)*) => {$(
+        impl Key for $key {
+            type Lent<'a> = $lent;
+            type Owned = $owned;
+        }
+
+        impl private::Sealed for $key {
+            const TYPE: KeyType = KeyType::$ty;
+
+            fn owned(key: KvKey<'_>) -> Option<$owned> {
+                match key {
+                    $pattern => $own,
+                    _ => None,
+                }
+            }
+
+            fn key($lent_of: &$owned) -> KvKey<'_> {
+                $lend
+            }
+        }
+    )*};
+}
+
+key_types! {
+    u32, u32, u32, U32, KvKey::Int(key) => key.try_into().ok(), |key| KvKey::Int((*key).into());
+    u64, u64, u64, U64, KvKey::Int(key) => key.try_into().ok(), |key| KvKey::Int((*key).into());
+    i64, i64, i64, I64, KvKey::Int(key) => key.try_into().ok(), |key| KvKey::Int((*key).into());
+    str, &'a str, String, Text, KvKey::Text(key) => Some(key.to_owned()), |key| KvKey::Text(key);
+    [u8], &'a [u8], Vec<u8>, Bytes, KvKey::Bytes(key) => Some(key.to_vec()), |key| KvKey::Bytes(key);
+}
+
+/// An entry: a key with its value.
+pub type Entry<K> = (<K as Key>::Owned, Vec<u8>);
+
+/// A key-value tree of a database. [`Connection::kv`] opens it.
+///
+/// Outside of a transaction each change is a commit of its own, and each reading is of the last state that is durable.
+/// Between [`Connection::begin`] and its end all of it is part of the transaction, whose other changes may be of tables.
+///
+/// ```
+/// # let conn = sinterdb::Database::memory()?.connect();
+/// let sessions = conn.kv::<u32>("sessions")?;
+/// sessions.put(7, b"seven")?;
+/// sessions.update((10..20).map(|key| (key, Some("x"))))?;
+/// assert_eq!(sessions.range(8..12)?.count(), 2);
+/// # Ok::<(), sinterdb::Error>(())
+/// ```
+pub struct Kv<K: Key + ?Sized> {
+    connection: Connection,
+    handle: KvHandle,
+    key: PhantomData<fn(&K)>,
+}
+
+impl<K: Key + ?Sized> Kv<K> {
+    pub(crate) fn open(connection: Connection, name: &str, options: KvOptions) -> Result<Kv<K>> {
+        let options = KvOptions { key: Some(K::TYPE), ..options };
+        let handle = connection.session().kv(name, &options)?;
+        Ok(Kv { connection, handle, key: PhantomData })
+    }
+
+    /// The key's value.
+    ///
+    /// # Errors
+    /// [`Error`]: the tree was dropped, or cannot be read.
+    pub fn get(&self, key: K::Lent<'_>) -> Result<Option<Vec<u8>>> {
+        self.get_with(key, |value| value.map(<[u8]>::to_vec))
+    }
+
+    /// Shows the key's value to `use_it`, where it lies. That is to be quick, since who writes near it waits, and to call
+    /// nothing of the database.
+    ///
+    /// # Errors
+    /// As [`Kv::get`].
+    pub fn get_with<R>(&self, key: K::Lent<'_>, use_it: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        self.connection.session().kv_get(&self.handle, key.into(), use_it)
+    }
+
+    /// Whether the key is there.
+    ///
+    /// # Errors
+    /// As [`Kv::get`].
+    pub fn contains(&self, key: K::Lent<'_>) -> Result<bool> {
+        self.get_with(key, |value| value.is_some())
+    }
+
+    /// Gives the key this value, whether it is there or not.
+    ///
+    /// # Errors
+    /// [`Error::Data`]: the tree takes no such key or value. It was dropped, or cannot be written. Nothing has happened then.
+    pub fn put(&self, key: K::Lent<'_>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.change(key, Some(value.as_ref()), Condition::Always).map(drop)
+    }
+
+    /// Gives the key this value if it is not there. Whether it was not.
+    ///
+    /// # Errors
+    /// As [`Kv::put`].
+    pub fn insert(&self, key: K::Lent<'_>, value: impl AsRef<[u8]>) -> Result<bool> {
+        self.change(key, Some(value.as_ref()), Condition::Absent)
+    }
+
+    /// Gives the key the value `new` where it has `old`. Whether it had.
+    ///
+    /// # Errors
+    /// As [`Kv::put`].
+    pub fn compare_and_swap(&self, key: K::Lent<'_>, old: &[u8], new: impl AsRef<[u8]>) -> Result<bool> {
+        self.change(key, Some(new.as_ref()), Condition::Equals(old))
+    }
+
+    /// Takes the key away. Whether it was there.
+    ///
+    /// # Errors
+    /// As [`Kv::put`].
+    pub fn delete(&self, key: K::Lent<'_>) -> Result<bool> {
+        self.change(key, None, Condition::Present)
+    }
+
+    fn change(&self, key: K::Lent<'_>, value: Option<&[u8]>, condition: Condition<'_>) -> Result<bool> {
+        self.connection.session().kv_change(&self.handle, key.into(), value, condition)
+    }
+
+    /// Gives keys values, in one commit; `None` takes a key away.
+    ///
+    /// # Errors
+    /// As [`Kv::put`]; nothing of it has happened then.
+    pub fn update<'a, V: AsRef<[u8]>>(
+        &self,
+        changes: impl IntoIterator<Item = (K::Lent<'a>, Option<V>)>,
+    ) -> Result<()> {
+        let mut all = KvChanges::new(&self.handle);
+        changes.into_iter().try_for_each(|(key, value)| all.push(key.into(), value.as_ref().map(AsRef::as_ref)))?;
+        self.connection.session().kv_update(all)
+    }
+
+    /// The entry of this key, or the nearest on one side of it.
+    ///
+    /// # Errors
+    /// As [`Kv::get`].
+    pub fn find(&self, find: Find, key: K::Lent<'_>) -> Result<Option<Entry<K>>> {
+        self.nearest(find, Some(key.into()))
+    }
+
+    /// The entry with the least key.
+    ///
+    /// # Errors
+    /// As [`Kv::get`].
+    pub fn first(&self) -> Result<Option<Entry<K>>> {
+        self.nearest(Find::Greater, None)
+    }
+
+    /// The entry with the greatest key.
+    ///
+    /// # Errors
+    /// As [`Kv::get`].
+    pub fn last(&self) -> Result<Option<Entry<K>>> {
+        self.nearest(Find::Less, None)
+    }
+
+    fn nearest(&self, find: Find, key: Option<KvKey<'_>>) -> Result<Option<Entry<K>>> {
+        let found = |entry: Option<(KvKey<'_>, &[u8])>| entry.map(owned::<K>).transpose();
+        self.connection.session().kv_find(&self.handle, find, key, found)?
+    }
+
+    /// How many keys there are.
+    ///
+    /// # Errors
+    /// As [`Kv::get`].
+    pub fn len(&self) -> Result<u64> {
+        self.connection.session().kv_len(&self.handle)
+    }
+
+    /// Whether there are no keys.
+    ///
+    /// # Errors
+    /// As [`Kv::get`].
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.first()?.is_none())
+    }
+
+    /// A cursor, on no entry yet: over one state, or over the transaction that is under way.
+    ///
+    /// # Errors
+    /// As [`Kv::get`].
+    pub fn cursor(&self) -> Result<Cursor<'_, K>> {
+        Ok(Cursor { cursor: self.connection.session().kv_cursor(&self.handle)?, kv: self })
+    }
+
+    /// The entries whose keys are in the range, in their order, of one state.
+    ///
+    /// # Errors
+    /// As [`Kv::get`]; so may each entry be one.
+    pub fn range<'a>(&self, range: impl RangeBounds<K::Lent<'a>>) -> Result<Entries<'_, K>> {
+        let owned =
+            |bound: Bound<&K::Lent<'a>>| bound.map(|key| K::owned((*key).into()).expect("a key of the type is one"));
+        let (start, end) = (owned(range.start_bound()), owned(range.end_bound()));
+        Ok(Entries { cursor: self.cursor()?, start, end, state: State::Before })
+    }
+}
+
+fn owned<K: Key + ?Sized>((key, value): (KvKey<'_>, &[u8])) -> Result<Entry<K>> {
+    let key = K::owned(key).ok_or_else(|| Error::Damaged("a key of the tree is of another type".to_owned()))?;
+    Ok((key, value.to_vec()))
+}
+
+impl<K: Key + ?Sized> Clone for Kv<K> {
+    fn clone(&self) -> Kv<K> {
+        Kv { connection: self.connection.clone(), handle: self.handle.clone(), key: PhantomData }
+    }
+}
+
+impl<K: Key + ?Sized> fmt::Debug for Kv<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Kv").field(&self.handle.name()).finish()
+    }
+}
+
+/// A place in a tree, on an entry or on none. Others may change the tree meanwhile: it stays where it is, and in its state.
+pub struct Cursor<'kv, K: Key + ?Sized> {
+    kv: &'kv Kv<K>,
+    cursor: KvCursor,
+}
+
+impl<K: Key + ?Sized> Cursor<'_, K> {
+    /// The entry that it is on, if it is on one.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`]: the key is none of the type.
+    pub fn entry(&self) -> Result<Option<Entry<K>>> {
+        self.cursor.entry().map(owned::<K>).transpose()
+    }
+
+    /// The value that it is on, where it lies.
+    pub fn value(&self) -> Option<&[u8]> {
+        self.cursor.entry().map(|(_, value)| value)
+    }
+
+    /// Goes to the entry that is looked for, or to none; whether there is one.
+    ///
+    /// # Errors
+    /// As [`Kv::get`]; [`Error::Sql`] when the transaction is over in which it was made.
+    pub fn seek(&mut self, find: Find, key: K::Lent<'_>) -> Result<bool> {
+        self.cursor.seek(self.kv.connection.session(), find, Some(key.into()))?;
+        Ok(self.is_on_entry())
+    }
+
+    /// Goes to the first entry; whether there is one.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`].
+    pub fn first(&mut self) -> Result<bool> {
+        self.cursor.seek(self.kv.connection.session(), Find::Greater, None)?;
+        Ok(self.is_on_entry())
+    }
+
+    /// Goes to the last entry; whether there is one.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`].
+    pub fn last(&mut self) -> Result<bool> {
+        self.cursor.seek(self.kv.connection.session(), Find::Less, None)?;
+        Ok(self.is_on_entry())
+    }
+
+    /// Goes to the next entry; whether there is one.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`].
+    #[expect(clippy::should_implement_trait, reason = "it goes both ways")]
+    pub fn next(&mut self) -> Result<bool> {
+        self.cursor.next(self.kv.connection.session())?;
+        Ok(self.is_on_entry())
+    }
+
+    /// Goes to the entry before; whether there is one.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`].
+    pub fn previous(&mut self) -> Result<bool> {
+        self.cursor.previous(self.kv.connection.session())?;
+        Ok(self.is_on_entry())
+    }
+
+    fn is_on_entry(&self) -> bool {
+        self.cursor.entry().is_some()
+    }
+}
+
+impl<K: Key + ?Sized> fmt::Debug for Cursor<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cursor").field(&self.kv.handle.name()).finish()
+    }
+}
+
+/// Entries of a range, one after the other. See [`Kv::range`].
+pub struct Entries<'kv, K: Key + ?Sized> {
+    cursor: Cursor<'kv, K>,
+    start: Bound<K::Owned>,
+    end: Bound<K::Owned>,
+    state: State,
+}
+
+/// Where [`Entries`] are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Before,
+    Within,
+    Over,
+}
+
+impl<K: Key + ?Sized> Entries<'_, K> {
+    fn step(&mut self) -> Result<Option<Entry<K>>> {
+        let until = self.end.as_ref().map(|key| K::key(key));
+        let (session, cursor) = (self.cursor.kv.connection.session(), &mut self.cursor.cursor);
+        match (self.state, &self.start) {
+            (State::Over, _) => return Ok(None),
+            (State::Within, _) => cursor.next_until(session, until)?,
+            (State::Before, Bound::Included(key)) => {
+                cursor.seek_until(session, Find::GreaterEqual, Some(K::key(key)), until)?;
+            }
+            (State::Before, Bound::Excluded(key)) => {
+                cursor.seek_until(session, Find::Greater, Some(K::key(key)), until)?;
+            }
+            (State::Before, Bound::Unbounded) => cursor.seek_until(session, Find::Greater, None, until)?,
+        }
+        self.state = State::Within;
+        Ok(self.cursor.entry()?.filter(|(key, _)| match &self.end {
+            Bound::Included(end) => key <= end,
+            Bound::Excluded(end) => key < end,
+            Bound::Unbounded => true,
+        }))
+    }
+}
+
+impl<K: Key + ?Sized> Iterator for Entries<'_, K> {
+    type Item = Result<Entry<K>>;
+
+    fn next(&mut self) -> Option<Result<Entry<K>>> {
+        let entry = self.step();
+        if !matches!(entry, Ok(Some(_))) {
+            self.state = State::Over;
+        }
+        entry.transpose()
+    }
+}
+
+impl<K: Key + ?Sized> fmt::Debug for Entries<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Entries").field(&self.cursor).finish()
+    }
+}

@@ -1,0 +1,282 @@
+//! What a transaction writes and reads of one tree, over the state that it sees.
+
+use super::any_tree::{AnyDraft, AnyKey, AnyPrepared, Entry, KeyRef, OfKind, each};
+use crate::Result;
+use sinter_btree::{Changes, Cursor, Find, KeyRange, Prepared, Reads, Tree, TreeKey};
+use sinter_storage::{Budget, CommitNumber, ObjectId, Record, Reservation, Use};
+use std::borrow::Borrow;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// So many ranges are remembered one by one of what a transaction has read; then they become one.
+const RANGES_MAX: usize = 4096;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Draft<K: TreeKey + ?Sized> {
+    tree: Arc<Tree<K>>,
+    changes: Changes<K>,
+    /// What keys were in `changes` before each change, oldest first, so that changes can be taken back.
+    undo: Vec<Undo<K::Owned>>,
+    reads: Vec<KeyRange<K>>,
+    /// What is written.
+    memory: Reservation,
+}
+
+/// What a key was in [`Draft::changes`] before it was changed, if it was there.
+#[derive(Debug)]
+struct Undo<K> {
+    key: K,
+    before: Option<Change>,
+}
+
+/// The key's record, or that it goes.
+type Change = Option<Box<[u8]>>;
+
+/// Bytes that a change takes beside its key, which is there twice, and its record.
+const CHANGE_BYTES: usize = 128;
+
+impl<K: AnyKey + ?Sized> Draft<K> {
+    pub(super) fn new(tree: Arc<Tree<K>>, budget: &Arc<Budget>) -> Draft<K> {
+        let memory = budget.take(Use::Query, 0);
+        Draft { tree, changes: Changes::<K>::new(), undo: Vec::new(), reads: Vec::new(), memory }
+    }
+
+    fn note(&mut self, start: Bound<K::Owned>, end: Bound<K::Owned>) {
+        // Steps of a cursor make one range.
+        if let Some((_, Bound::Included(last))) = self.reads.last()
+            && let Bound::Included(start) | Bound::Excluded(start) = &start
+            && last == start
+        {
+            self.reads.last_mut().expect("it was just there").1 = end;
+            return;
+        }
+        self.reads.push((start, end));
+        if self.reads.len() < RANGES_MAX {
+            return;
+        }
+        self.reads = Reads::<K>::new(CommitNumber(0), std::mem::take(&mut self.reads)).into_ranges();
+        if self.reads.len() > RANGES_MAX / 2 {
+            let ends = self.reads.first().zip(self.reads.last());
+            self.reads = ends.map(|((start, _), (_, end))| (start.clone(), end.clone())).into_iter().collect();
+        }
+    }
+
+    fn get<R>(
+        &mut self,
+        key: &K,
+        at: CommitNumber,
+        notes_reads: bool,
+        use_it: impl FnOnce(Option<&[u8]>) -> R,
+    ) -> Result<R> {
+        if let Some(own) = self.changes.get(key) {
+            return Ok(use_it(own.as_deref()));
+        }
+        if notes_reads {
+            self.note(Bound::Included(key.to_owned()), Bound::Included(key.to_owned()));
+        }
+        Ok(self.tree.get(key, || at, use_it)?)
+    }
+
+    fn change(&mut self, key: &K, record: Option<&[u8]>) -> Result<()> {
+        self.memory.grow(2 * key.byte_len() + record.map_or(0, <[u8]>::len) + CHANGE_BYTES)?;
+        let before = self.changes.insert(key.to_owned(), record.map(Box::from));
+        self.undo.push(Undo { key: key.to_owned(), before });
+        Ok(())
+    }
+
+    fn go_back(&mut self, mark: usize) {
+        while self.undo.len() > mark {
+            match self.undo.pop() {
+                Some(Undo { key, before: Some(before) }) => drop(self.changes.insert(key, before)),
+                Some(Undo { key, before: None }) => drop(self.changes.remove::<K::Owned>(&key)),
+                None => {}
+            }
+        }
+    }
+
+    fn find(
+        &mut self,
+        find: Find,
+        key: Option<&K>,
+        until: Bound<&K>,
+        at: CommitNumber,
+        notes_reads: bool,
+    ) -> Result<Option<Entry>> {
+        let bound = match (find, key) {
+            (_, None) => Bound::Unbounded,
+            (Find::Less | Find::Greater, Some(key)) => Bound::Excluded(key),
+            (Find::LessEqual | Find::GreaterEqual | Find::Equal, Some(key)) => Bound::Included(key),
+        };
+        let mut cursor = Cursor::new(Arc::clone(&self.tree), at);
+        let is_backward = matches!(find, Find::Less | Find::LessEqual);
+        let found = match is_backward {
+            true => self.before(&mut cursor, bound)?,
+            false => self.after(&mut cursor, bound)?,
+        };
+        let is_wanted = |found: &Entry| {
+            K::with(found.key.lent(), |found| match until {
+                Bound::Included(until) => found <= until,
+                Bound::Excluded(until) => found < until,
+                Bound::Unbounded => find != Find::Equal || key == Some(found),
+            })
+        };
+        let found = found.filter(is_wanted);
+        if notes_reads {
+            let bound = bound.map(ToOwned::to_owned);
+            let owned = |found: &Entry| K::with(found.key.lent(), ToOwned::to_owned);
+            let reached = match (&found, find) {
+                (Some(found), _) => Bound::Included(owned(found)),
+                (None, Find::Equal) => bound.clone(),
+                (None, _) => until.map(ToOwned::to_owned),
+            };
+            match is_backward {
+                true => self.note(reached, bound),
+                false => self.note(bound, reached),
+            }
+        }
+        Ok(found)
+    }
+
+    /// The first entry from `start` on.
+    fn after(&self, cursor: &mut Cursor<Arc<Tree<K>>, K>, start: Bound<&K>) -> Result<Option<Entry>> {
+        match start {
+            Bound::Included(key) => cursor.seek(Find::GreaterEqual, key)?,
+            Bound::Excluded(key) => cursor.seek(Find::Greater, key)?,
+            Bound::Unbounded => cursor.first()?,
+        };
+        for (own, record) in self.changes.range::<K, _>((start, Bound::Unbounded)) {
+            let own: &K = own.borrow();
+            let in_tree = cursor.entry().map(|(key, _)| key);
+            if in_tree.is_some_and(|key| key < own) {
+                break;
+            }
+            if let Some(record) = record {
+                return Ok(Some(Entry { key: own.any().to_key(), record: record.clone() }));
+            }
+            if in_tree == Some(own) {
+                cursor.next()?;
+            }
+        }
+        Ok(entry_of(cursor))
+    }
+
+    /// The last entry up to `end`.
+    fn before(&self, cursor: &mut Cursor<Arc<Tree<K>>, K>, end: Bound<&K>) -> Result<Option<Entry>> {
+        match end {
+            Bound::Included(key) => cursor.seek(Find::LessEqual, key)?,
+            Bound::Excluded(key) => cursor.seek(Find::Less, key)?,
+            Bound::Unbounded => cursor.last()?,
+        };
+        for (own, record) in self.changes.range::<K, _>((Bound::Unbounded, end)).rev() {
+            let own: &K = own.borrow();
+            let in_tree = cursor.entry().map(|(key, _)| key);
+            if in_tree.is_some_and(|key| key > own) {
+                break;
+            }
+            if let Some(record) = record {
+                return Ok(Some(Entry { key: own.any().to_key(), record: record.clone() }));
+            }
+            if in_tree == Some(own) {
+                cursor.previous()?;
+            }
+        }
+        Ok(entry_of(cursor))
+    }
+
+    fn log_record(&self, id: ObjectId) -> Record {
+        Tree::<K>::log_record(id, self.changes.iter().map(|(key, record)| (key.borrow(), record.as_deref())))
+    }
+
+    fn prepare(&self, at: CommitNumber) -> Result<Option<Prepared<'_, K>>> {
+        Ok(self.tree.prepare(&self.changes, &Reads::new(at, self.reads.clone()))?)
+    }
+}
+
+fn entry_of<K: AnyKey + ?Sized>(cursor: &Cursor<Arc<Tree<K>>, K>) -> Option<Entry> {
+    cursor.entry().map(|(key, record)| Entry { key: key.any().to_key(), record: record.into() })
+}
+
+impl AnyDraft {
+    /// Whether nothing is written.
+    pub(crate) fn is_empty(&self) -> bool {
+        each!(self, draft => draft.changes.is_empty())
+    }
+
+    /// Whether nothing is written or read.
+    pub(crate) fn is_untouched(&self) -> bool {
+        each!(self, draft => draft.changes.is_empty() && draft.reads.is_empty())
+    }
+
+    /// Shows the key's record to `use_it`, as it is in the transaction, whose state is that after commit `at`.
+    pub(crate) fn get<R>(
+        &mut self,
+        key: KeyRef<'_>,
+        at: CommitNumber,
+        notes_reads: bool,
+        use_it: impl FnOnce(Option<&[u8]>) -> R,
+    ) -> Result<R> {
+        each!(self, draft => AnyKey::with(key, |key| draft.get(key, at, notes_reads, use_it)))
+    }
+
+    /// Gives the key this record, or takes it away.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(crate) fn change(&mut self, key: KeyRef<'_>, record: Option<&[u8]>) -> Result<()> {
+        each!(self, draft => AnyKey::with(key, |key| draft.change(key, record)))
+    }
+
+    /// How many changes there were.
+    pub(crate) fn mark(&self) -> usize {
+        each!(self, draft => draft.undo.len())
+    }
+
+    /// Takes back all changes but the first `mark`.
+    pub(crate) fn go_back(&mut self, mark: usize) {
+        each!(self, draft => draft.go_back(mark));
+    }
+
+    /// The entry that is looked for, as in [`AnyDraft::get`]; without a key, the first or the last. Forward none is found
+    /// that is behind `until`.
+    pub(crate) fn find(
+        &mut self,
+        find: Find,
+        key: Option<KeyRef<'_>>,
+        until: Bound<KeyRef<'_>>,
+        at: CommitNumber,
+        notes_reads: bool,
+    ) -> Result<Option<Entry>> {
+        fn of<K: AnyKey + ?Sized>(
+            draft: &mut Draft<K>,
+            (find, key, until): (Find, Option<KeyRef<'_>>, Bound<KeyRef<'_>>),
+            at: CommitNumber,
+            notes_reads: bool,
+        ) -> Result<Option<Entry>> {
+            let owned = |key: KeyRef<'_>| K::with(key, ToOwned::to_owned);
+            let (key, until) = (key.map(owned), until.map(owned));
+            let until = until.as_ref().map(Borrow::borrow);
+            draft.find(find, key.as_ref().map(Borrow::borrow), until, at, notes_reads)
+        }
+        each!(self, draft => of(draft, (find, key, until), at, notes_reads))
+    }
+
+    /// What it changes, for the log.
+    pub(crate) fn log_record(&self, id: ObjectId) -> Record {
+        each!(self, draft => draft.log_record(id))
+    }
+
+    /// Latches what is changed and what was read; `None` where some of that has changed since commit `at`.
+    pub(crate) fn prepare(&self, at: CommitNumber) -> Result<Option<AnyPrepared<'_>>> {
+        Ok(match self {
+            OfKind::U32(draft) => draft.prepare(at)?.map(OfKind::U32),
+            OfKind::U64(draft) => draft.prepare(at)?.map(OfKind::U64),
+            OfKind::Bytes(draft) => draft.prepare(at)?.map(OfKind::Bytes),
+        })
+    }
+
+    /// To be called once nothing is latched any more.
+    pub(crate) fn merge_sparse(&self, horizon: CommitNumber) {
+        each!(self, draft => draft.tree.merge_sparse(horizon));
+    }
+}

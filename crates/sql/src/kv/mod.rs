@@ -1,0 +1,137 @@
+//! Key-value trees as objects of the catalog: what `db.kv("name")` opens.
+//!
+//! ```text
+//! KvTree        an object of the catalog: its number, what its keys and values are, and the tree
+//!   AnyTree     the tree, whatever its keys are; keys come as `KeyRef`s
+//! KvWork        what a transaction writes and reads of trees; an `AnyDraft` for each
+//! KvHandle      what a user holds of a tree: `Session::kv`, and what a session does with it
+//! ```
+//!
+//! A tree is changed in place (`sinter_btree`), so the catalog's value leads to the same tree in all states, and a state of
+//! it is asked for by commit number. Outside of a transaction a change of one key is a commit of its own, which latches
+//! one leaf and validates nothing; what is read is the newest that is durable. A transaction keeps its changes to itself,
+//! sees them over the tree as it was when it began, and notes what it reads; its commit latches the leaves of both before
+//! it has its number.
+
+mod any_tree;
+mod draft;
+mod handle;
+mod shape;
+mod work;
+
+pub use handle::{KvChanges, KvCursor, KvHandle, KvKey};
+pub use shape::{KeyType, KvOptions, ValueType};
+pub use sinter_btree::{Condition, Find};
+
+pub(crate) use any_tree::{AnyDraft, AnyTree, AnyWritten};
+pub(crate) use shape::KvShape;
+pub(crate) use work::{KvMark, KvWork};
+
+use sinter_storage::{Budget, ObjectId, PageId, Store};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+/// Nobody has committed it: with the last who reads it its pages go.
+const DRAFT: u8 = 0;
+/// It is in the catalog.
+const LIVE: u8 = 1;
+/// It was dropped: with the last who reads it its pages go.
+const DROPPED: u8 = 2;
+
+/// A key-value tree of the catalog.
+#[derive(Debug)]
+pub(crate) struct KvTree {
+    id: ObjectId,
+    shape: KvShape,
+    tree: AnyTree,
+    fate: AtomicU8,
+    budget: Arc<Budget>,
+    /// The last edition of the catalog that is known to have it.
+    seen_in: AtomicU64,
+}
+
+impl KvTree {
+    /// A tree without keys, of which nobody knows yet.
+    pub(crate) fn create(id: ObjectId, shape: KvShape, store: &Arc<Store>) -> KvTree {
+        let tree = AnyTree::create(shape.kind(), shape.options(), store);
+        KvTree::of(id, shape, tree, DRAFT, store)
+    }
+
+    fn of(id: ObjectId, shape: KvShape, tree: AnyTree, fate: u8, store: &Arc<Store>) -> KvTree {
+        let (fate, budget, seen_in) = (AtomicU8::new(fate), Arc::clone(store.budget()), AtomicU64::new(0));
+        KvTree { id, shape, tree, fate, budget, seen_in }
+    }
+
+    /// The tree that has this root page.
+    ///
+    /// # Errors
+    /// It cannot be read; or is another tree than the catalog says.
+    pub(crate) fn open(id: ObjectId, shape: KvShape, store: &Arc<Store>, root: PageId) -> sinter_btree::Result<KvTree> {
+        let tree = AnyTree::open(shape.kind(), store, root)?;
+        if *tree.options() != shape.options() {
+            let what = format!("{:?}, where the catalog says {:?}", tree.options(), shape.options());
+            let path = store.path().to_path_buf();
+            return Err(sinter_btree::Error::DamagedPage { path, page: root, part: "the root", what });
+        }
+        Ok(KvTree::of(id, shape, tree, LIVE, store))
+    }
+
+    pub(crate) fn id(&self) -> ObjectId {
+        self.id
+    }
+
+    /// What its keys and values are.
+    pub(crate) fn shape(&self) -> &KvShape {
+        &self.shape
+    }
+
+    pub(crate) fn tree(&self) -> &AnyTree {
+        &self.tree
+    }
+
+    /// It is in the catalog from now on, unless somebody has dropped it already.
+    pub(crate) fn set_live(&self) {
+        let _ = self.fate.compare_exchange(DRAFT, LIVE, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// It is not in the catalog any more. Who still looks at an older state reads on.
+    pub(crate) fn set_dropped(&self) {
+        self.fate.store(DROPPED, Ordering::Release);
+    }
+
+    /// Whether it is in the catalog; `None` where nobody has committed it, as far as is known here.
+    pub(crate) fn is_live(&self) -> Option<bool> {
+        match self.fate.load(Ordering::Acquire) {
+            DRAFT => None,
+            fate => Some(fate == LIVE),
+        }
+    }
+
+    /// The memory that all share.
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// What a transaction writes and reads of it, nothing yet.
+    pub(crate) fn draft(&self) -> AnyDraft {
+        self.tree.draft(&self.budget)
+    }
+
+    /// Whether a catalog of this edition is known to have it.
+    pub(crate) fn was_seen_in(&self, edition: u64) -> bool {
+        self.seen_in.load(Ordering::Relaxed) == edition + 1
+    }
+
+    /// A catalog of this edition has it.
+    pub(crate) fn note_seen_in(&self, edition: u64) {
+        self.seen_in.store(edition + 1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for KvTree {
+    fn drop(&mut self) {
+        if *self.fate.get_mut() != LIVE {
+            self.tree.abandon();
+        }
+    }
+}

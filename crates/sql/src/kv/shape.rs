@@ -1,0 +1,314 @@
+//! What keys and values of a tree are, for users and in the catalog's pages.
+
+use super::any_tree::{Key, KeyRef, Kind};
+use super::handle::KvKey;
+use crate::{Error, Result};
+use sinter_btree::{RecordShape, TreeOptions};
+use sinter_codec::{KeyCodec, key_codec_by_name, key_codec_by_tag};
+use sinter_column::wire::{Reader, Writer};
+use std::fmt;
+
+/// What the keys of a tree are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeyType {
+    /// Whole numbers from 0 of 32 bits.
+    U32,
+    /// Whole numbers from 0 of 64 bits.
+    U64,
+    /// Whole numbers of 64 bits.
+    I64,
+    /// Bytes, ordered as numbers without sign.
+    Bytes,
+    /// UTF-8, ordered as its bytes.
+    Text,
+}
+
+/// What the values of a tree are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ValueType {
+    /// There are none: the keys are all there is.
+    Nothing,
+    /// Whole numbers from 0 of 32 bits.
+    U32,
+    /// Whole numbers from 0 of 64 bits.
+    U64,
+    /// Whole numbers of 64 bits.
+    I64,
+    /// Floating point numbers of 64 bits.
+    F64,
+    /// So many bytes each.
+    Fixed(u32),
+    /// Bytes.
+    Bytes,
+    /// UTF-8.
+    Text,
+}
+
+/// In the catalog's pages, and for users.
+const KEY_TYPES: [(KeyType, u8, &str); 5] = [
+    (KeyType::U32, 1, "u32"),
+    (KeyType::U64, 2, "u64"),
+    (KeyType::I64, 3, "i64"),
+    (KeyType::Bytes, 4, "bytes"),
+    (KeyType::Text, 5, "str"),
+];
+
+/// As [`KEY_TYPES`]; `Fixed` is there without its width.
+const VALUE_TYPES: [(ValueType, u8, &str); 8] = [
+    (ValueType::Nothing, 0, "none"),
+    (ValueType::U32, 1, "u32"),
+    (ValueType::U64, 2, "u64"),
+    (ValueType::I64, 3, "i64"),
+    (ValueType::Bytes, 4, "bytes"),
+    (ValueType::Text, 5, "str"),
+    (ValueType::F64, 6, "f64"),
+    (ValueType::Fixed(0), 7, "fixed"),
+];
+
+impl KeyType {
+    /// The type that users call so.
+    ///
+    /// # Errors
+    /// [`Error::Sql`], which lists them.
+    pub fn by_name(name: &str) -> Result<KeyType> {
+        let found = KEY_TYPES.iter().find(|(_, _, known)| *known == name).map(|(ty, ..)| *ty);
+        found.ok_or_else(|| {
+            let known: Vec<&str> = KEY_TYPES.iter().map(|(.., name)| *name).collect();
+            Error::Sql(format!("there are no keys of type '{name}'; there are {}", known.join(", ")))
+        })
+    }
+
+    fn tag(self) -> u8 {
+        KEY_TYPES.iter().find(|(ty, ..)| *ty == self).map_or(0, |(_, tag, _)| *tag)
+    }
+
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            KeyType::U32 => Kind::U32,
+            KeyType::U64 | KeyType::I64 => Kind::U64,
+            KeyType::Bytes | KeyType::Text => Kind::Bytes,
+        }
+    }
+
+    /// The key as the tree has it.
+    ///
+    /// # Errors
+    /// [`Error::Data`]: it is none of this type.
+    #[inline]
+    pub(super) fn encode(self, key: KvKey<'_>) -> Result<KeyRef<'_>> {
+        match (self, key) {
+            (KeyType::U32, KvKey::Int(key)) => u32::try_from(key).map(KeyRef::U32).ok(),
+            (KeyType::U64, KvKey::Int(key)) => u64::try_from(key).map(KeyRef::U64).ok(),
+            // In the order of numbers without sign.
+            (KeyType::I64, KvKey::Int(key)) => i64::try_from(key).map(|key| KeyRef::U64(flipped(key))).ok(),
+            (KeyType::Bytes, KvKey::Bytes(key)) => Some(KeyRef::Bytes(key)),
+            (KeyType::Text, KvKey::Text(key)) => Some(KeyRef::Bytes(key.as_bytes())),
+            _ => None,
+        }
+        .ok_or_else(|| Error::Data(format!("{key} is no key of type {self}")))
+    }
+
+    /// The key as users have it.
+    pub(super) fn decode(self, key: KeyRef<'_>) -> KvKey<'_> {
+        match (self, key) {
+            (KeyType::I64, KeyRef::U64(key)) => KvKey::Int((key ^ SIGN).cast_signed().into()),
+            (KeyType::Text, KeyRef::Bytes(key)) => match std::str::from_utf8(key) {
+                Ok(key) => KvKey::Text(key),
+                Err(_) => KvKey::Bytes(key),
+            },
+            (_, KeyRef::U32(key)) => KvKey::Int(key.into()),
+            (_, KeyRef::U64(key)) => KvKey::Int(key.into()),
+            (_, KeyRef::Bytes(key)) => KvKey::Bytes(key),
+        }
+    }
+}
+
+const SIGN: u64 = 1 << 63;
+
+fn flipped(key: i64) -> u64 {
+    key.cast_unsigned() ^ SIGN
+}
+
+impl fmt::Display for KeyType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(KEY_TYPES.iter().find(|(ty, ..)| ty == self).map_or("", |(.., name)| name))
+    }
+}
+
+impl ValueType {
+    /// The type that users call so: `fixed(16)` are sixteen bytes each.
+    ///
+    /// # Errors
+    /// [`Error::Sql`], which lists them.
+    pub fn by_name(name: &str) -> Result<ValueType> {
+        let width = name.strip_prefix("fixed(").and_then(|rest| rest.strip_suffix(')')).map(str::parse);
+        if let Some(Ok(width)) = width {
+            return Ok(ValueType::Fixed(width));
+        }
+        let found = VALUE_TYPES.iter().find(|(ty, _, known)| *known == name && !matches!(ty, ValueType::Fixed(_)));
+        found.map(|(ty, ..)| *ty).ok_or_else(|| {
+            let known: Vec<&str> = VALUE_TYPES.iter().map(|(.., name)| *name).filter(|name| *name != "fixed").collect();
+            Error::Sql(format!("there are no values of type '{name}'; there are {}, fixed(BYTES)", known.join(", ")))
+        })
+    }
+
+    fn tag(self) -> u8 {
+        match self {
+            ValueType::Fixed(_) => 7,
+            other => VALUE_TYPES.iter().find(|(ty, ..)| *ty == other).map_or(0, |(_, tag, _)| *tag),
+        }
+    }
+
+    /// Bytes of each, where all have as many.
+    pub(super) fn width(self) -> Option<usize> {
+        match self.records() {
+            RecordShape::Fixed(width) => Some(width),
+            RecordShape::Variable => None,
+        }
+    }
+
+    fn records(self) -> RecordShape {
+        match self {
+            ValueType::Nothing => RecordShape::Fixed(0),
+            ValueType::U32 => RecordShape::Fixed(4),
+            ValueType::U64 | ValueType::I64 | ValueType::F64 => RecordShape::Fixed(8),
+            ValueType::Fixed(width) => RecordShape::Fixed(width as usize),
+            ValueType::Bytes | ValueType::Text => RecordShape::Variable,
+        }
+    }
+}
+
+impl fmt::Display for ValueType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ValueType::Fixed(width) => write!(f, "fixed({width})"),
+            other => f.write_str(VALUE_TYPES.iter().find(|(ty, ..)| ty == other).map_or("", |(.., name)| name)),
+        }
+    }
+}
+
+/// How a tree is made, where there is none of that name; and what it is to be, where there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KvOptions {
+    /// `u32`, if nothing is said.
+    pub key: Option<KeyType>,
+    /// `bytes`, if nothing is said.
+    pub value: Option<ValueType>,
+    /// How whole numbers are written; chosen, if nothing is said.
+    pub codec: Option<KeyCodec>,
+}
+
+impl KvOptions {
+    /// The same with the codec that users call so; `auto` is to choose one.
+    ///
+    /// # Errors
+    /// [`Error::Sql`], which lists them.
+    pub fn with_codec(self, name: &str) -> Result<KvOptions> {
+        let codec = match name {
+            "auto" => None,
+            // Of its three forms, the one that keeps keys in the fewest bytes.
+            "bp128" => Some(KeyCodec::Bp128D1),
+            name => Some(key_codec_by_name(name).map_err(|error| Error::Sql(error.to_string()))?),
+        };
+        Ok(KvOptions { codec, ..self })
+    }
+
+    /// The shape of a tree that is made so.
+    ///
+    /// # Errors
+    /// [`Error::Sql`]: values would be too long.
+    pub(crate) fn shape(&self) -> Result<KvShape> {
+        let (key, value) = (self.key.unwrap_or(KeyType::U32), self.value.unwrap_or(ValueType::Bytes));
+        let codec = match key.kind() {
+            Kind::U32 | Kind::U64 => self.codec.unwrap_or(KeyCodec::Bp128D1),
+            Kind::Bytes => KeyCodec::None,
+        };
+        let shape = KvShape { key, value, options: TreeOptions::new(codec, value.records()) };
+        match shape.options.flaw() {
+            None => Ok(shape),
+            Some(flaw) => Err(Error::Sql(flaw)),
+        }
+    }
+
+    /// Whether a tree of this shape is what is asked for.
+    ///
+    /// # Errors
+    /// [`Error::Sql`], which says what it is instead.
+    pub(crate) fn check(&self, name: &str, shape: &KvShape) -> Result<()> {
+        let KvShape { key, value, options } = shape;
+        let is_other = self.key.is_some_and(|asked| asked != *key)
+            || self.value.is_some_and(|asked| asked != *value)
+            || (key.kind() != Kind::Bytes && self.codec.is_some_and(|asked| asked != options.codec));
+        match is_other {
+            false => Ok(()),
+            true => Err(Error::Sql(format!(
+                "'{name}' has keys of type {key} and values of type {value}, in codec {}; open it as that, or without types",
+                options.codec.name()
+            ))),
+        }
+    }
+}
+
+/// What a tree's keys and values are, and how it keeps them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KvShape {
+    pub(crate) key: KeyType,
+    pub(crate) value: ValueType,
+    options: TreeOptions,
+}
+
+impl KvShape {
+    pub(super) fn kind(&self) -> Kind {
+        self.key.kind()
+    }
+
+    pub(super) fn options(&self) -> TreeOptions {
+        self.options
+    }
+
+    /// Appends it as the catalog has it (docs/format/catalog.md).
+    pub(crate) fn write(&self, out: &mut Writer) {
+        let KvShape { key, value, options } = self;
+        out.u8(key.tag());
+        out.u8(value.tag());
+        if let ValueType::Fixed(width) = value {
+            out.u32(*width);
+        }
+        out.u8(options.codec.tag());
+        out.u32(options.block_len as u32);
+        out.u32(options.leaf_bytes as u32);
+    }
+
+    /// Reads what [`KvShape::write`] wrote.
+    pub(crate) fn read(input: &mut Reader<'_>) -> Result<KvShape> {
+        let (key_tag, value_tag) = (input.u8()?, input.u8()?);
+        let key = KEY_TYPES.iter().find(|(_, tag, _)| *tag == key_tag).map(|(ty, ..)| *ty);
+        let value = VALUE_TYPES.iter().find(|(_, tag, _)| *tag == value_tag).map(|(ty, ..)| *ty);
+        let (Some(key), Some(mut value)) = (key, value) else {
+            let what = format!("a tree of keys {key_tag} and values {value_tag} is unknown; a newer SinterDB wrote it");
+            return Err(input.damaged(what).into());
+        };
+        if let ValueType::Fixed(width) = &mut value {
+            *width = input.u32()?;
+        }
+        let codec_tag = input.u8()?;
+        let Some(codec) = key_codec_by_tag(codec_tag) else {
+            return Err(input.damaged(format!("key codec {codec_tag} is unknown")).into());
+        };
+        let (block_len, leaf_bytes) = (input.u32()? as usize, input.u32()? as usize);
+        let options = TreeOptions { codec, block_len, records: value.records(), leaf_bytes };
+        match options.flaw() {
+            None => Ok(KvShape { key, value, options }),
+            Some(flaw) => Err(input.damaged(flaw).into()),
+        }
+    }
+}
+
+impl Key {
+    /// The key as users have it.
+    pub(super) fn decoded(&self, ty: KeyType) -> KvKey<'_> {
+        ty.decode(self.lent())
+    }
+}

@@ -1,0 +1,73 @@
+//! What a transaction writes and reads of trees.
+
+use super::KvTree;
+use super::any_tree::{AnyDraft, AnyPrepared};
+use crate::Result;
+use sinter_storage::{CommitNumber, Numbered, ObjectId, Record};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// See the module. Drafts are in the order of trees' numbers, in which all transactions latch.
+#[derive(Debug, Default)]
+pub(crate) struct KvWork {
+    drafts: BTreeMap<ObjectId, (Arc<KvTree>, AnyDraft)>,
+}
+
+/// How far a transaction's changes of trees were at some moment: by tree, how many there were.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KvMark(BTreeMap<ObjectId, usize>);
+
+impl KvWork {
+    /// Whether nothing is written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.drafts.values().all(|(_, draft)| draft.is_empty())
+    }
+
+    /// What is written and read of this tree.
+    pub(crate) fn draft(&mut self, tree: &Arc<KvTree>) -> &mut AnyDraft {
+        &mut self.drafts.entry(tree.id()).or_insert_with(|| (Arc::clone(tree), tree.draft())).1
+    }
+
+    /// Whether anything of this tree is written or read.
+    pub(crate) fn has(&self, tree: ObjectId) -> bool {
+        self.drafts.contains_key(&tree)
+    }
+
+    pub(crate) fn mark(&self) -> KvMark {
+        KvMark(self.drafts.iter().map(|(id, (_, draft))| (*id, draft.mark())).collect())
+    }
+
+    /// Takes back what was written since.
+    pub(crate) fn go_back(&mut self, mark: &KvMark) {
+        for (id, (_, draft)) in &mut self.drafts {
+            draft.go_back(mark.0.get(id).copied().unwrap_or(0));
+        }
+    }
+
+    /// The trees that are written to, each with the log's record of it.
+    pub(crate) fn records(&self) -> Vec<(Arc<KvTree>, Record)> {
+        let written = self.drafts.iter().filter(|(_, (_, draft))| !draft.is_empty());
+        written.map(|(id, (tree, draft))| (Arc::clone(tree), draft.log_record(*id))).collect()
+    }
+
+    /// Latches what is written and what was read; the tree of which something else was committed after `at`, if there is
+    /// one.
+    ///
+    /// # Errors
+    /// A leaf cannot be read, or memory is wanting; nothing was changed.
+    pub(crate) fn prepare(&self, at: CommitNumber) -> Result<std::result::Result<Vec<AnyPrepared<'_>>, ObjectId>> {
+        let mut all = Vec::new();
+        for (id, (_, draft)) in self.drafts.iter().filter(|(_, (_, draft))| !draft.is_untouched()) {
+            match draft.prepare(at)? {
+                Some(prepared) => all.push(prepared),
+                None => return Ok(Err(*id)),
+            }
+        }
+        Ok(Ok(all))
+    }
+
+    /// After the commit, with nothing latched.
+    pub(crate) fn merge_sparse(&self, numbered: &Numbered) {
+        self.drafts.values().for_each(|(_, draft)| draft.merge_sparse(numbered.horizon));
+    }
+}
