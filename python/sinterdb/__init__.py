@@ -50,6 +50,7 @@ from sinterdb.dbapi import (
     threadsafety,
 )
 from sinterdb.interval import Interval
+from sinterdb.kv import KeyValue
 from sinterdb.relation import Relation
 from sinterdb.transaction import Transaction, Transactions
 
@@ -76,6 +77,7 @@ __all__ = [
     "InternalError",
     "Interval",
     "IoError",
+    "KeyValue",
     "NotSupportedError",
     "OperationalError",
     "ProgrammingError",

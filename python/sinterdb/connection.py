@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sinterdb import _sinterdb, frames
 from sinterdb._sinterdb import Frame, Outcome, ProgrammingError
 from sinterdb.cursor import Cursor
+from sinterdb.kv import KeyValue
 from sinterdb.naming import Naming
 from sinterdb.relation import Relation
 
@@ -214,6 +215,16 @@ class Connection:
         """Return what each column of a table costs: scheme, values, bytes plain and stored, ratio."""
         name = table.replace("'", "''")
         return self.sql(f"SELECT * FROM storage('{name}')")
+
+    def kv(self, name: str, *, key: str | None = None, value: str | None = None, codec: str = "auto") -> KeyValue:
+        """Open the key-value tree of that name, which is made where there is none.
+
+        `key` is "u32", "u64", "i64", "bytes" or "str"; `value` is "bytes", "str", "u32", "u64", "i64", "f64",
+        "fixed(16)" (so many bytes each) or "none"; `codec` is how whole numbers are written: "bp128", "simd_for",
+        "for", "vbyte", "masked_vbyte", "varint_gb", "none", or "auto". What is not given is as the tree has it; of one
+        that is made, keys are "u32" and values "bytes".
+        """
+        return KeyValue(self._raw.kv(name, key=key, value=value, codec=codec))
 
     def memory(self) -> Relation:
         """Return what the database holds in memory."""

@@ -4,12 +4,13 @@ use crate::capsule;
 use crate::error::{ProgrammingError, raise};
 use crate::frame::Frame;
 use crate::from_python;
+use crate::kv::Kv;
 use crate::open::{self, Shared, Wishes};
 use crate::outcome::Outcome;
 use crate::rows::Rows;
 use crate::run::{detached, guard, run};
 use pyo3::prelude::*;
-use sinterdb::{Interrupt, Synchronous};
+use sinterdb::{Interrupt, KeyType, KvOptions, Synchronous, ValueType};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -164,6 +165,29 @@ impl Connection {
     /// Forgets a registered name; False when there was none.
     fn unregister(&self, py: Python<'_>, name: String) -> PyResult<bool> {
         self.with(py, move |connection| Ok(connection.unregister(&name)))
+    }
+
+    /// Opens the key-value tree of that name, which is made where there is none.
+    #[pyo3(signature = (name, *, key, value, codec))]
+    fn kv(
+        &self,
+        py: Python<'_>,
+        name: String,
+        key: Option<String>,
+        value: Option<String>,
+        codec: Option<String>,
+    ) -> PyResult<Kv> {
+        let kv = self.with(py, move |connection| {
+            let key = key.map(|key| KeyType::by_name(&key)).transpose()?;
+            let value = value.map(|value| ValueType::by_name(&value)).transpose()?;
+            let options = KvOptions { key, value, codec: None };
+            let options = match codec {
+                Some(codec) => options.with_codec(&codec)?,
+                None => options,
+            };
+            connection.any_kv(&name, &options)
+        })?;
+        Ok(Kv::new(kv))
     }
 
     /// (schema, table) of all that statements can refer to.

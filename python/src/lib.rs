@@ -1,7 +1,8 @@
 //! `sinterdb._sinterdb`: the compiled half of the Python module.
 //!
-//! Four classes and the exceptions. [`connection`] opens databases and runs statements, [`rows`] is the result of one
-//! query, [`frame`] is Arrow data held in memory, [`outcome`] says what a statement did. Everything that looks like
+//! Six classes and the exceptions. [`connection`] opens databases and runs statements, [`rows`] is the result of one
+//! query, [`frame`] is Arrow data held in memory, [`outcome`] says what a statement did, [`kv`] has key-value trees and
+//! their cursors. Everything that looks like
 //! Python (DB-API 2.0, relations, frames found by name, tables as text and HTML) is written in Python, in
 //! `python/sinterdb/`, over these.
 //!
@@ -15,6 +16,7 @@ mod connection;
 mod error;
 mod frame;
 mod from_python;
+mod kv;
 mod numpy;
 mod open;
 mod outcome;
@@ -37,6 +39,8 @@ mod _sinterdb {
     };
     #[pymodule_export]
     use crate::frame::Frame;
+    #[pymodule_export]
+    use crate::kv::{Kv, KvCursor};
     #[pymodule_export]
     use crate::outcome::Outcome;
     #[pymodule_export]

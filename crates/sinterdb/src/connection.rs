@@ -1,7 +1,7 @@
 //! Statements in, Arrow out.
 
 use crate::database::Open;
-use crate::{Interrupt, Key, Kv, KvOptions, Outcome, Progress, Query, Result, Statement, Value};
+use crate::{AnyKv, Interrupt, Key, Kv, KvOptions, Outcome, Progress, Query, Result, Statement, Value};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use sinter_sql::Session;
@@ -129,6 +129,14 @@ impl Connection {
     /// As [`Connection::kv`], and where the tree is another than `options` say.
     pub fn kv_with<K: Key + ?Sized>(&self, name: &str, options: KvOptions) -> Result<Kv<K>> {
         Kv::open(self.clone(), name, options)
+    }
+
+    /// [`Connection::kv_with`] for who learns the types only when the program runs.
+    ///
+    /// # Errors
+    /// As [`Connection::kv_with`].
+    pub fn any_kv(&self, name: &str, options: &KvOptions) -> Result<AnyKv> {
+        AnyKv::open(self.clone(), name, options)
     }
 
     pub(crate) fn session(&self) -> &Session {

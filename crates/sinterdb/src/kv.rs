@@ -1,7 +1,8 @@
 //! Key-value trees: ordered maps whose keys stay compressed.
 
+use crate::any_kv::{AnyCursor, AnyKv};
 use crate::{Connection, Error, Result};
-use sinter_sql::{Condition, Find, KeyType, KvChanges, KvCursor, KvHandle, KvKey, KvOptions};
+use sinter_sql::{Condition, Find, KeyType, KvKey, KvOptions};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
@@ -80,16 +81,14 @@ pub type Entry<K> = (<K as Key>::Owned, Vec<u8>);
 /// # Ok::<(), sinterdb::Error>(())
 /// ```
 pub struct Kv<K: Key + ?Sized> {
-    connection: Connection,
-    handle: KvHandle,
+    any: AnyKv,
     key: PhantomData<fn(&K)>,
 }
 
 impl<K: Key + ?Sized> Kv<K> {
     pub(crate) fn open(connection: Connection, name: &str, options: KvOptions) -> Result<Kv<K>> {
         let options = KvOptions { key: Some(K::TYPE), ..options };
-        let handle = connection.session().kv(name, &options)?;
-        Ok(Kv { connection, handle, key: PhantomData })
+        Ok(Kv { any: AnyKv::open(connection, name, &options)?, key: PhantomData })
     }
 
     /// The key's value.
@@ -106,7 +105,7 @@ impl<K: Key + ?Sized> Kv<K> {
     /// # Errors
     /// As [`Kv::get`].
     pub fn get_with<R>(&self, key: K::Lent<'_>, use_it: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
-        self.connection.session().kv_get(&self.handle, key.into(), use_it)
+        self.any.get_with(key.into(), use_it)
     }
 
     /// Whether the key is there.
@@ -150,7 +149,7 @@ impl<K: Key + ?Sized> Kv<K> {
     }
 
     fn change(&self, key: K::Lent<'_>, value: Option<&[u8]>, condition: Condition<'_>) -> Result<bool> {
-        self.connection.session().kv_change(&self.handle, key.into(), value, condition)
+        self.any.change(key.into(), value, condition)
     }
 
     /// Gives keys values, in one commit; `None` takes a key away.
@@ -161,9 +160,9 @@ impl<K: Key + ?Sized> Kv<K> {
         &self,
         changes: impl IntoIterator<Item = (K::Lent<'a>, Option<V>)>,
     ) -> Result<()> {
-        let mut all = KvChanges::new(&self.handle);
+        let mut all = self.any.changes();
         changes.into_iter().try_for_each(|(key, value)| all.push(key.into(), value.as_ref().map(AsRef::as_ref)))?;
-        self.connection.session().kv_update(all)
+        self.any.update(all)
     }
 
     /// The entry of this key, or the nearest on one side of it.
@@ -192,7 +191,7 @@ impl<K: Key + ?Sized> Kv<K> {
 
     fn nearest(&self, find: Find, key: Option<KvKey<'_>>) -> Result<Option<Entry<K>>> {
         let found = |entry: Option<(KvKey<'_>, &[u8])>| entry.map(owned::<K>).transpose();
-        self.connection.session().kv_find(&self.handle, find, key, found)?
+        self.any.find(find, key, found)?
     }
 
     /// How many keys there are.
@@ -200,7 +199,7 @@ impl<K: Key + ?Sized> Kv<K> {
     /// # Errors
     /// As [`Kv::get`].
     pub fn len(&self) -> Result<u64> {
-        self.connection.session().kv_len(&self.handle)
+        self.any.count()
     }
 
     /// Whether there are no keys.
@@ -215,15 +214,15 @@ impl<K: Key + ?Sized> Kv<K> {
     ///
     /// # Errors
     /// As [`Kv::get`].
-    pub fn cursor(&self) -> Result<Cursor<'_, K>> {
-        Ok(Cursor { cursor: self.connection.session().kv_cursor(&self.handle)?, kv: self })
+    pub fn cursor(&self) -> Result<Cursor<K>> {
+        Ok(Cursor { any: self.any.cursor()?, key: PhantomData })
     }
 
     /// The entries whose keys are in the range, in their order, of one state.
     ///
     /// # Errors
     /// As [`Kv::get`]; so may each entry be one.
-    pub fn range<'a>(&self, range: impl RangeBounds<K::Lent<'a>>) -> Result<Entries<'_, K>> {
+    pub fn range<'a>(&self, range: impl RangeBounds<K::Lent<'a>>) -> Result<Entries<K>> {
         let owned =
             |bound: Bound<&K::Lent<'a>>| bound.map(|key| K::owned((*key).into()).expect("a key of the type is one"));
         let (start, end) = (owned(range.start_bound()), owned(range.end_bound()));
@@ -238,34 +237,34 @@ fn owned<K: Key + ?Sized>((key, value): (KvKey<'_>, &[u8])) -> Result<Entry<K>> 
 
 impl<K: Key + ?Sized> Clone for Kv<K> {
     fn clone(&self) -> Kv<K> {
-        Kv { connection: self.connection.clone(), handle: self.handle.clone(), key: PhantomData }
+        Kv { any: self.any.clone(), key: PhantomData }
     }
 }
 
 impl<K: Key + ?Sized> fmt::Debug for Kv<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Kv").field(&self.handle.name()).finish()
+        f.debug_tuple("Kv").field(&self.any.name()).finish()
     }
 }
 
 /// A place in a tree, on an entry or on none. Others may change the tree meanwhile: it stays where it is, and in its state.
-pub struct Cursor<'kv, K: Key + ?Sized> {
-    kv: &'kv Kv<K>,
-    cursor: KvCursor,
+pub struct Cursor<K: Key + ?Sized> {
+    any: AnyCursor,
+    key: PhantomData<fn(&K)>,
 }
 
-impl<K: Key + ?Sized> Cursor<'_, K> {
+impl<K: Key + ?Sized> Cursor<K> {
     /// The entry that it is on, if it is on one.
     ///
     /// # Errors
     /// [`Error::Damaged`]: the key is none of the type.
     pub fn entry(&self) -> Result<Option<Entry<K>>> {
-        self.cursor.entry().map(owned::<K>).transpose()
+        self.any.entry().map(owned::<K>).transpose()
     }
 
     /// The value that it is on, where it lies.
     pub fn value(&self) -> Option<&[u8]> {
-        self.cursor.entry().map(|(_, value)| value)
+        self.any.entry().map(|(_, value)| value)
     }
 
     /// Goes to the entry that is looked for, or to none; whether there is one.
@@ -273,7 +272,7 @@ impl<K: Key + ?Sized> Cursor<'_, K> {
     /// # Errors
     /// As [`Kv::get`]; [`Error::Sql`] when the transaction is over in which it was made.
     pub fn seek(&mut self, find: Find, key: K::Lent<'_>) -> Result<bool> {
-        self.cursor.seek(self.kv.connection.session(), find, Some(key.into()))?;
+        self.any.seek(find, Some(key.into()), Bound::Unbounded)?;
         Ok(self.is_on_entry())
     }
 
@@ -282,7 +281,7 @@ impl<K: Key + ?Sized> Cursor<'_, K> {
     /// # Errors
     /// As [`Cursor::seek`].
     pub fn first(&mut self) -> Result<bool> {
-        self.cursor.seek(self.kv.connection.session(), Find::Greater, None)?;
+        self.any.seek(Find::Greater, None, Bound::Unbounded)?;
         Ok(self.is_on_entry())
     }
 
@@ -291,7 +290,7 @@ impl<K: Key + ?Sized> Cursor<'_, K> {
     /// # Errors
     /// As [`Cursor::seek`].
     pub fn last(&mut self) -> Result<bool> {
-        self.cursor.seek(self.kv.connection.session(), Find::Less, None)?;
+        self.any.seek(Find::Less, None, Bound::Unbounded)?;
         Ok(self.is_on_entry())
     }
 
@@ -301,7 +300,7 @@ impl<K: Key + ?Sized> Cursor<'_, K> {
     /// As [`Cursor::seek`].
     #[expect(clippy::should_implement_trait, reason = "it goes both ways")]
     pub fn next(&mut self) -> Result<bool> {
-        self.cursor.next(self.kv.connection.session())?;
+        self.any.next(Bound::Unbounded)?;
         Ok(self.is_on_entry())
     }
 
@@ -310,24 +309,24 @@ impl<K: Key + ?Sized> Cursor<'_, K> {
     /// # Errors
     /// As [`Cursor::seek`].
     pub fn previous(&mut self) -> Result<bool> {
-        self.cursor.previous(self.kv.connection.session())?;
+        self.any.previous()?;
         Ok(self.is_on_entry())
     }
 
     fn is_on_entry(&self) -> bool {
-        self.cursor.entry().is_some()
+        self.any.entry().is_some()
     }
 }
 
-impl<K: Key + ?Sized> fmt::Debug for Cursor<'_, K> {
+impl<K: Key + ?Sized> fmt::Debug for Cursor<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Cursor").field(&self.kv.handle.name()).finish()
+        f.debug_tuple("Cursor").field(&self.any).finish()
     }
 }
 
 /// Entries of a range, one after the other. See [`Kv::range`].
-pub struct Entries<'kv, K: Key + ?Sized> {
-    cursor: Cursor<'kv, K>,
+pub struct Entries<K: Key + ?Sized> {
+    cursor: Cursor<K>,
     start: Bound<K::Owned>,
     end: Bound<K::Owned>,
     state: State,
@@ -341,20 +340,16 @@ enum State {
     Over,
 }
 
-impl<K: Key + ?Sized> Entries<'_, K> {
+impl<K: Key + ?Sized> Entries<K> {
     fn step(&mut self) -> Result<Option<Entry<K>>> {
         let until = self.end.as_ref().map(|key| K::key(key));
-        let (session, cursor) = (self.cursor.kv.connection.session(), &mut self.cursor.cursor);
+        let cursor = &mut self.cursor.any;
         match (self.state, &self.start) {
             (State::Over, _) => return Ok(None),
-            (State::Within, _) => cursor.next_until(session, until)?,
-            (State::Before, Bound::Included(key)) => {
-                cursor.seek_until(session, Find::GreaterEqual, Some(K::key(key)), until)?;
-            }
-            (State::Before, Bound::Excluded(key)) => {
-                cursor.seek_until(session, Find::Greater, Some(K::key(key)), until)?;
-            }
-            (State::Before, Bound::Unbounded) => cursor.seek_until(session, Find::Greater, None, until)?,
+            (State::Within, _) => cursor.next(until)?,
+            (State::Before, Bound::Included(key)) => cursor.seek(Find::GreaterEqual, Some(K::key(key)), until)?,
+            (State::Before, Bound::Excluded(key)) => cursor.seek(Find::Greater, Some(K::key(key)), until)?,
+            (State::Before, Bound::Unbounded) => cursor.seek(Find::Greater, None, until)?,
         }
         self.state = State::Within;
         Ok(self.cursor.entry()?.filter(|(key, _)| match &self.end {
@@ -365,7 +360,7 @@ impl<K: Key + ?Sized> Entries<'_, K> {
     }
 }
 
-impl<K: Key + ?Sized> Iterator for Entries<'_, K> {
+impl<K: Key + ?Sized> Iterator for Entries<K> {
     type Item = Result<Entry<K>>;
 
     fn next(&mut self) -> Option<Result<Entry<K>>> {
@@ -377,7 +372,7 @@ impl<K: Key + ?Sized> Iterator for Entries<'_, K> {
     }
 }
 
-impl<K: Key + ?Sized> fmt::Debug for Entries<'_, K> {
+impl<K: Key + ?Sized> fmt::Debug for Entries<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Entries").field(&self.cursor).finish()
     }

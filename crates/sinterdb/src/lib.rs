@@ -15,6 +15,7 @@
 //! Start with [`Database`], then [`Connection`]. Results are Arrow record batches. Applications depend on this room
 //! alone, so the walls behind it can move.
 
+mod any_kv;
 mod check;
 mod config;
 mod connection;
@@ -23,6 +24,7 @@ mod kv;
 mod params;
 mod transaction;
 
+pub use any_kv::{AnyCursor, AnyKv};
 pub use arrow;
 pub use check::{check, check_with, inspect};
 pub use config::Config;
@@ -30,7 +32,7 @@ pub use connection::Connection;
 pub use database::Database;
 pub use kv::{Cursor, Entries, Entry, Key, Kv};
 pub use sinter_sql::{
-    Batches, Error, Find, Finding, Inspection, Interrupt, KvOptions, OnCorruption, Outcome, Progress, Query, Report,
-    Result, Statement, Synchronous, Value, ValueType,
+    Batches, Condition, Error, Find, Finding, Inspection, Interrupt, KeyType, KvChanges, KvKey, KvOptions,
+    OnCorruption, Outcome, Progress, Query, Report, Result, Statement, Synchronous, Value, ValueType,
 };
 pub use transaction::Transaction;

@@ -1,0 +1,139 @@
+//! Key-value trees whose types are known only when the program runs.
+
+use crate::{Connection, Result};
+use sinter_sql::{Condition, Find, KeyType, KvChanges, KvCursor, KvHandle, KvKey, KvOptions, ValueType};
+use std::fmt;
+use std::ops::Bound;
+
+/// A key-value tree of any type, for bindings of other languages; in Rust, [`Kv`](crate::Kv) is the better way. What its
+/// operations mean and which errors they have stands there.
+#[derive(Clone)]
+pub struct AnyKv {
+    connection: Connection,
+    handle: KvHandle,
+}
+
+impl AnyKv {
+    pub(crate) fn open(connection: Connection, name: &str, options: &KvOptions) -> Result<AnyKv> {
+        let handle = connection.session().kv(name, options)?;
+        Ok(AnyKv { connection, handle })
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> String {
+        self.handle.name()
+    }
+
+    /// What its keys are.
+    pub fn key_type(&self) -> KeyType {
+        self.handle.key_type()
+    }
+
+    /// What its values are. Numbers are little-endian.
+    pub fn value_type(&self) -> ValueType {
+        self.handle.value_type()
+    }
+
+    /// Shows the key's value to `use_it`, where it lies.
+    ///
+    /// # Errors
+    /// As [`Kv::get_with`](crate::Kv::get_with).
+    pub fn get_with<R>(&self, key: KvKey<'_>, use_it: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        self.connection.session().kv_get(&self.handle, key, use_it)
+    }
+
+    /// Gives the key this value, or takes it away, if the condition holds. Whether it did.
+    ///
+    /// # Errors
+    /// As [`Kv::put`](crate::Kv::put).
+    pub fn change(&self, key: KvKey<'_>, value: Option<&[u8]>, condition: Condition<'_>) -> Result<bool> {
+        self.connection.session().kv_change(&self.handle, key, value, condition)
+    }
+
+    /// Changes to be made by [`AnyKv::update`].
+    pub fn changes(&self) -> KvChanges<'_> {
+        KvChanges::new(&self.handle)
+    }
+
+    /// Makes changes, in one commit.
+    ///
+    /// # Errors
+    /// As [`Kv::update`](crate::Kv::update).
+    pub fn update(&self, changes: KvChanges<'_>) -> Result<()> {
+        self.connection.session().kv_update(changes)
+    }
+
+    /// Shows the nearest entry to `use_it`; without a key, the first (`Greater`) or the last (`Less`).
+    ///
+    /// # Errors
+    /// As [`Kv::find`](crate::Kv::find).
+    pub fn find<R>(
+        &self,
+        find: Find,
+        key: Option<KvKey<'_>>,
+        use_it: impl FnOnce(Option<(KvKey<'_>, &[u8])>) -> R,
+    ) -> Result<R> {
+        self.connection.session().kv_find(&self.handle, find, key, use_it)
+    }
+
+    /// How many keys there are.
+    ///
+    /// # Errors
+    /// As [`Kv::len`](crate::Kv::len).
+    pub fn count(&self) -> Result<u64> {
+        self.connection.session().kv_len(&self.handle)
+    }
+
+    /// A cursor, on no entry yet.
+    ///
+    /// # Errors
+    /// As [`Kv::cursor`](crate::Kv::cursor).
+    pub fn cursor(&self) -> Result<AnyCursor> {
+        Ok(AnyCursor { kv: self.clone(), cursor: self.connection.session().kv_cursor(&self.handle)? })
+    }
+}
+
+impl fmt::Debug for AnyKv {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AnyKv").field(&self.name()).finish()
+    }
+}
+
+/// A place in a tree of any type, on an entry or on none.
+#[derive(Debug)]
+pub struct AnyCursor {
+    kv: AnyKv,
+    cursor: KvCursor,
+}
+
+impl AnyCursor {
+    /// The entry that it is on, if it is on one.
+    pub fn entry(&self) -> Option<(KvKey<'_>, &[u8])> {
+        self.cursor.entry()
+    }
+
+    /// Goes to the entry that is looked for, or to none; without a key, to the first (`Greater`) or the last (`Less`).
+    /// What is behind `until` need not be found, and a transaction has not read it.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`](crate::Cursor::seek).
+    pub fn seek(&mut self, find: Find, key: Option<KvKey<'_>>, until: Bound<KvKey<'_>>) -> Result<()> {
+        self.cursor.seek_until(self.kv.connection.session(), find, key, until)
+    }
+
+    /// Goes to the next entry; from none to none.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`](crate::Cursor::seek).
+    pub fn next(&mut self, until: Bound<KvKey<'_>>) -> Result<()> {
+        self.cursor.next_until(self.kv.connection.session(), until)
+    }
+
+    /// Goes to the entry before; from none to none.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`](crate::Cursor::seek).
+    pub fn previous(&mut self) -> Result<()> {
+        self.cursor.previous(self.kv.connection.session())
+    }
+}

@@ -1,0 +1,173 @@
+"""Key-value trees: ordered mappings whose keys stay compressed."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, MutableMapping, ValuesView
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from sinterdb import _sinterdb
+
+_CHUNK = 1000
+"""So many entries are fetched at a time."""
+
+_ABSENT = object()
+
+Key = int | str | bytes
+
+
+class KeyValue(MutableMapping[Any, Any]):
+    """A key-value tree: a mapping whose keys are in order. Made by `Connection.kv`.
+
+    >>> import sinterdb
+    >>> db = sinterdb.connect()
+    >>> kv = db.kv("sessions", key="u32", value="str")
+    >>> kv[7] = "seven"
+    >>> kv.update((key, str(key)) for key in range(10, 20))
+    >>> kv[7], kv[8:12], len(kv)
+    ('seven', [(10, '10'), (11, '11')], 11)
+
+    Each change is a commit of its own, and each reading is of the last state that is durable; iterating sees one state.
+    Of a transaction's connection all of it is part of the transaction:
+
+    >>> with db.transaction() as tx:
+    ...     tx.kv("sessions")[8] = "eight"
+    """
+
+    def __init__(self, raw: _sinterdb.Kv) -> None:
+        self._raw = raw
+
+    @property
+    def name(self) -> str:
+        """What the tree is called."""
+        return self._raw.name
+
+    @property
+    def key_type(self) -> str:
+        """What the keys are: "u32", "u64", "i64", "bytes" or "str"."""
+        return self._raw.key_type
+
+    @property
+    def value_type(self) -> str:
+        """What the values are: "none", "u32", "u64", "i64", "f64", "bytes", "str" or "fixed(BYTES)"."""
+        return self._raw.value_type
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return the key's value; for a slice the pairs of keys from its start and before its stop."""
+        if isinstance(key, slice):
+            return list(self._pairs(key))
+        value = self._raw.get(key, _ABSENT)
+        if value is _ABSENT:
+            raise KeyError(key)
+        return value
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Give the key this value."""
+        self._raw.put(key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        """Take the key away."""
+        if not self._raw.delete(key):
+            raise KeyError(key)
+
+    def __contains__(self, key: object) -> bool:
+        """Return whether the key is there."""
+        return key in self._raw
+
+    def __len__(self) -> int:
+        """Return how many keys there are; the tree's leaves are counted."""
+        return len(self._raw)
+
+    def __bool__(self) -> bool:
+        """Return whether there are keys."""
+        return self.first() is not None
+
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the keys, in their order."""
+        return (key for key, _ in self._pairs(slice(None)))
+
+    def __reversed__(self) -> Iterator[Any]:
+        """Iterate over the keys, from the last."""
+        cursor = self.cursor()
+        entry = cursor.last()
+        while entry is not None:
+            yield entry[0]
+            entry = cursor.previous()
+
+    def __repr__(self) -> str:
+        """Return what it is, without what is in it."""
+        return f"<key-value tree {self.name!r}: {self.key_type} to {self.value_type}>"
+
+    def items(self) -> ItemsView[Any, Any]:
+        """Return the pairs of keys and values, in the order of keys."""
+        return _Items(self)
+
+    def values(self) -> ValuesView[Any]:
+        """Return the values, in the order of keys."""
+        return _Values(self)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the key's value, or `default` where it is not there."""
+        return self._raw.get(key, default)
+
+    def update(self, other: Any = (), /, **named: Any) -> None:
+        """Give keys values, in one commit: those of a mapping, or of pairs."""
+        pairs: Iterable[tuple[Any, Any]] = other.items() if isinstance(other, Mapping) else other
+        self._raw.update([*pairs, *named.items()])
+
+    def remove(self, keys: Iterable[Any]) -> None:
+        """Take keys away, in one commit, whether they are there or not."""
+        self._raw.remove(keys)
+
+    def clear(self) -> None:
+        """Take all keys away, in one commit."""
+        self._raw.remove(list(self))
+
+    def insert(self, key: Any, value: Any) -> bool:
+        """Give the key this value if it is not there; return whether it was not."""
+        return self._raw.insert(key, value)
+
+    def compare_and_swap(self, key: Any, old: Any, new: Any) -> bool:
+        """Give the key the value `new` where it has `old`; return whether it had."""
+        return self._raw.compare_and_swap(key, old, new)
+
+    def find(self, how: str, key: Any) -> tuple[Any, Any] | None:
+        """Return the nearest entry by "<", "<=", "==", ">=" or ">", or None."""
+        return self._raw.find(how, key)
+
+    def first(self) -> tuple[Any, Any] | None:
+        """Return the entry with the least key."""
+        return self.cursor().first()
+
+    def last(self) -> tuple[Any, Any] | None:
+        """Return the entry with the greatest key."""
+        return self.cursor().last()
+
+    def cursor(self) -> _sinterdb.KvCursor:
+        """Return a cursor, on no entry yet: `seek`, `first`, `last`, `next`, `previous` return where they come to."""
+        return self._raw.cursor()
+
+    def _pairs(self, keys: slice) -> Iterator[tuple[Any, Any]]:
+        if keys.step is not None:
+            raise ValueError("a slice of keys has no step")
+        cursor = self.cursor()
+        if keys.start is None:
+            cursor.first()
+        else:
+            cursor.seek(">=", keys.start)
+        while chunk := cursor.take(_CHUNK, keys.stop):
+            yield from chunk
+
+
+class _Items(ItemsView[Any, Any]):
+    """Pairs of one state, which a look-up of each key would not be."""
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        return cast(KeyValue, self._mapping)._pairs(slice(None))
+
+
+class _Values(ValuesView[Any]):
+    """Values of one state."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return (value for _, value in cast(KeyValue, self._mapping)._pairs(slice(None)))

@@ -1,0 +1,135 @@
+"""Key-value trees are mappings, in the order of keys, alone and in transactions."""
+
+import pathlib
+import random
+
+import pytest
+
+import sinterdb
+
+
+def test_a_tree_is_a_mapping(db: sinterdb.Connection) -> None:
+    kv = db.kv("sessions", key="u32", value="str")
+    assert (len(kv), bool(kv), kv.first(), list(kv)) == (0, False, None, [])
+    kv[7] = "seven"
+    kv.update({3: "three", 5: "five"})
+    kv.update((key, str(key)) for key in range(10, 20))
+    assert kv[7] == "seven"
+    assert kv.get(8) is None
+    assert kv.get(8, "none") == "none"
+    assert 5 in kv
+    assert 6 not in kv
+    assert list(kv)[:4] == [3, 5, 7, 10]
+    assert list(reversed(kv))[:2] == [19, 18]
+    assert kv[4:11] == [(5, "five"), (7, "seven"), (10, "10")]
+    assert dict(kv.items())[5] == "five"
+    assert next(iter(kv.values())) == "three"
+    assert kv.pop(5) == "five"
+    assert kv.setdefault(5, "fünf") == "fünf"
+    del kv[5]
+    with pytest.raises(KeyError):
+        kv[5]
+    with pytest.raises(KeyError):
+        del kv[5]
+    assert kv == {3: "three", 7: "seven", **{key: str(key) for key in range(10, 20)}}
+    kv.remove([3, 4])
+    assert kv.first() == (7, "seven")
+    kv.clear()
+    assert not kv
+    assert repr(kv) == "<key-value tree 'sessions': u32 to str>"
+
+
+def test_the_nearest_key_is_found(db: sinterdb.Connection) -> None:
+    kv = db.kv("numbers", key="i64", value="none")
+    kv.update((key, None) for key in (-5, 0, 5))
+    found = [kv.find(how, 0) for how in ("<", "<=", "==", ">=", ">")]
+    assert found == [(-5, None), (0, None), (0, None), (0, None), (5, None)]
+    assert kv.find("==", 1) is None
+    assert kv.last() == (5, None)
+    cursor = kv.cursor()
+    assert cursor.seek(">", -5) == (0, None)
+    assert cursor.next() == (5, None)
+    assert cursor.next() is None
+    with pytest.raises(sinterdb.ProgrammingError):
+        kv.find("~", 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "examples"),
+    [
+        ("bytes", [b"", b"x" * 3000]),
+        ("str", ["", "ä" * 100]),
+        ("u32", [0, 2**32 - 1]),
+        ("u64", [0, 2**64 - 1]),
+        ("i64", [-(2**63), 2**63 - 1]),
+        ("f64", [0.0, -1.5, float("inf")]),
+        ("fixed(3)", [b"abc", b"\0\0\0"]),
+        ("none", [None]),
+    ],
+)
+def test_values_come_back(db: sinterdb.Connection, value: str, examples: list[object]) -> None:
+    kv = db.kv("values", key="str", value=value)
+    kv.update((str(index), example) for index, example in enumerate(examples))
+    assert list(kv.values()) == examples
+    assert kv.value_type == value
+    with pytest.raises(sinterdb.DataError):
+        kv["x"] = object()
+    with pytest.raises(sinterdb.DataError):
+        kv[1] = examples[0]
+
+
+def test_changes_depend_on_what_is_there(db: sinterdb.Connection) -> None:
+    kv = db.kv("counters", key="bytes", value="u64")
+    assert kv.insert(b"a", 1)
+    assert not kv.insert(b"a", 2)
+    assert kv.compare_and_swap(b"a", 1, 2)
+    assert not kv.compare_and_swap(b"a", 1, 3)
+    assert kv[b"a"] == 2
+
+
+def test_a_tree_is_part_of_a_transaction(db: sinterdb.Connection) -> None:
+    db.execute("CREATE TABLE t (a INTEGER)")
+    kv = db.kv("s", key="u32", value="str")
+    with db.transaction() as tx:
+        inside = tx.kv("s")
+        inside[1] = "one"
+        tx.execute("INSERT INTO t VALUES (1)")
+        assert (list(inside), list(kv)) == ([1], [])
+    assert list(kv) == [1]
+
+    class Wrong(Exception):
+        pass
+
+    with pytest.raises(Wrong), db.transaction() as tx:
+        tx.kv("s")[2] = "two"
+        tx.execute("INSERT INTO t VALUES (2)")
+        raise Wrong
+    assert list(kv) == [1]
+    assert db.sql("SELECT count(*) FROM t").fetchall() == [(1,)]
+
+    @db.transaction(retry=3)
+    def count(tx: sinterdb.Transaction) -> int:
+        inside = tx.kv("s")
+        tries = int(inside.get(9, "0")) + 1
+        if tries < 3:
+            kv[9] = str(tries)
+        inside[8] = "done"
+        return tries
+
+    assert count() == 3
+
+
+def test_a_tree_comes_back_from_its_file(tmp_path: pathlib.Path) -> None:
+    path, random_ = tmp_path / "kv.sinter", random.Random(1)
+    expected = {random_.randrange(2**32): random_.randbytes(20) for _ in range(20_000)}
+    with sinterdb.connect(path) as db:
+        db.kv("s", key="u32", value="bytes", codec="simd_for").update(expected)
+    with sinterdb.connect(path) as db:
+        kv = db.kv("s")
+        assert (kv.key_type, kv.value_type) == ("u32", "bytes")
+        assert dict(kv.items()) == expected
+        assert list(kv) == sorted(expected)
+        with pytest.raises(sinterdb.ProgrammingError):
+            db.kv("s", key="str")
+    with sinterdb.connect(path, read_only=True) as db, pytest.raises(sinterdb.OperationalError):
+        db.kv("s")[1] = b""
