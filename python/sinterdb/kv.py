@@ -13,8 +13,6 @@ _CHUNK = 1000
 
 _ABSENT = object()
 
-Key = int | str | bytes
-
 
 class KeyValue(MutableMapping[Any, Any]):
     """A key-value tree: a mapping whose keys are in order. Made by `Connection.kv`.
