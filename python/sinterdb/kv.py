@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, MutableMapping, ValuesView
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sinterdb import _sinterdb
@@ -160,12 +160,20 @@ class KeyValue(MutableMapping[Any, Any]):
 class _Items(ItemsView[Any, Any]):
     """Pairs of one state, which a look-up of each key would not be."""
 
+    def __init__(self, tree: KeyValue) -> None:
+        super().__init__(tree)
+        self._tree = tree
+
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        return cast(KeyValue, self._mapping)._pairs(slice(None))
+        return self._tree._pairs(slice(None))
 
 
 class _Values(ValuesView[Any]):
     """Values of one state."""
 
+    def __init__(self, tree: KeyValue) -> None:
+        super().__init__(tree)
+        self._tree = tree
+
     def __iter__(self) -> Iterator[Any]:
-        return (value for _, value in cast(KeyValue, self._mapping)._pairs(slice(None)))
+        return (value for _, value in self._tree._pairs(slice(None)))
