@@ -22,6 +22,8 @@ def test_a_tree_is_a_mapping(db: sinterdb.Connection) -> None:
     assert list(kv)[:4] == [3, 5, 7, 10]
     assert list(reversed(kv))[:2] == [19, 18]
     assert kv[4:11] == [(5, "five"), (7, "seven"), (10, "10")]
+    with pytest.raises(sinterdb.DataError):
+        kv[4:"x"]
     assert dict(kv.items())[5] == "five"
     assert next(iter(kv.values())) == "three"
     assert kv.pop(5) == "five"

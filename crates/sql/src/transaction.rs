@@ -518,6 +518,8 @@ impl Transaction {
             self.note_fates();
         }
         drop(self.exclusive);
+        // What it holds of older states goes before tables are merged and pressed.
+        drop(self.work);
         database.after_commit(changed);
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Key-value trees through the front door: alone and in transactions with tables, closed and opened, lost and recovered.
 
 use crate::answers::value;
+use crate::reopen::as_after_a_crash;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use sinter_storage::testing::{CrashingFileSystem, Fault};
@@ -8,17 +9,7 @@ use sinterdb::arrow::array::AsArray;
 use sinterdb::arrow::datatypes::Int64Type;
 use sinterdb::{Config, Connection, Database, Error, Find, Kv, KvOptions, ValueType};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Copies of the files as a crash would leave them: this process still holds the lock on the originals.
-fn as_after_a_crash(directory: &Path) -> tempfile::TempDir {
-    let copies = tempfile::tempdir().unwrap();
-    for file in std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
-        std::fs::copy(&file, copies.path().join(file.file_name().unwrap())).unwrap();
-    }
-    copies
-}
 
 fn all(kv: &Kv<u32>) -> BTreeMap<u32, Vec<u8>> {
     kv.range(..).unwrap().collect::<Result<_, _>>().unwrap()

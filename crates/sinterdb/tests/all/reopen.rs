@@ -9,7 +9,7 @@ fn files_in(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Copies of the files as a crash would leave them: this process still holds the lock on the originals.
-fn as_after_a_crash(directory: &Path) -> tempfile::TempDir {
+pub(crate) fn as_after_a_crash(directory: &Path) -> tempfile::TempDir {
     let copies = tempfile::tempdir().unwrap();
     for file in files_in(directory) {
         std::fs::copy(&file, copies.path().join(file.file_name().unwrap())).unwrap();

@@ -391,10 +391,11 @@ impl KvCursor {
         until: Bound<KvKey<'_>>,
     ) -> Result<()> {
         let key = key.map(|key| self.kv.encode(key)).transpose()?;
+        let until = self.kv.encode_bound(until)?;
         match &mut self.place {
             Place::InSnapshot { cursor, .. } => cursor.seek(find, key),
             Place::InTransaction { id, at } => {
-                *at = session.find_in_transaction(*id, &self.kv, find, key, self.kv.encode_bound(until)?)?;
+                *at = session.find_in_transaction(*id, &self.kv, find, key, until)?;
                 Ok(())
             }
         }
@@ -413,11 +414,10 @@ impl KvCursor {
     /// # Errors
     /// As [`KvCursor::seek`].
     pub fn next_until(&mut self, session: &Session, until: Bound<KvKey<'_>>) -> Result<()> {
+        let until = self.kv.encode_bound(until)?;
         match &mut self.place {
             Place::InSnapshot { cursor, .. } => cursor.next(),
-            Place::InTransaction { id, at } => {
-                step(session, *id, &self.kv, at, Find::Greater, self.kv.encode_bound(until)?)
-            }
+            Place::InTransaction { id, at } => step(session, *id, &self.kv, at, Find::Greater, until),
         }
     }
 
