@@ -245,6 +245,24 @@ impl<'a> Block<'a> {
         some_null.map(|_| native)
     }
 
+    /// Whether all present values of `range` pass a predicate made ready by this block (true) or none (false), where that is
+    /// had for much less than [`Block::filter_prepared`] takes that decodes: between the ends of a vector that ascends. `None`
+    /// where it is not.
+    ///
+    /// # Panics
+    /// When the range is no part of the block: a mistake of the caller.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`](crate::Error::Damaged), where a decoding would say so.
+    pub fn decides(&self, range: Range<usize>, predicate: &PreparedPredicate) -> Result<Option<bool>> {
+        self.check(&range);
+        match predicate.prepared.condition {
+            Condition::Never => Ok(Some(false)),
+            Condition::Always => Ok(Some(true)),
+            _ => self.values.reader.decides(range, &predicate.prepared),
+        }
+    }
+
     pub(crate) fn check(&self, range: &Range<usize>) {
         let count = self.value_count();
         assert!(range.start <= range.end && range.end <= count, "range {range:?} of a block of {count} values");

@@ -142,6 +142,12 @@ pub(crate) trait Reader: Debug + Send + Sync {
         Ok(false)
     }
 
+    /// Whether all values of `range` pass (true) or none (false), where that is had for much less than [`Reader::filter`] takes,
+    /// as of bounds that are known; else `None`. For readers whose filters decode.
+    fn decides(&self, _range: Range<usize>, _prepared: &Prepared) -> Result<Option<bool>> {
+        Ok(None)
+    }
+
     /// Adds the values of the rows that count, integers all, to `total`. The default decodes.
     fn sum(&self, rows: &Rows<'_>, physical: Physical, total: &mut WideSum, scratch: &mut Scratch) -> Result<()> {
         kernel::sum_decoded(self, rows, physical, total, scratch)

@@ -29,6 +29,7 @@ fn interrogate(bytes: &[u8], column: &Column, random: &mut SmallRng) {
         if block.physical() == column.values.physical() {
             for predicate in predicates(column, random) {
                 let _ = block.filter(range.clone(), &predicate, &mut bits);
+                let _ = block.prepare(&predicate).and_then(|prepared| block.decides(range.clone(), &prepared));
             }
             ask_kernels(&block, range, column, random);
         }

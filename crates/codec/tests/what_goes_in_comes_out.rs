@@ -126,6 +126,11 @@ fn check(column: &Column, choice: &Choice, random: &mut SmallRng) {
             block.filter(range.clone(), &predicate, &mut passed).unwrap();
             let expected = Bitmap::from_bools(range.clone().map(|row| column.passes(row, &predicate)));
             assert_eq!(passed, expected, "{what}, {predicate:?} over {range:?}");
+            let prepared = block.prepare(&predicate).unwrap();
+            if let Some(all_pass) = block.decides(range.clone(), &prepared).unwrap() {
+                let pass = range.clone().map(|row| all_pass && column.is_present(row));
+                assert_eq!(passed, Bitmap::from_bools(pass), "{what}, {predicate:?} decided over {range:?}");
+            }
         }
     }
 }

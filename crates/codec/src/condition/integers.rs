@@ -44,6 +44,19 @@ impl IntegerCondition {
         }
     }
 
+    /// Whether all integers from `least` to `greatest` pass (true) or none (false); `None` where some do, or nobody looked.
+    pub(crate) fn decides(&self, least: i128, greatest: i128) -> Option<bool> {
+        match self {
+            IntegerCondition::Within(low, high) if greatest < *low || least > *high => Some(false),
+            IntegerCondition::Within(low, high) => (*low <= least && greatest <= *high).then_some(true),
+            IntegerCondition::Outside(low, high) => {
+                IntegerCondition::Within(*low, *high).decides(least, greatest).map(|passes| !passes)
+            }
+            IntegerCondition::OneOf(constants) => between(constants, least, greatest).is_empty().then_some(false),
+            IntegerCondition::Marked(_) => None,
+        }
+    }
+
     /// Appends a bit per value for what `key` makes of it.
     pub(crate) fn evaluate_by<T: Copy, K: Integer>(&self, values: &[T], key: impl Fn(T) -> K, out: &mut Bitmap) {
         match self {

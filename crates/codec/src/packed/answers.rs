@@ -312,21 +312,32 @@ fn bounds_of_numbers<T: Integer>(
     true
 }
 
-/// Widens bounds by all values of a full vector of steps, none of them down and none wrapped; false (and nothing done)
-/// where it is not that.
+/// Widens bounds by all values of an ascending vector of steps; false (and nothing done) where it is not that.
 fn bounds_of_steps<T: Integer>(vector: &PackedVector<'_, T>, asked: &Asked<'_>, found: &mut Bounds) -> bool {
-    let width = vector.bit_width;
+    let ends =
+        if asked.marks == Marks::All && asked.piece.len() == vector.count { ends_of_steps(vector) } else { None };
+    if let Some((least, greatest)) = ends {
+        found.widen_integers(least, greatest);
+    }
+    ends.is_some()
+}
+
+/// The first and the last value of a vector of steps, where none of them is down or wraps: all others lie between. `None`
+/// where that is not certain, or the last one had only by adding up all steps.
+pub(super) fn ends_of_steps<T: Integer>(vector: &PackedVector<'_, T>) -> Option<(i128, i128)> {
     let (first, base) = (vector.first.wide(), vector.base.signed().wide());
-    if !asked.is_full_vector() || width > RAMP_WIDTH_MAX || T::BYTES > 8 || base < 0 || !vector.is_unpatched() {
-        return false;
+    if T::BYTES > 8 || vector.bit_width > 64 || base < 0 || !vector.has_points() {
+        return None;
     }
-    let steps = VECTOR_LEN as i128 - 1;
-    if first + (base + (1 << width)) * steps > T::MAX.wide() {
-        return false;
-    }
-    let numbers = sum_of_full(vector.packed, width) - u128::from(unpack::number_at(vector, 0));
-    found.widen_integers(first, first + base * steps + numbers as i128);
-    true
+    let last = vector.count - 1;
+    let mut reach = (base + (1 << vector.bit_width)) * last as i128;
+    let mut is_down = false;
+    let has_missing = vector.exceptions.for_each_missing(|_, missing| {
+        is_down |= missing < 0;
+        reach = reach.saturating_add(missing);
+    });
+    let is_ascending = has_missing && !is_down && first.saturating_add(reach) <= T::MAX.wide();
+    is_ascending.then(|| (first, unpack::value_of_steps(vector, last).wide()))
 }
 
 /// [`crate::scheme::Reader::lower_bound`]: first the vector by its first values, then the place in it.

@@ -298,6 +298,20 @@ impl<T: Integer> Reader for PackedReader<'_, T> {
         Ok(on_encoded)
     }
 
+    fn decides(&self, range: Range<usize>, prepared: &Prepared) -> Result<Option<bool>> {
+        let Condition::Integers(condition) = &prepared.condition else { return Ok(None) };
+        let mut decided = None;
+        for (index, _) in self.pieces(range).filter(|_| self.layout.stepped) {
+            let ends = answers::ends_of_steps(&self.vector(index)?);
+            let passes = ends.and_then(|(least, greatest)| condition.decides(least, greatest));
+            if passes.is_none() || decided.is_some_and(|before| passes != Some(before)) {
+                return Ok(None);
+            }
+            decided = passes;
+        }
+        Ok(decided)
+    }
+
     fn sum(&self, rows: &Rows<'_>, _physical: Physical, total: &mut WideSum, scratch: &mut Scratch) -> Result<()> {
         answers::sum(self, rows, total, scratch)
     }

@@ -304,6 +304,22 @@ impl Tester<'_, '_> {
         })
     }
 
+    /// Whether all rows of `range` pass a test of one column that would ask for its values (true) or none (false), where the
+    /// block knows without them.
+    pub(super) fn decides(&mut self, planned: &PlannedTest, range: Range<usize>) -> Result<Option<bool>> {
+        let Test::Column { column, negated, .. } = planned.test else { return Ok(None) };
+        let Some(prepared) = &self.group.prepared[planned.first_leaf] else { return Ok(None) };
+        let (segments, block) = (self.segments, self.segments.block(column, self.tally)?);
+        let misread = |error| segments.misread(error, column);
+        let passes = block.decides(range.clone(), prepared).map_err(misread)?.map(|passes| passes != negated);
+        // NULL passes nothing.
+        if passes == Some(true) && block.validity(range, &mut Bitmap::default()).map_err(misread)? {
+            return Ok(None);
+        }
+        self.tally.filters_encoded += u64::from(passes.is_some());
+        Ok(passes)
+    }
+
     /// Asks the blocks of a test about no row, to see how they do it.
     fn way(&mut self, planned: &PlannedTest) -> Result<Way> {
         let mut leaves = Vec::new();

@@ -266,7 +266,11 @@ impl Scanner {
             let begun = is_timed.then(|| (Instant::now(), self.alive.count_ones()));
             let mut tester = Tester { segments, group, scratch: &mut self.scratch, tally: &mut self.tally };
             if tester.is_by_value(number, planned, &self.alive)? {
-                self.by_value.push(number);
+                match tester.decides(planned, range.clone())? {
+                    Some(true) => {}
+                    Some(false) => return Ok(false),
+                    None => self.by_value.push(number),
+                }
                 continue;
             }
             tester.ask(number, planned, range.clone(), &mut self.passed)?;
@@ -295,8 +299,14 @@ impl Scanner {
         let mut vector = GroupVector { segments, group, range, tally: &mut self.tally };
         for &number in &self.by_value {
             vector.tally.filters_decoded += 1;
+            let begun = is_timed.then(|| (Instant::now(), self.survivors.rows()));
             let mut flow = Flow::new(&mut self.survivors, layout, Some(&mut vector));
-            if !flow.filter(&plan.tests[number].by_value, &mut self.test_filters[number])? {
+            let passes = flow.filter(&plan.tests[number].by_value, &mut self.test_filters[number])?;
+            if let Some((begun, rows)) = begun {
+                let passed = if passes { self.survivors.rows() } else { 0 };
+                self.tests.add(number, begun, 1, (rows, passed));
+            }
+            if !passes {
                 return Ok(false);
             }
         }

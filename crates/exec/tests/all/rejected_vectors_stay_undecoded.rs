@@ -195,6 +195,60 @@ fn what_a_filter_has_to_decode_is_decoded_once() {
     }
 }
 
+#[test]
+fn conditions_that_were_seen_to_drop_more_are_asked_first() {
+    let even: ArrayRef = Arc::new((0..16384i64).map(|row| row % 512 * 2).collect::<Int64Array>());
+    // Packed numbers are tested, sums of steps that also go down are decoded first.
+    for (scheme, counts) in [("for", (20, 0)), ("delta", (0, 20))] {
+        let columns = [&even, &even].map(|column| (column.clone(), LogicalType::Int64));
+        let table = Arc::new(MemoryTable::new(&columns, 4096, &[Choice::Forced(scheme.to_owned())]));
+        // The one drops no row and the other all: after the first group, four times both, the other comes first.
+        let filter = vec![compare(CompareOp::NotEqual, 0, 7), compare(CompareOp::Equal, 1, 9)];
+        let mut pipeline = pipeline(&table, filter, Output::Aggregate(vec![count_star()]));
+        pipeline.columns.truncate(2);
+        let run = pipeline.start().expect("ours");
+        assert_eq!(run.aggregate(1).expect("no error"), [Scalar::Int(0)], "{scheme}");
+        let asked = (read(&run.counters.filters_encoded), read(&run.counters.filters_decoded));
+        assert_eq!(asked, counts, "{scheme}");
+    }
+}
+
+#[test]
+fn vectors_of_steps_are_not_decoded_where_their_ends_decide() {
+    let keys = |has_nulls: bool| -> ArrayRef {
+        let key = |row: i64| (!has_nulls || row % 2 == 0).then_some(3 * row + row % 2);
+        Arc::new((0..16384).map(key).collect::<Int64Array>())
+    };
+    // Of rows 100, 5000 and 16383; and what is none.
+    let is_in = |negated: bool| Expr::InList {
+        expr: boxed(Expr::Column(0)),
+        list: [300, 301, 15_000, 16_001, 49_150].map(Scalar::Int).to_vec(),
+        has_null: false,
+        negated,
+    };
+    let at_least = |key: i128| compare(CompareOp::GreaterOrEqual, 0, key);
+    for scheme in ["delta", "pfor_delta"] {
+        // The condition, whether there are NULLs, and then rows that pass, vectors that are looked at, and those of them that are
+        // rejected and decoded.
+        for (filter, has_nulls, rows, vectors_seen) in [
+            (is_in(false), false, 3, (12, 9, 4)),
+            (is_in(true), false, 16384 - 3, (12, 0, 4)),
+            (is_in(true), true, 8192 - 2, (16, 0, 16)),
+            (at_least(300), false, 16384 - 100, (4, 0, 1)),
+            (at_least(300), true, 8192 - 50, (16, 0, 16)),
+        ] {
+            let columns = [(keys(has_nulls), LogicalType::Int64)];
+            let table = Arc::new(MemoryTable::new(&columns, 4096, &[Choice::Forced(scheme.to_owned())]));
+            let what = format!("{scheme}, {filter:?}");
+            let mut pipeline = pipeline(&table, vec![filter], Output::Aggregate(vec![count_star()]));
+            pipeline.columns.truncate(1);
+            let run = pipeline.start().expect("ours");
+            assert_eq!(run.aggregate(1).expect("no error"), [Scalar::Int(rows)], "{what}");
+            assert_eq!(vectors(&run.counters), vectors_seen, "{what}");
+        }
+    }
+}
+
 /// A join by the first column with a table of these keys.
 fn join(kind: JoinKind, keys: std::ops::Range<i64>) -> Step {
     let keys: ArrayRef = Arc::new(keys.map(|key| 3 * key).collect::<Int64Array>());
