@@ -181,6 +181,24 @@ fn comparisons_run_on_the_encoded_form_and_rejected_vectors_stay_undecoded() {
 }
 
 #[test]
+fn explain_analyze_says_exactly_what_a_scan_touched() {
+    let conn = table("WITH (compression_id = 'for', compression_k = 'bitpack')");
+    let sql = "EXPLAIN ANALYZE SELECT sum(k) FROM t WHERE id BETWEEN 150000 AND 150099";
+    let lines = lines(&conn, sql);
+    let found: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|line| line.starts_with("scanned:")).collect();
+    let [found] = found[..] else { panic!("{found:?}") };
+    let [groups, vectors, bytes] = found.split("; ").collect::<Vec<_>>()[..] else { panic!("{found}") };
+    assert_eq!(groups, "scanned: 2 of 3 row groups pruned, 0 answered by statistics");
+    // One vector of the second group holds them all.
+    assert_eq!(vectors, "127 of 128 vectors rejected, 128 tests on the encoded form left 100 rows");
+    let numbers: Vec<usize> = bytes.split(' ').filter_map(|word| word.parse().ok()).collect();
+    // Ten bits an `id` within its vector and three a `k`, beside headers; of `k` what is left is decoded, at four bytes.
+    let packed = 131_072 * (10 + 3) / 8;
+    assert!(numbers[0] > packed && numbers[0] < packed + packed / 50, "{bytes}");
+    assert_eq!(bytes, format!("{} bytes compressed, 400 decoded", numbers[0]));
+}
+
+#[test]
 fn a_count_without_conditions_decodes_nothing() {
     let conn = table("");
     let all = counted(&conn, "SELECT count(*) FROM t");
