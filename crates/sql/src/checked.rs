@@ -4,8 +4,8 @@
 //! room for 38. They become functions here that do not: in what
 //! is left of a plan when our engine has taken its part, in expressions that DataFusion evaluates within that part, and,
 //! before anything is optimised, where constants have no room, which DataFusion would compute while it plans. What our
-//! engine runs checks by itself. `sum` of DataFusion's own operators still wraps around, and so do keys of GROUPING SETS
-//! that it computes, which can have no other names.
+//! engine runs checks by itself, and `sum` is that of [`crate::wide_sums`]. Keys of GROUPING SETS that DataFusion computes
+//! still wrap around, as they can have no other names.
 
 use crate::optimize::Contents;
 use crate::walk::{WalkPlan, WalkTree};

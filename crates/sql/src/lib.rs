@@ -54,6 +54,7 @@ mod uuid;
 mod value;
 mod view_query;
 mod walk;
+mod wide_sums;
 
 pub use batches::{Batches, Outcome, Query};
 pub use check::{Finding, Report, check};

@@ -20,7 +20,9 @@ use crate::set_operations::CopiesCount;
 use crate::shared_columns::{FullJoins, planned};
 use crate::transaction::{Reads, Transaction};
 use crate::uuid::ComparedWithUuids;
-use crate::{Database, Error, OnCorruption, Result, Value, functions, guards, now, numbering, quantiles, statement};
+use crate::{
+    Database, Error, OnCorruption, Result, Value, functions, guards, now, numbering, quantiles, statement, wide_sums,
+};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
@@ -235,6 +237,7 @@ impl Session {
         functions::register(&mut state, &database);
         numbering::register(&mut state);
         quantiles::register(&mut state);
+        wide_sums::register(&mut state);
         now::register(&mut state);
         state.register_expr_planner(Arc::new(ComparedWithUuids)).expect("a session's state takes any planner");
         let settings = Settings {
