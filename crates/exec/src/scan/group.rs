@@ -311,9 +311,9 @@ impl Tester<'_, '_> {
         let Some(prepared) = &self.group.prepared[planned.first_leaf] else { return Ok(None) };
         let (segments, block) = (self.segments, self.segments.block(column, self.tally)?);
         let misread = |error| segments.misread(error, column);
-        let passes = block.decides(range.clone(), prepared).map_err(misread)?.map(|passes| passes != negated);
+        let passes = block.decides(range, prepared).map_err(misread)?.map(|passes| passes != negated);
         // NULL passes nothing.
-        if passes == Some(true) && block.validity(range, &mut Bitmap::default()).map_err(misread)? {
+        if passes == Some(true) && block.stats().null_count > 0 {
             return Ok(None);
         }
         self.tally.filters_encoded += u64::from(passes.is_some());
