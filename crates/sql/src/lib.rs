@@ -22,6 +22,7 @@ mod foreign_aggregate;
 mod functions;
 mod guards;
 mod inspect;
+mod interval_multiples;
 mod keeper;
 mod kv;
 mod lower;

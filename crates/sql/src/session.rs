@@ -6,6 +6,7 @@ use crate::catalog::{Catalog, DEFAULT_SCHEMA};
 use crate::checked::CheckedConstants;
 use crate::coercion::Coercion;
 use crate::dependent_join::DependentJoins;
+use crate::interval_multiples::MultiplesOfIntervals;
 use crate::not_in::NotIn;
 use crate::only_row::OnlyRow;
 use crate::own_names::OwnNames;
@@ -31,6 +32,7 @@ use datafusion::execution::FunctionRegistry;
 use datafusion::execution::SessionState;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
@@ -239,7 +241,10 @@ impl Session {
         quantiles::register(&mut state);
         wide_sums::register(&mut state);
         now::register(&mut state);
-        state.register_expr_planner(Arc::new(ComparedWithUuids)).expect("a session's state takes any planner");
+        let planners: [Arc<dyn ExprPlanner>; 2] = [Arc::new(ComparedWithUuids), Arc::new(MultiplesOfIntervals)];
+        for planner in planners {
+            state.register_expr_planner(planner).expect("a session's state takes any planner");
+        }
         let settings = Settings {
             threads: options.threads,
             engine_forced_off: false,
