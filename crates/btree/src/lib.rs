@@ -12,7 +12,8 @@
 //!
 //! tree.get(&key, || at, |record| ..)        the record after commit `at`
 //! tree.cursor(at)                           both ways, with approximate find; a block is decoded once
-//! tree.for_each_block(range, at, |keys| ..) for sums and counts: within the leaves
+//! tree.for_each_entries(range, at, |entries| ..)  a leaf's keys and records at a time: within the leaves
+//! tree.pieces(range, at, ..) -> [Piece]     a range divided, for threads that scan it
 //! tree.change(&key, record, condition, || number)    one key: put, insert if absent, compare and swap, delete
 //! tree.commit(&changes, || number)          many keys; their leaves are latched when the number is asked for
 //! tree.prepare(&changes, &reads) -> Prepared   the same in two steps, for a transaction over several trees, and tables: what
@@ -66,6 +67,7 @@ mod leaf_page;
 mod memory;
 mod prepared;
 mod published;
+mod range;
 mod records;
 mod slots;
 mod sync;
@@ -82,5 +84,6 @@ pub use cursor::{Cursor, Find};
 pub use error::{Error, Result};
 pub use keys::{IntegerKey, TreeKey};
 pub use prepared::{KeyRange, Prepared, Reads};
+pub use range::{Entries, Piece};
 pub use records::RecordShape;
 pub use tree::{Tree, TreeOptions, TreeShape};

@@ -3,7 +3,7 @@
 use crate::cursor::Cursor;
 use crate::directory::Directory;
 use crate::home::Home;
-use crate::keys::{IntegerBlock, IntegerKey, KeyList, KeyShape, TreeKey, lent};
+use crate::keys::{KeyList, KeyShape, TreeKey, lent};
 use crate::leaf::{Leaf, LeafShape};
 use crate::leaf_page;
 use crate::memory::LeafMemory;
@@ -301,35 +301,6 @@ impl<K: TreeKey + ?Sized> Tree<K> {
     /// What trees in memory do not have.
     pub(crate) fn home(&self) -> Result<&Home> {
         self.home.as_ref().ok_or(Error::InMemory)
-    }
-}
-
-impl<K: IntegerKey> Tree<K> {
-    /// Shows the keys of a range to `visit`, as many at a time as are in a block, after commit `at`. To be quick: writers
-    /// of the leaf wait.
-    ///
-    /// # Errors
-    /// A leaf cannot be read.
-    pub fn for_each_block(
-        &self,
-        range: impl RangeBounds<K>,
-        at: CommitNumber,
-        visit: &mut impl FnMut(&[K]),
-    ) -> Result<()> {
-        let mut block = IntegerBlock::default();
-        self.for_each_leaf(&range, &mut |leaf, seen| {
-            let leaf = leaf.state_at(at);
-            let keys = leaf.keys();
-            let indices = keys.indices_in(&range);
-            let mut index = seen.map_or(0, |seen| keys.position(seen).index).max(indices.start);
-            while index < indices.end {
-                let block_index = keys.block_of(index);
-                let of_block = keys.indices_of(block_index);
-                keys.decode(block_index, &mut block);
-                visit(&block.keys()[index - of_block.start..of_block.end.min(indices.end) - of_block.start]);
-                index = of_block.end;
-            }
-        })
     }
 }
 

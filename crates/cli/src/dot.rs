@@ -41,6 +41,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         run: storage,
     },
     Command { name: ".memory", arguments: "", purpose: "what memory is used for (SHOW MEMORY)", run: memory },
+    Command { name: ".kv", arguments: "", purpose: "the key-value trees (SHOW TREES)", run: kv },
     Command { name: ".timer", arguments: "on|off", purpose: "say how long each statement took", run: timer },
     Command {
         name: ".mode",
@@ -156,6 +157,11 @@ fn storage(session: &mut Session, arguments: &[String], _depth: usize) -> Result
 fn memory(session: &mut Session, arguments: &[String], _depth: usize) -> Result<Next> {
     let [] = usage(".memory", arguments)?;
     session.run("SHOW MEMORY").map(|()| Next::GoOn)
+}
+
+fn kv(session: &mut Session, arguments: &[String], _depth: usize) -> Result<Next> {
+    let [] = usage(".kv", arguments)?;
+    session.run("SHOW TREES").map(|()| Next::GoOn)
 }
 
 fn timer(session: &mut Session, arguments: &[String], _depth: usize) -> Result<Next> {

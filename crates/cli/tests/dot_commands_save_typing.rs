@@ -54,7 +54,8 @@ fn unknown_commands_and_wrong_arguments_are_errors_with_a_remedy() {
 #[test]
 fn help_lists_every_command() {
     let help = sinter(&["-c", ".help"]).out;
-    for command in [".tables", ".schema", ".storage", ".memory", ".timer", ".mode", ".read", ".import", ".quit"] {
+    for command in [".tables", ".schema", ".storage", ".memory", ".kv", ".timer", ".mode", ".read", ".import", ".quit"]
+    {
         assert!(help.contains(command), "{command}");
     }
 }

@@ -9,7 +9,7 @@ use crate::schemes::RAW;
 use crate::scratch::Scratch;
 use crate::validity::{self, Validity};
 use crate::values_mut::ValuesMut;
-use crate::{Bitmap, BlockStats, Encoded, Error, Physical, Predicate, Result, VECTOR_LEN, ValuesBuf};
+use crate::{Bitmap, BlockStats, Encoded, Error, Physical, Predicate, Result, VECTOR_LEN, Values, ValuesBuf};
 use std::ops::Range;
 
 /// A checked view of an encoded block. Opening reads headers and directories, not values.
@@ -21,6 +21,24 @@ pub struct Block<'a> {
     header: BlockHeader,
     pub(crate) validity: Validity<'a>,
     pub(crate) values: Opened<'a>,
+}
+
+/// Appends a block of values in the scheme `raw`, of which the caller knows the statistics: for values that are read once,
+/// so that looking for a better scheme would cost more than it gains. `validity` has a bit for each that is present.
+///
+/// # Errors
+/// There are more than a block holds; `out` is then as before.
+pub fn write_raw(values: Values<'_>, validity: Option<&Bitmap>, stats: &BlockStats, out: &mut Vec<u8>) -> Result<()> {
+    let (kind, section) = validity::encode(validity, 1);
+    let start = out.len();
+    block_header::write(values.physical(), kind, stats, out);
+    out.extend_from_slice(&section);
+    if let Err(error) = write_as(&RAW, values, None, None, 1, out) {
+        out.truncate(start);
+        return Err(error);
+    }
+    block_header::finish(start, out);
+    Ok(())
 }
 
 /// A predicate made ready for one block by [`Block::prepare`]: dictionaries were searched, constants translated.
@@ -135,16 +153,7 @@ impl<'a> Block<'a> {
         let (mut values, mut present) = (ValuesBuf::new(self.physical()), Bitmap::default());
         self.decode(all.clone(), &mut values)?;
         let some_null = self.validity(all, &mut present)?;
-        let (kind, section) = validity::encode(some_null.then_some(&present), 1);
-        let start = out.len();
-        block_header::write(self.physical(), kind, self.stats(), out);
-        out.extend_from_slice(&section);
-        if let Err(error) = write_as(&RAW, values.as_values(), None, None, 1, out) {
-            out.truncate(start);
-            return Err(error);
-        }
-        block_header::finish(start, out);
-        Ok(())
+        write_raw(values.as_values(), some_null.then_some(&present), self.stats(), out)
     }
 
     /// Like [`Block::decode`] for the form nearest to the bytes; `range` is at most one vector. Reuses the memory in

@@ -60,7 +60,7 @@ mod values_mut;
 mod varint;
 
 pub use bitmap::Bitmap;
-pub use block::{Block, PreparedPredicate};
+pub use block::{Block, PreparedPredicate, write_raw};
 pub use candidates::{Candidate, candidates};
 pub use chooser::{Choice, Chooser, encode};
 pub use encoded::{Encoded, Narrow};

@@ -6,7 +6,7 @@ use crate::kernels::{FloatSummary, Summary, count_runs, summarize, summarize_flo
 use crate::sample::sampled_vectors;
 use crate::scaled::Float;
 use crate::values::BytesView;
-use crate::{Bitmap, BlockStats, BytesBuf, Scalar, VECTOR_LEN, Values, after_prefix};
+use crate::{Bitmap, BlockStats, BytesBuf, Scalar, VECTOR_LEN, Values};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -152,16 +152,8 @@ fn measure_bytes(values: BytesView<'_>, stats: &mut BlockStats) {
     let (min, max) = (min.unwrap_or_default(), max.unwrap_or_default());
     stats.bounds_exact = min.len() <= BlockStats::BOUND_BYTES && max.len() <= BlockStats::BOUND_BYTES;
     stats.min = Scalar::Bytes(min[..min.len().min(BlockStats::BOUND_BYTES)].to_vec());
-    stats.max = upper_bound(max);
+    stats.max = BlockStats::upper_bound(max);
     stats.distinct_estimate = distinct_of_bytes(values);
-}
-
-/// The least string of at most [`BlockStats::BOUND_BYTES`] that is not below `value`, or `Null` when there is none.
-fn upper_bound(value: &[u8]) -> Scalar {
-    if value.len() <= BlockStats::BOUND_BYTES {
-        return Scalar::Bytes(value.to_vec());
-    }
-    after_prefix(&value[..BlockStats::BOUND_BYTES]).map_or(Scalar::Null, Scalar::Bytes)
 }
 
 #[cfg(test)]
@@ -171,10 +163,10 @@ mod tests {
     #[test]
     fn a_cut_upper_bound_is_rounded_up() {
         let mut long = vec![b'a'; 40];
-        assert_eq!(upper_bound(&long), Scalar::Bytes([vec![b'a'; 31], vec![b'b']].concat()));
+        assert_eq!(BlockStats::upper_bound(&long), Scalar::Bytes([vec![b'a'; 31], vec![b'b']].concat()));
         long[31] = 0xff;
-        assert_eq!(upper_bound(&long), Scalar::Bytes([vec![b'a'; 30], vec![b'b']].concat()));
-        assert_eq!(upper_bound(&[0xff; 33]), Scalar::Null);
+        assert_eq!(BlockStats::upper_bound(&long), Scalar::Bytes([vec![b'a'; 30], vec![b'b']].concat()));
+        assert_eq!(BlockStats::upper_bound(&[0xff; 33]), Scalar::Null);
     }
 
     #[test]

@@ -33,6 +33,17 @@ impl CompareOp {
             CompareOp::GreaterOrEqual => order.is_ge(),
         }
     }
+
+    /// The same comparison with its sides exchanged.
+    pub fn mirrored(self) -> CompareOp {
+        match self {
+            CompareOp::Less => CompareOp::Greater,
+            CompareOp::LessOrEqual => CompareOp::GreaterOrEqual,
+            CompareOp::Greater => CompareOp::Less,
+            CompareOp::GreaterOrEqual => CompareOp::LessOrEqual,
+            CompareOp::Equal | CompareOp::NotEqual => self,
+        }
+    }
 }
 
 /// A test on single values. A NULL value passes none of them.

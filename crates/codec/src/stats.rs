@@ -1,6 +1,6 @@
 //! What a block knows about its values without being read.
 
-use crate::Scalar;
+use crate::{Scalar, after_prefix};
 
 /// Statistics of one block. Written at encoding, exact unless said otherwise.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,4 +31,12 @@ pub struct BlockStats {
 impl BlockStats {
     /// Bytes bounds are cut to this length: zone maps must stay small beside the data.
     pub const BOUND_BYTES: usize = 32;
+
+    /// The least string of at most so many bytes that is not below `value`, or `Null` when there is none.
+    pub fn upper_bound(value: &[u8]) -> Scalar {
+        if value.len() <= BlockStats::BOUND_BYTES {
+            return Scalar::Bytes(value.to_vec());
+        }
+        after_prefix(&value[..BlockStats::BOUND_BYTES]).map_or(Scalar::Null, Scalar::Bytes)
+    }
 }

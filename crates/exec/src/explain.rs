@@ -1,5 +1,6 @@
 //! Plans and expressions as text, for EXPLAIN.
 
+use crate::aggregate::widened_column;
 use crate::measure::{Measured, OperatorCounters, Stage};
 use crate::scan::ScanPlan;
 use crate::{
@@ -26,6 +27,27 @@ impl Run {
     }
 }
 
+impl Pipeline {
+    /// What aggregates of whole row groups are looked up in, where that is all they want.
+    fn looks_into(&self) -> Option<&'static str> {
+        let (Source::Table(table), Output::Aggregate(aggregates), []) = (&self.source, &self.output, &*self.steps)
+        else {
+            return None;
+        };
+        let types = self.column_types();
+        let looked_into = |aggregate: &Aggregate| {
+            use AggregateFunction::{Average, Max, Min, Sum};
+            let column = match aggregate.argument.as_ref()? {
+                Expr::Column(column) => *column,
+                widened => widened_column(widened, &types)?,
+            };
+            let column = self.columns.get(column)?.table_column()?;
+            table.looks_into(column).filter(|_| matches!(aggregate.function, Sum | Average | Min | Max))
+        };
+        aggregates.iter().find_map(looked_into)
+    }
+}
+
 /// A plan, and perhaps a run of it, or what its parts did together.
 struct PlanText<'a> {
     pipeline: &'a Pipeline,
@@ -43,7 +65,12 @@ impl fmt::Display for PlanText<'_> {
         let columns: Vec<String> = (0..pipeline.columns.len()).map(|column| pipeline.column_text(column)).collect();
         let columns = columns.join(", ");
         match &pipeline.source {
-            Source::Table(table) => write!(f, "Scan {} [{columns}]{}", table.name(), self.source_note())?,
+            Source::Table(table) => {
+                write!(f, "Scan {} [{columns}]{}", table.name(), self.source_note())?;
+                if let Some(seek) = table.seek() {
+                    write!(f, "\n  seek: {seek}")?;
+                }
+            }
             Source::Gathered(inner) => {
                 let what = match inner.output {
                     Output::Sorted { .. } => "Sorted rows",
@@ -153,7 +180,8 @@ impl fmt::Display for PlanText<'_> {
                 _ => true,
             };
             let note = if is_alone { &note } else { "" };
-            write!(f, "\n  aggregate: {}{note}", aggregates.join(", "))?;
+            let within = pipeline.looks_into().map_or_else(String::new, |what| format!(", within {what}"));
+            write!(f, "\n  aggregate: {}{within}{note}", aggregates.join(", "))?;
         }
         if let Some(limit) = pipeline.limit {
             write!(f, "\n  limit: {limit}")?;

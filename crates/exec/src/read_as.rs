@@ -30,6 +30,10 @@ impl TableSource for ReadAs {
         self.table.column_name(column)
     }
 
+    fn seek(&self) -> Option<String> {
+        self.table.seek()
+    }
+
     fn group_count(&self) -> usize {
         self.table.group_count()
     }
@@ -48,6 +52,14 @@ impl TableSource for ReadAs {
 
     fn zone(&self, group: usize, column: usize) -> Option<&BlockStats> {
         self.table.zone(group, column)
+    }
+
+    fn looks_into(&self, column: usize) -> Option<&'static str> {
+        self.table.looks_into(column)
+    }
+
+    fn look_into(&self, group: usize, column: usize) -> Option<BlockStats> {
+        self.table.look_into(group, column)
     }
 
     fn segment(&self, group: usize, column: usize) -> Result<Pinned> {

@@ -62,6 +62,10 @@ pub trait TableSource: Send + Sync + std::fmt::Debug {
     fn column_types(&self) -> &[LogicalType];
     /// The columns' names, in table order.
     fn column_name(&self, column: usize) -> &str;
+    /// Which part of a table in order this is, for plans; `None` where it is all of one.
+    fn seek(&self) -> Option<String> {
+        None
+    }
     /// How many row groups.
     fn group_count(&self) -> usize;
     /// Rows of a group, deleted ones included; at most [`sinter_codec::ROW_GROUP_LEN`].
@@ -72,6 +76,15 @@ pub trait TableSource: Send + Sync + std::fmt::Debug {
     fn deleted(&self, group: usize) -> Option<Arc<Bitmap>>;
     /// Statistics of a segment, deleted rows included; `None` for nested types or where they are not known.
     fn zone(&self, group: usize, column: usize) -> Option<&BlockStats>;
+    /// What [`TableSource::look_into`] looks into for a column, for plans; `None` where it finds nothing.
+    fn looks_into(&self, _column: usize) -> Option<&'static str> {
+        None
+    }
+    /// Statistics of a segment, the sum among them, found where the segment would be made of: for sources that would have to
+    /// make it. `None` as well where that cannot be read, which [`TableSource::segment`] then says.
+    fn look_into(&self, _group: usize, _column: usize) -> Option<BlockStats> {
+        None
+    }
     /// The bytes of a segment.
     ///
     /// # Errors

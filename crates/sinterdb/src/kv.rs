@@ -71,6 +71,7 @@ pub type Entry<K> = (<K as Key>::Owned, Vec<u8>);
 ///
 /// Outside of a transaction each change is a commit of its own, and each reading is of the last state that is durable.
 /// Between [`Connection::begin`] and its end all of it is part of the transaction, whose other changes may be of tables.
+/// Queries read it as a table of two columns, `key` and `value`.
 ///
 /// ```
 /// # let conn = sinterdb::Database::memory()?.connect();
@@ -78,6 +79,8 @@ pub type Entry<K> = (<K as Key>::Owned, Vec<u8>);
 /// sessions.put(7, b"seven")?;
 /// sessions.update((10..20).map(|key| (key, Some("x"))))?;
 /// assert_eq!(sessions.range(8..12)?.count(), 2);
+/// let after = conn.sql("SELECT key, value FROM sessions WHERE key > 15 ORDER BY key")?.collect()?;
+/// assert_eq!(after[0].num_rows(), 4);
 /// # Ok::<(), sinterdb::Error>(())
 /// ```
 pub struct Kv<K: Key + ?Sized> {

@@ -9,6 +9,7 @@
 //! database, and is stored without its name (`view_query`), as in SQLite.
 
 use crate::catalog::{Catalog, TableName};
+use crate::kv::TreesSeen;
 use crate::session::CATALOG_NAME;
 use crate::statement::{find, normal};
 use crate::transaction::Reads;
@@ -20,8 +21,16 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// What is visible of a database at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Visible {
+    pub(crate) catalog: Arc<Catalog>,
+    /// The state of its key-value trees.
+    pub(crate) trees: TreesSeen,
+}
+
 /// The attached databases at one moment, by name.
-pub(crate) type AttachedCatalogs = BTreeMap<Arc<str>, Arc<Catalog>>;
+pub(crate) type AttachedDatabases = BTreeMap<Arc<str>, Visible>;
 
 /// What one statement sees.
 #[derive(Clone, Debug)]
@@ -30,10 +39,12 @@ pub(crate) struct Seen {
     pub(crate) name: Arc<str>,
     /// The tables that it may change.
     pub(crate) catalog: Arc<Catalog>,
+    /// The state of its key-value trees.
+    pub(crate) trees: TreesSeen,
     /// Where it notes what it reads of them.
     pub(crate) reads: Reads,
     /// The other databases.
-    pub(crate) attached: AttachedCatalogs,
+    pub(crate) attached: AttachedDatabases,
 }
 
 impl Seen {
@@ -47,7 +58,18 @@ impl Seen {
 
     /// The database of that name.
     pub(crate) fn catalog_of(&self, database: &str) -> Option<&Arc<Catalog>> {
-        if database == &*self.name { Some(&self.catalog) } else { self.attached.get(database) }
+        if database == &*self.name {
+            return Some(&self.catalog);
+        }
+        self.attached.get(database).map(|attached| &attached.catalog)
+    }
+
+    /// The state of the key-value trees of that database.
+    pub(crate) fn trees_of(&self, database: &str) -> Option<&TreesSeen> {
+        if database == &*self.name {
+            return Some(&self.trees);
+        }
+        self.attached.get(database).map(|attached| &attached.trees)
     }
 }
 
@@ -115,8 +137,8 @@ impl Attached {
     }
 
     /// What the others hold now, as of their last durable commits.
-    pub(crate) fn catalogs(&self) -> AttachedCatalogs {
-        self.all().iter().map(|(name, database)| (Arc::clone(name), database.catalog())).collect()
+    pub(crate) fn visible(&self) -> AttachedDatabases {
+        self.all().iter().map(|(name, database)| (Arc::clone(name), database.visible())).collect()
     }
 
     /// Takes the name of an attached database off a name that begins with it, and returns that. `parts` is how many parts

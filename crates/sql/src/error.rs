@@ -47,7 +47,10 @@ impl From<sinter_exec::Error> for Error {
             sinter_exec::Error::Source(inner) | sinter_exec::Error::Unreadable(inner) => {
                 match inner.downcast::<sinter_column::Error>() {
                     Ok(inner) => Error::from(*inner),
-                    Err(inner) => Error::Io(inner.to_string()),
+                    Err(inner) => match inner.downcast::<sinter_btree::Error>() {
+                        Ok(inner) => Error::from(*inner),
+                        Err(inner) => Error::Io(inner.to_string()),
+                    },
                 }
             }
             other => Error::Data(other.to_string()),

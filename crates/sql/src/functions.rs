@@ -1,8 +1,9 @@
-//! Table functions: `storage('t')`, `candidates('t')`, `tables()`, `databases()`, `memory()`, `codecs()`, `kernels()`,
+//! Table functions: `storage('t')`, `candidates('t')`, `tables()`, `trees()`, `databases()`, `memory()`, `codecs()`, `kernels()`,
 //! `decoding()`.
 
 use crate::Database;
 use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName, as_written};
+use crate::kv::KvTree;
 use crate::provider::StatementCatalog;
 use crate::session::CATALOG_NAME;
 use crate::statement::{find, parse_table_name};
@@ -15,6 +16,7 @@ use datafusion::datasource::MemTable;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use sinter_btree::TreeShape;
 use sinter_codec::{
     Bitmap, Block, Candidate, DecodeRow, KernelRow, Physical, SCHEMES, ValuesBuf, decode_table, kernel_table,
 };
@@ -46,6 +48,7 @@ const FUNCTIONS: &[(&str, Make)] = &[
     ("storage", storage),
     ("candidates", candidates),
     ("tables", tables),
+    ("trees", trees),
     ("databases", databases),
     ("memory", memory),
     ("codecs", codecs),
@@ -129,6 +132,33 @@ fn tables(Asked { catalog, reads, .. }: &Asked<'_>) -> crate::Result<RecordBatch
     ])
 }
 
+/// The key-value trees, and what their leaves take that are in memory.
+fn trees(Asked { database, catalog, reads, .. }: &Asked<'_>) -> crate::Result<RecordBatch> {
+    reads.everything();
+    let trees = &catalog.trees;
+    let snapshot = database.timeline().snapshot();
+    let keys: Vec<u64> = trees.values().map(|tree| tree.tree().len(snapshot.commit())).collect::<crate::Result<_>>()?;
+    let shapes: Vec<TreeShape> = trees.values().map(|tree| tree.tree().shape()).collect();
+    let texts = |of: &dyn Fn(&KvTree) -> String| -> ArrayRef {
+        Arc::new(trees.values().map(|tree| Some(of(tree))).collect::<StringArray>())
+    };
+    let numbers = |of: fn(&TreeShape) -> u64| -> ArrayRef {
+        Arc::new(shapes.iter().map(|shape| Some(of(shape))).collect::<UInt64Array>())
+    };
+    batch(vec![
+        ("schema", Arc::new(trees.keys().map(|name| Some(&*name.schema)).collect::<StringArray>())),
+        ("tree", Arc::new(trees.keys().map(|name| Some(&*name.table)).collect::<StringArray>())),
+        ("key", texts(&|tree| tree.shape().key.to_string())),
+        ("value", texts(&|tree| tree.shape().value.to_string())),
+        ("codec", texts(&|tree| tree.shape().codec_name().to_owned())),
+        ("keys", Arc::new(UInt64Array::from(keys))),
+        ("leaves", numbers(|shape| shape.leaves)),
+        ("resident_leaves", numbers(|shape| shape.resident_leaves)),
+        ("key_bytes", numbers(|shape| shape.key_bytes)),
+        ("value_bytes", numbers(|shape| shape.record_bytes)),
+    ])
+}
+
 fn databases(&Asked { database, .. }: &Asked<'_>) -> crate::Result<RecordBatch> {
     let attached = database.attached().list();
     let others = attached.iter().map(|(name, database)| (&**name, database.as_ref()));
@@ -153,8 +183,8 @@ fn memory(Asked { database, catalog, .. }: &Asked<'_>) -> crate::Result<RecordBa
     let usage = database.store().budget().usage();
     let mut rows: Vec<(String, u64)> =
         catalog.tables.iter().map(|(name, table)| (format!("table {name}"), table.memory_bytes())).collect();
-    for (of, catalog) in database.attached().catalogs() {
-        let tables = catalog.tables.iter();
+    for (of, attached) in database.attached().visible() {
+        let tables = attached.catalog.tables.iter();
         rows.extend(tables.map(|(name, table)| (format!("table {}.{name}", as_written(&of)), table.memory_bytes())));
     }
     let tables: u64 = rows.iter().map(|(_, bytes)| *bytes).sum();

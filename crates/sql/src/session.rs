@@ -1,8 +1,8 @@
 //! One user's way into a database: settings, registered data, and the statement that runs.
 
-use crate::attached::{AttachedCatalogs, Seen};
+use crate::attached::{AttachedDatabases, Seen, Visible};
 use crate::batches::{Outcome, Query};
-use crate::catalog::{Catalog, DEFAULT_SCHEMA};
+use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName};
 use crate::checked::CheckedConstants;
 use crate::coercion::Coercion;
 use crate::dependent_join::DependentJoins;
@@ -374,26 +374,34 @@ impl Session {
                 transaction.check_usable()?;
                 Ok(self.seen_by(transaction))
             }
-            None => Ok(self.seen(self.database.catalog(), Reads::default(), self.database.attached().catalogs())),
+            None => {
+                let visible = self.database.visible();
+                Ok(self.seen(visible, Reads::default(), self.database.attached().visible()))
+            }
         }
     }
 
     /// What a statement of a transaction sees.
     pub(crate) fn seen_by(&self, transaction: &Transaction) -> Seen {
-        self.seen(transaction.catalog(), transaction.reads(), transaction.attached().clone())
+        let visible = Visible { catalog: transaction.catalog(), trees: transaction.trees() };
+        self.seen(visible, transaction.reads(), transaction.attached().clone())
     }
 
     /// For expressions that name no tables.
     pub(crate) fn nothing_seen(&self) -> Seen {
-        self.seen(Arc::default(), Reads::default(), AttachedCatalogs::new())
+        self.seen(Visible::default(), Reads::default(), AttachedDatabases::new())
     }
 
-    fn seen(&self, catalog: Arc<Catalog>, reads: Reads, attached: AttachedCatalogs) -> Seen {
-        let Some(home) = &self.home else { return Seen { name: CATALOG_NAME.into(), catalog, reads, attached } };
+    fn seen(&self, visible: Visible, reads: Reads, attached: AttachedDatabases) -> Seen {
+        let Visible { catalog, trees } = visible;
+        let Some(home) = &self.home else {
+            return Seen { name: CATALOG_NAME.into(), catalog, trees, reads, attached };
+        };
         let mut attached = home.seen.attached.clone();
         attached.remove(&home.target);
-        attached.insert(Arc::clone(&home.seen.name), Arc::clone(&home.seen.catalog));
-        Seen { name: Arc::clone(&home.target), catalog, reads, attached }
+        let ours = Visible { catalog: Arc::clone(&home.seen.catalog), trees: home.seen.trees.clone() };
+        attached.insert(Arc::clone(&home.seen.name), ours);
+        Seen { name: Arc::clone(&home.target), catalog, trees, reads, attached }
     }
 
     /// Runs a statement that changes something: in the session's transaction, or in one of its own, which is run again
@@ -510,7 +518,7 @@ impl Session {
     /// (schema, table) of everything that statements can name, sorted.
     pub fn table_names(&self) -> Vec<(String, String)> {
         let catalog = self.seen_now();
-        let known = catalog.tables.keys().chain(catalog.views.keys());
+        let known = catalog.tables.keys().chain(catalog.views.keys()).chain(catalog.trees.keys());
         let mut names: Vec<(String, String)> =
             known.map(|name| (name.schema.to_string(), name.table.to_string())).collect();
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner);
@@ -523,7 +531,11 @@ impl Session {
     /// The columns of a table, empty when there is none.
     pub fn column_names(&self, table: &str) -> Vec<String> {
         let catalog = self.seen_now();
-        let found = catalog.tables.iter().find(|(name, _)| name.to_string() == table || &*name.table == table);
+        let is_it = |name: &TableName| name.to_string() == table || &*name.table == table;
+        if let Some((_, tree)) = catalog.trees.iter().find(|(name, _)| is_it(name)) {
+            return tree.shape().columns().into_iter().map(|(name, _)| name.to_owned()).collect();
+        }
+        let found = catalog.tables.iter().find(|(name, _)| is_it(name));
         match found {
             Some((_, table)) => table.schema().columns.iter().map(|column| column.name.clone()).collect(),
             None => {

@@ -8,9 +8,9 @@
 //! Key-value trees are no values (`crate::kv`): of them it holds what it writes and reads, which is compared with what
 //! others have committed while their leaves are latched.
 
-use crate::attached::AttachedCatalogs;
+use crate::attached::AttachedDatabases;
 use crate::catalog::{Catalog, TableName, View};
-use crate::kv::{AnyDraft, KvMark, KvShape, KvTree, KvWork};
+use crate::kv::{AnyDraft, AnyRange, KvMark, KvShape, KvTree, KvWork, TreesSeen, union};
 use crate::statement::find;
 use crate::{Database, Error, Result};
 use sinter_column::{Alteration, Change, Changed, ColumnTable, Draft, Prepared, TableSchema, differences};
@@ -22,6 +22,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A transaction that reads one table in more ways than this is taken to have read all of it.
 const FILTERS_PER_TABLE_MAX: usize = 1000;
+
+/// The same of ranges of keys: then it has read all between the first and the last.
+const RANGES_PER_TREE_MAX: usize = 4096;
 
 /// How many there were in this process.
 static TRANSACTIONS: AtomicU64 = AtomicU64::new(0);
@@ -39,6 +42,8 @@ pub(crate) struct Reads {
 #[derive(Debug, Default)]
 struct Noted {
     objects: BTreeMap<ObjectId, Vec<Seen>>,
+    /// Of key-value trees.
+    keys: BTreeMap<ObjectId, Vec<AnyRange>>,
     look_ups: BTreeSet<LookUp>,
 }
 
@@ -98,6 +103,11 @@ impl Reads {
         Reads { of_definitions: true, ..self.clone() }
     }
 
+    /// Whether it is for planning what will not be run.
+    pub(crate) fn are_of_definitions(&self) -> bool {
+        self.of_definitions
+    }
+
     fn of(&self) -> Option<MutexGuard<'_, Noted>> {
         self.noted.as_ref().map(|reads| reads.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -113,6 +123,24 @@ impl Reads {
             *seen = vec![Seen::default()];
         } else if !seen.first().is_some_and(|seen| seen.filter.is_empty()) {
             seen.push(Seen { columns: columns.to_vec(), filter: filter.to_vec() });
+        }
+    }
+
+    /// A scan of the entries of a key-value tree whose keys are in these ranges.
+    pub(crate) fn keys(&self, tree: ObjectId, ranges: &[AnyRange]) {
+        if self.of_definitions {
+            return self.definition(tree);
+        }
+        let Some(mut reads) = self.of() else { return };
+        let seen = reads.keys.entry(tree).or_default();
+        seen.extend_from_slice(ranges);
+        if seen.len() <= RANGES_PER_TREE_MAX {
+            return;
+        }
+        *seen = union(std::mem::take(seen));
+        if seen.len() > RANGES_PER_TREE_MAX / 2 {
+            let ends = seen.first().zip(seen.last());
+            *seen = ends.map(|((start, _), (_, end))| (start.clone(), end.clone())).into_iter().collect();
         }
     }
 
@@ -171,9 +199,9 @@ pub(crate) struct Transaction {
     /// The last commit in that.
     base_commit: CommitNumber,
     /// Until it commits: of what was before, nobody else may need any more.
-    snapshot: Option<Snapshot<Catalog>>,
+    snapshot: Option<Arc<Snapshot<Catalog>>>,
     /// What was visible of the attached databases then.
-    attached: AttachedCatalogs,
+    attached: AttachedDatabases,
     work: Work,
     /// What it does to key-value trees. Not part of `work`, which is copied.
     trees: KvWork,
@@ -189,7 +217,7 @@ pub(crate) struct Transaction {
 impl Transaction {
     pub(crate) fn new(
         snapshot: Snapshot<Catalog>,
-        attached: AttachedCatalogs,
+        attached: AttachedDatabases,
         is_read_only: bool,
         exclusive: Option<Exclusive<Catalog>>,
     ) -> Transaction {
@@ -199,7 +227,7 @@ impl Transaction {
             work: Work { catalog: Arc::clone(&base), drafts: BTreeMap::new() },
             base,
             base_commit: snapshot.commit(),
-            snapshot: Some(snapshot),
+            snapshot: Some(Arc::new(snapshot)),
             attached,
             trees: KvWork::default(),
             savepoints: Vec::new(),
@@ -222,7 +250,7 @@ impl Transaction {
     }
 
     /// The attached databases, as they were when it began.
-    pub(crate) fn attached(&self) -> &AttachedCatalogs {
+    pub(crate) fn attached(&self) -> &AttachedDatabases {
         &self.attached
     }
 
@@ -235,6 +263,14 @@ impl Transaction {
     /// What it sees, its own changes included.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.work.catalog)
+    }
+
+    /// The state of key-value trees that its next statement sees.
+    pub(crate) fn trees(&self) -> TreesSeen {
+        match &self.snapshot {
+            Some(snapshot) => TreesSeen::new(Arc::clone(snapshot), self.trees.changes()),
+            None => TreesSeen::default(),
+        }
     }
 
     /// Runs a statement; if it fails, none of it is left.
@@ -491,6 +527,7 @@ impl Transaction {
         if self.work.drafts.values().any(Draft::has_pages) {
             database.store().sync_pages()?;
         }
+        self.note_keys();
         // Most of the validation holds nobody up; what was committed meanwhile is little.
         let validated = database.timeline().pending();
         self.validate(&self.base, &validated)?;
@@ -522,6 +559,17 @@ impl Transaction {
         drop(self.work);
         database.after_commit(changed);
         Ok(())
+    }
+
+    /// Hands what its statements have read of key-value trees to what it does to them, to be validated with that.
+    fn note_keys(&mut self) {
+        let Some(noted) = self.reads.of().map(|mut reads| std::mem::take(&mut reads.keys)) else { return };
+        for (id, ranges) in noted {
+            // One of this transaction's own is nobody else's.
+            if let Some((_, tree)) = self.base.tree_by_id(id) {
+                self.trees.draft(&Arc::clone(tree)).note(&ranges);
+            }
+        }
     }
 
     /// It is committed: key-value trees are in the catalog, or not any more.

@@ -81,6 +81,34 @@ fn check_state<K: TestKey + ?Sized>(
     assert_eq!(entry(cursor.last().unwrap()), of_model::<K>(model.iter().next_back()));
     assert_eq!(entry(cursor.next().unwrap()), None);
     assert_eq!(tree.len(at).unwrap(), model.len() as u64);
+    let mut bound = || {
+        let key = K::of(random.random_range(0..range));
+        [Bound::Included(key.clone()), Bound::Excluded(key), Bound::Unbounded][random.random_range(0..3)].clone()
+    };
+    check_range(tree, at, model, (bound(), bound()));
+}
+
+/// The entries of a range are those of the model, leaf by leaf and in pieces.
+fn check_range<K: TestKey + ?Sized>(tree: &Tree<K>, at: CommitNumber, model: &Model<K>, range: KeyRange<K>) {
+    let expected: Vec<_> = model.iter().filter(|(key, _)| range.contains(*key)).collect();
+    let lent = || (range.0.as_ref().map(Borrow::<K>::borrow), range.1.as_ref().map(Borrow::<K>::borrow));
+    let (mut keys, mut records) = (Vec::<K::Owned>::new(), Vec::new());
+    tree.for_each_entries(lent(), at, &mut |entries| {
+        let first = keys.len();
+        entries.for_each_key(&mut |key| keys.push(key.to_owned()));
+        records.extend(entries.records().map(<[u8]>::to_vec));
+        assert_eq!((keys.len() - first, records.len()), (entries.len(), keys.len()));
+        assert_eq!((&entries.first(), Some(&entries.last())), (&keys[first], keys.last()));
+    })
+    .unwrap();
+    assert!(keys.iter().zip(&records).eq(expected.iter().copied()), "{range:?} after commit {at}");
+    let pieces = tree.pieces(lent(), at, 20, 3).unwrap();
+    let mut index = 0;
+    for piece in &pieces {
+        assert_eq!((expected[index].0, expected[index + piece.len - 1].0), (&piece.first, &piece.last));
+        index += piece.len;
+    }
+    assert_eq!(index, expected.len());
 }
 
 fn record_of(shape: RecordShape, random: &mut SmallRng) -> Vec<u8> {

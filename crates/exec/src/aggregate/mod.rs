@@ -18,7 +18,7 @@ pub(crate) use average::{average, averages, sum, takes_sums_as_they_are, varianc
 pub(crate) use foreign::ForeignPart;
 pub use foreign::{ForeignAggregate, ForeignCall, ForeignStates};
 pub(crate) use form::{Argument, Form};
-pub(crate) use plan::{AggregatePlan, Part, parts};
+pub(crate) use plan::{AggregatePlan, Part, parts, widened_column};
 pub(crate) use state::AggregateSink;
 pub use state::AggregateState;
 pub(crate) use sum::{Sum, overflow};

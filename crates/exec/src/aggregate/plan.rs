@@ -4,7 +4,7 @@
 //! only for the rows that count, and rows that do not count are NULL, which every aggregate leaves out.
 
 use super::foreign::ForeignPart;
-use crate::expr::{Operand, Program, compile};
+use crate::expr::{Operand, Program, always_fits, compile};
 use crate::{Aggregate, AggregateFunction, Error, Expr, LogicalType, Result, ScanColumn};
 
 /// What a run's workers share.
@@ -26,6 +26,8 @@ pub(crate) struct Part {
     /// It counts the rows for which the output is true.
     pub(crate) counts_true: bool,
     pub(crate) argument_type: LogicalType,
+    /// The integers of this column are what the argument is, cast to a type that has room for them all.
+    widened_column: Option<usize>,
     pub(crate) ty: LogicalType,
 }
 
@@ -74,18 +76,36 @@ pub(crate) fn parts(aggregates: &[Aggregate], types: &[LogicalType], exprs: &mut
         if let AggregateFunction::Foreign(call) = &function {
             let foreign = Some(ForeignPart::new(call, aggregate.filter.as_ref(), types, exprs));
             let argument_type = LogicalType::Int64;
-            return Ok(Part { function, output: None, foreign, counts_true: false, argument_type, ty });
+            return Ok(Part {
+                function,
+                output: None,
+                foreign,
+                counts_true: false,
+                argument_type,
+                widened_column: None,
+                ty,
+            });
         }
         let (expr, counts_true) = argument(aggregate, types)?;
         let argument_type = expr.as_ref().map_or(LogicalType::Int64, |expr| expr.type_over(types));
         check(&function, &argument_type)?;
+        let widened_column = expr.as_ref().and_then(|expr| widened_column(expr, types));
         let output = expr.map(|expr| {
             exprs.push(expr);
             exprs.len() - 1
         });
-        Ok(Part { function, output, foreign: None, counts_true, argument_type, ty })
+        Ok(Part { function, output, foreign: None, counts_true, argument_type, widened_column, ty })
     };
     aggregates.iter().map(part).collect()
+}
+
+/// The column whose integers an expression has in a wider type.
+pub(crate) fn widened_column(expr: &Expr, types: &[LogicalType]) -> Option<usize> {
+    let Expr::Cast { expr, ty } = expr else { return None };
+    let Expr::Column(column) = **expr else { return None };
+    let is_integer = |ty: &LogicalType| !ty.is_float() && !matches!(ty, LogicalType::Decimal { .. });
+    let from = types.get(column)?;
+    (is_integer(from) && is_integer(ty) && always_fits(from, ty)).then_some(column)
 }
 
 /// The argument with its FILTER, and whether true rows are counted. No argument: rows are counted.
@@ -132,14 +152,15 @@ fn check(function: &AggregateFunction, argument: &LogicalType) -> Result<()> {
 }
 
 impl Part {
-    /// The table's column that the argument is.
+    /// The table's column that the argument is, or whose integers it has.
     pub(super) fn table_column(&self, plan: &AggregatePlan) -> Option<usize> {
-        match plan.operand(self)? {
-            Operand::Column(column) => match plan.columns[column] {
-                ScanColumn::Table(column) => Some(column),
-                ScanColumn::Length(_) | ScanColumn::RowId => None,
-            },
-            _ => None,
+        let column = match plan.operand(self)? {
+            Operand::Column(column) => column,
+            _ => self.widened_column?,
+        };
+        match plan.columns[column] {
+            ScanColumn::Table(column) => Some(column),
+            ScanColumn::Length(_) | ScanColumn::RowId => None,
         }
     }
 

@@ -17,18 +17,32 @@ pub(super) fn add_group(
     if !answers_group(plan, source, group) {
         return false;
     }
-    let stats = |part: &Part| stats_of(part, plan, source, group);
+    let mut looked_into: Vec<(usize, BlockStats)> = Vec::new();
     let mut added = accumulators.to_vec();
     for (part, accumulator) in plan.parts.iter().zip(&mut added) {
-        match (accumulator, stats(part)) {
+        let column = part.table_column(plan);
+        let known = column.and_then(|column| source.zone(group, column)).filter(|stats| answers(part, stats));
+        let stats = match (column, known) {
+            (Some(column), None) if !part.is_row_count() => {
+                if !looked_into.iter().any(|(known, _)| *known == column) {
+                    let Some(stats) = source.look_into(group, column) else { return false };
+                    looked_into.push((column, stats));
+                }
+                looked_into.iter().find(|(known, _)| *known == column).map(|(_, stats)| stats)
+            }
+            _ => known,
+        };
+        match (accumulator, stats) {
             (Accumulator::Count(count), None) => *count += rows as u64,
             (Accumulator::Count(count), Some(stats)) => *count += present(stats),
-            (Accumulator::Sum(sum), Some(stats)) => {
+            (Accumulator::Sum(sum), Some(stats)) if answers(part, stats) => {
                 if sum.add_known(stats.sum.unwrap_or(0), present(stats)).is_err() {
                     return false;
                 }
             }
-            (Accumulator::Extreme(extreme), Some(stats)) => extreme.offer(extreme_of(part, stats)),
+            (Accumulator::Extreme(extreme), Some(stats)) if answers(part, stats) => {
+                extreme.offer(extreme_of(part, stats));
+            }
             _ => return false,
         }
     }
@@ -39,18 +53,23 @@ pub(super) fn add_group(
 /// Whether statistics of a group can answer for all aggregates, but for sums that may overflow.
 pub(super) fn answers_group(plan: &AggregatePlan, source: &dyn TableSource, group: usize) -> bool {
     let answers = |part: &Part| {
-        part.is_row_count() || stats_of(part, plan, source, group).is_some_and(|stats| answers(part, stats))
+        part.is_row_count()
+            || part.table_column(plan).is_some_and(|column| {
+                source.zone(group, column).is_some_and(|stats| answers(part, stats))
+                    || (is_answerable(part) && source.looks_into(column).is_some())
+            })
     };
     plan.parts.iter().all(answers)
 }
 
-fn stats_of<'a>(
-    part: &Part,
-    plan: &AggregatePlan,
-    source: &'a dyn TableSource,
-    group: usize,
-) -> Option<&'a BlockStats> {
-    part.table_column(plan).and_then(|column| source.zone(group, column))
+/// Whether there are statistics that would answer.
+fn is_answerable(part: &Part) -> bool {
+    match part.function {
+        AggregateFunction::CountStar | AggregateFunction::Count => !part.counts_true,
+        AggregateFunction::Sum | AggregateFunction::Average => crate::expr::digits(&part.argument_type).is_some(),
+        AggregateFunction::Min | AggregateFunction::Max => true,
+        _ => false,
+    }
 }
 
 fn present(stats: &BlockStats) -> u64 {
@@ -59,17 +78,14 @@ fn present(stats: &BlockStats) -> u64 {
 
 fn answers(part: &Part, stats: &BlockStats) -> bool {
     let empty = stats.null_count == stats.value_count;
-    match part.function {
-        AggregateFunction::CountStar | AggregateFunction::Count => !part.counts_true,
-        AggregateFunction::Sum | AggregateFunction::Average => {
-            let exact = crate::expr::digits(&part.argument_type).is_some();
-            exact && (empty || stats.sum.is_some())
+    is_answerable(part)
+        && match part.function {
+            AggregateFunction::Sum | AggregateFunction::Average => empty || stats.sum.is_some(),
+            AggregateFunction::Min | AggregateFunction::Max => {
+                empty || (stats.bounds_exact && !extreme_of(part, stats).is_null())
+            }
+            _ => true,
         }
-        AggregateFunction::Min | AggregateFunction::Max => {
-            empty || (stats.bounds_exact && !extreme_of(part, stats).is_null())
-        }
-        _ => false,
-    }
 }
 
 /// NaN is greater than all that `max` knows of.

@@ -49,8 +49,8 @@ fn whole(precision: u8, scale: i8) -> i16 {
 }
 
 /// Whether every value of one type has a counterpart in another.
-fn always_fits(from: &LogicalType, to: &LogicalType) -> bool {
-    use LogicalType::{Decimal, Int8, Int16, Int32, Int64};
+pub(crate) fn always_fits(from: &LogicalType, to: &LogicalType) -> bool {
+    use LogicalType::{Decimal, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
     if to.is_float() {
         return true;
     }
@@ -60,6 +60,7 @@ fn always_fits(from: &LogicalType, to: &LogicalType) -> bool {
         Decimal { .. } => scale <= to_scale && needed <= room,
         // The last digit of an integer's type is not a full one.
         Int8 | Int16 | Int32 | Int64 => scale <= to_scale && needed < room,
+        UInt16 | UInt32 | UInt64 => matches!(from, UInt8 | UInt16 | UInt32) && needed < room,
         _ => false,
     }
 }

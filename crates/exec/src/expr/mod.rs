@@ -30,6 +30,7 @@ mod type_of;
 pub(crate) use compare::{float_key, float_of_key, holds};
 pub(crate) use compile::{compile, compile_condition};
 pub(crate) use decimal::{digits, divide_rounded, power_of_ten};
+pub(crate) use failing::always_fits;
 pub(crate) use foreign::operand_to_arrow;
 pub(crate) use like::{LikePattern, Shape};
 pub(crate) use machine::{Frame, Machine};

@@ -171,7 +171,7 @@ impl Reader<'_> {
     fn compare(&self, op: CompareOp, left: &Expr, right: &Expr) -> Option<Test> {
         match (left, right) {
             (Expr::Column(_), Expr::Literal(scalar, ty)) => self.compare_with(op, left, scalar, ty),
-            (Expr::Literal(scalar, ty), Expr::Column(_)) => self.compare_with(mirrored(op), right, scalar, ty),
+            (Expr::Literal(scalar, ty), Expr::Column(_)) => self.compare_with(op.mirrored(), right, scalar, ty),
             _ => None,
         }
     }
@@ -277,16 +277,6 @@ fn opposite(op: CompareOp) -> CompareOp {
         CompareOp::LessOrEqual => CompareOp::Greater,
         CompareOp::Greater => CompareOp::LessOrEqual,
         CompareOp::GreaterOrEqual => CompareOp::Less,
-    }
-}
-
-fn mirrored(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Less => CompareOp::Greater,
-        CompareOp::LessOrEqual => CompareOp::GreaterOrEqual,
-        CompareOp::Greater => CompareOp::Less,
-        CompareOp::GreaterOrEqual => CompareOp::LessOrEqual,
-        same => same,
     }
 }
 

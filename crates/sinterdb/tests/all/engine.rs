@@ -17,18 +17,18 @@ fn assert_ours(conn: &Connection, sql: &str) {
 
 /// What EXPLAIN ANALYZE counted.
 #[derive(Debug, PartialEq)]
-struct Counted {
+pub(crate) struct Counted {
     groups_pruned: u64,
     vectors_rejected: u64,
-    vectors: u64,
+    pub(crate) vectors: u64,
     filters_encoded: u64,
     filters_decoded: u64,
     rows_selected: u64,
-    bytes_decoded: u64,
+    pub(crate) bytes_decoded: u64,
     vectors_decoded: u64,
 }
 
-fn counted(conn: &Connection, sql: &str) -> Counted {
+pub(crate) fn counted(conn: &Connection, sql: &str) -> Counted {
     let lines = lines(conn, &format!("EXPLAIN ANALYZE {sql}"));
     let numbers = |start: &str| -> Vec<u64> {
         let line = lines.iter().find(|line| line.trim_start().starts_with(start) && !line.starts_with("bytes"));

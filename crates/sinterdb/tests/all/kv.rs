@@ -15,7 +15,7 @@ fn all(kv: &Kv<u32>) -> BTreeMap<u32, Vec<u8>> {
     kv.range(..).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
-fn is_conflict<T: std::fmt::Debug>(outcome: &Result<T, Error>) -> bool {
+pub(crate) fn is_conflict<T: std::fmt::Debug>(outcome: &Result<T, Error>) -> bool {
     matches!(outcome, Err(Error::Conflict(_)))
 }
 

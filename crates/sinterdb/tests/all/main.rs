@@ -11,6 +11,7 @@ mod golden;
 mod kill;
 mod kill_writers;
 mod kv;
+mod kv_sql;
 mod layouts;
 mod memory;
 mod reopen;

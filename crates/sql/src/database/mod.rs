@@ -6,9 +6,10 @@ mod upkeep;
 use checkpoints::{Checkpoints, free_unreachable_pages};
 use upkeep::Vacuums;
 
-use crate::attached::Attached;
+use crate::attached::{Attached, Visible};
 use crate::catalog::Catalog;
 use crate::keeper::Keeper;
+use crate::kv::TreesSeen;
 use crate::progress::Progress;
 use crate::query_memory::QueryMemory;
 use crate::spill_file::disk;
@@ -16,6 +17,7 @@ use crate::transaction::Transaction;
 use crate::{Error, Result, Session};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use sinter_storage::{Budget, FileSystem, ObjectId, Options, PageId, Store, Synchronous, Timeline};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -261,6 +263,16 @@ impl Database {
         self.timeline.visible()
     }
 
+    /// The same, with the state of its key-value trees.
+    pub(crate) fn visible(&self) -> Visible {
+        let catalog = self.catalog();
+        if catalog.trees.is_empty() {
+            return Visible { catalog, trees: TreesSeen::default() };
+        }
+        let snapshot = Arc::new(self.timeline.snapshot());
+        Visible { catalog: Arc::clone(snapshot.root()), trees: TreesSeen::new(snapshot, BTreeMap::new()) }
+    }
+
     /// A number that no object has or had.
     pub(crate) fn next_object(&self) -> ObjectId {
         ObjectId(self.next_object.fetch_add(1, Ordering::AcqRel))
@@ -271,7 +283,7 @@ impl Database {
         self.runtime()?;
         let exclusive = is_exclusive.then(|| self.timeline.exclusive());
         let is_read_only = is_read_only || self.options.read_only;
-        Ok(Transaction::new(self.timeline.snapshot(), self.attached.catalogs(), is_read_only, exclusive))
+        Ok(Transaction::new(self.timeline.snapshot(), self.attached.visible(), is_read_only, exclusive))
     }
 
     pub(crate) fn check_writable(&self) -> Result<()> {

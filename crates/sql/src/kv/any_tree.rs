@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use crate::Result;
-use sinter_btree::{Condition, Cursor, Find, Prepared, Tree, TreeKey, TreeOptions, Written};
+use sinter_btree::{Changes, Condition, Cursor, Find, Prepared, Tree, TreeKey, TreeOptions, TreeShape, Written};
 use sinter_storage::{Budget, CheckpointWriter, CommitNumber, Numbered, ObjectId, PageId, Record, Store};
 use std::sync::Arc;
 
@@ -132,7 +132,7 @@ macro_rules! each_to {
     };
 }
 
-pub(crate) use each;
+pub(crate) use {each, each_to};
 
 pub(crate) type AnyTree = OfKind<Arc<Tree<u32>>, Arc<Tree<u64>>, Arc<Tree<[u8]>>>;
 pub(crate) type AnyCursor =
@@ -140,6 +140,8 @@ pub(crate) type AnyCursor =
 pub(crate) type AnyPrepared<'t> = OfKind<Prepared<'t, u32>, Prepared<'t, u64>, Prepared<'t, [u8]>>;
 pub(crate) type AnyWritten = OfKind<Written<u32>, Written<u64>, Written<[u8]>>;
 pub(crate) type AnyDraft = OfKind<Draft<u32>, Draft<u64>, Draft<[u8]>>;
+/// What a transaction has written.
+pub(crate) type AnyChanges = OfKind<Arc<Changes<u32>>, Arc<Changes<u64>>, Arc<Changes<[u8]>>>;
 
 impl AnyTree {
     pub(crate) fn create(kind: Kind, options: TreeOptions, store: &Arc<Store>) -> AnyTree {
@@ -195,6 +197,11 @@ impl AnyTree {
 
     pub(crate) fn len(&self, at: CommitNumber) -> Result<u64> {
         Ok(each!(self, tree => tree.len(at))?)
+    }
+
+    /// What it consists of, as far as it is in memory.
+    pub(crate) fn shape(&self) -> TreeShape {
+        each!(self, tree => tree.shape())
     }
 
     pub(crate) fn replay(&self, record: &Record, commit: CommitNumber) -> Result<()> {

@@ -1,6 +1,7 @@
 //! What a transaction writes and reads of one tree, over the state that it sees.
 
-use super::any_tree::{AnyDraft, AnyKey, AnyPrepared, Entry, KeyRef, OfKind, each};
+use super::any_tree::{AnyChanges, AnyDraft, AnyKey, AnyPrepared, Entry, Key, KeyRef, OfKind, each, each_to};
+use super::ranges::AnyRange;
 use crate::Result;
 use sinter_btree::{Changes, Cursor, Find, KeyRange, Prepared, Reads, Tree, TreeKey};
 use sinter_storage::{Budget, CommitNumber, ObjectId, Record, Reservation, Use};
@@ -15,7 +16,8 @@ const RANGES_MAX: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Draft<K: TreeKey + ?Sized> {
     tree: Arc<Tree<K>>,
-    changes: Changes<K>,
+    /// Who reads by SQL holds them as they were when his statement began.
+    changes: Arc<Changes<K>>,
     /// What keys were in `changes` before each change, oldest first, so that changes can be taken back.
     undo: Vec<Undo<K::Owned>>,
     reads: Vec<KeyRange<K>>,
@@ -39,7 +41,7 @@ const CHANGE_BYTES: usize = 128;
 impl<K: AnyKey + ?Sized> Draft<K> {
     pub(super) fn new(tree: Arc<Tree<K>>, budget: &Arc<Budget>) -> Draft<K> {
         let memory = budget.take(Use::Query, 0);
-        Draft { tree, changes: Changes::<K>::new(), undo: Vec::new(), reads: Vec::new(), memory }
+        Draft { tree, changes: Arc::new(Changes::<K>::new()), undo: Vec::new(), reads: Vec::new(), memory }
     }
 
     fn note(&mut self, start: Bound<K::Owned>, end: Bound<K::Owned>) {
@@ -80,17 +82,20 @@ impl<K: AnyKey + ?Sized> Draft<K> {
 
     fn change(&mut self, key: &K, record: Option<&[u8]>) -> Result<()> {
         self.memory.grow(2 * key.byte_len() + record.map_or(0, <[u8]>::len) + CHANGE_BYTES)?;
-        let before = self.changes.insert(key.to_owned(), record.map(Box::from));
+        let before = Arc::make_mut(&mut self.changes).insert(key.to_owned(), record.map(Box::from));
         self.undo.push(Undo { key: key.to_owned(), before });
         Ok(())
     }
 
     fn go_back(&mut self, mark: usize) {
-        while self.undo.len() > mark {
-            match self.undo.pop() {
-                Some(Undo { key, before: Some(before) }) => drop(self.changes.insert(key, before)),
-                Some(Undo { key, before: None }) => drop(self.changes.remove::<K::Owned>(&key)),
-                None => {}
+        if self.undo.len() <= mark {
+            return;
+        }
+        let changes = Arc::make_mut(&mut self.changes);
+        for Undo { key, before } in self.undo.drain(mark..).rev() {
+            match before {
+                Some(before) => drop(changes.insert(key, before)),
+                None => drop(changes.remove::<K::Owned>(&key)),
             }
         }
     }
@@ -206,6 +211,20 @@ impl AnyDraft {
     /// Whether nothing is written or read.
     pub(crate) fn is_untouched(&self) -> bool {
         each!(self, draft => draft.changes.is_empty() && draft.reads.is_empty())
+    }
+
+    /// What is written, as it is now.
+    pub(crate) fn changes(&self) -> AnyChanges {
+        each_to!(self, draft => Arc::clone(&draft.changes))
+    }
+
+    /// All keys of these ranges were read.
+    pub(crate) fn note(&mut self, ranges: &[AnyRange]) {
+        fn of<K: AnyKey + ?Sized>(draft: &mut Draft<K>, ranges: &[AnyRange]) {
+            let owned = |key: &Key| K::with(key.lent(), ToOwned::to_owned);
+            ranges.iter().for_each(|(start, end)| draft.note(start.as_ref().map(owned), end.as_ref().map(owned)));
+        }
+        each!(self, draft => of(draft, ranges));
     }
 
     /// Shows the key's record to `use_it`, as it is in the transaction, whose state is that after commit `at`.

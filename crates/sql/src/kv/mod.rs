@@ -5,6 +5,7 @@
 //!   AnyTree     the tree, whatever its keys are; keys come as `KeyRef`s
 //! KvWork        what a transaction writes and reads of trees; an `AnyDraft` for each
 //! KvHandle      what a user holds of a tree: `Session::kv`, and what a session does with it
+//! TreeTable     what SQL reads of a tree: pieces of it as row groups of a `TreeSource`, in the state of `TreesSeen`
 //! ```
 //!
 //! A tree is changed in place (`sinter_btree`), so the catalog's value leads to the same tree in all states, and a state of
@@ -16,7 +17,10 @@
 mod any_tree;
 mod draft;
 mod handle;
+mod ranges;
 mod shape;
+mod source;
+mod table;
 mod work;
 
 pub use handle::{KvChanges, KvCursor, KvHandle, KvKey};
@@ -24,7 +28,9 @@ pub use shape::{KeyType, KvOptions, ValueType};
 pub use sinter_btree::{Condition, Find};
 
 pub(crate) use any_tree::{AnyDraft, AnyTree, AnyWritten};
+pub(crate) use ranges::{AnyRange, union};
 pub(crate) use shape::KvShape;
+pub(crate) use table::{TreeTable, TreesSeen};
 pub(crate) use work::{KvMark, KvWork};
 
 use sinter_storage::{Budget, ObjectId, PageId, Store};

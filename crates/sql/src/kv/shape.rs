@@ -2,10 +2,12 @@
 
 use super::any_tree::{Key, KeyRef, Kind};
 use super::handle::KvKey;
+use super::source::{COLUMN_NAMES, column_types};
 use crate::{Error, Result};
 use sinter_btree::{RecordShape, TreeOptions};
-use sinter_codec::{KeyCodec, key_codec_by_name, key_codec_by_tag};
+use sinter_codec::{KeyCodec, Scalar, key_codec_by_name, key_codec_by_tag};
 use sinter_column::wire::{Reader, Writer};
+use sinter_exec::LogicalType;
 use std::fmt;
 
 /// What the keys of a tree are.
@@ -113,7 +115,7 @@ impl KeyType {
     /// The key as users have it.
     pub(super) fn decode(self, key: KeyRef<'_>) -> KvKey<'_> {
         match (self, key) {
-            (KeyType::I64, KeyRef::U64(key)) => KvKey::Int((key ^ SIGN).cast_signed().into()),
+            (KeyType::I64, KeyRef::U64(key)) => KvKey::Int(self.signed(key).into()),
             (KeyType::Text, KeyRef::Bytes(key)) => match std::str::from_utf8(key) {
                 Ok(key) => KvKey::Text(key),
                 Err(_) => KvKey::Bytes(key),
@@ -121,6 +123,28 @@ impl KeyType {
             (_, KeyRef::U32(key)) => KvKey::Int(key.into()),
             (_, KeyRef::U64(key)) => KvKey::Int(key.into()),
             (_, KeyRef::Bytes(key)) => KvKey::Bytes(key),
+        }
+    }
+}
+
+impl KeyType {
+    /// Of [`KeyType::I64`]: what the tree's key stands for.
+    pub(super) fn signed(self, key: u64) -> i64 {
+        debug_assert_eq!(self, KeyType::I64);
+        (key ^ SIGN).cast_signed()
+    }
+
+    /// Whether keys are bytes to the tree.
+    pub(super) fn is_bytes(self) -> bool {
+        self.kind() == Kind::Bytes
+    }
+
+    /// The key as zone maps have it.
+    pub(super) fn scalar(self, key: KeyRef<'_>) -> Scalar {
+        match self.decode(key) {
+            KvKey::Int(key) => Scalar::Int(key),
+            KvKey::Bytes(key) => Scalar::Bytes(key.to_vec()),
+            KvKey::Text(key) => Scalar::Bytes(key.as_bytes().to_vec()),
         }
     }
 }
@@ -266,6 +290,19 @@ impl KvShape {
 
     pub(super) fn options(&self) -> TreeOptions {
         self.options
+    }
+
+    /// The columns that SQL sees: the key, and the value where there are values.
+    pub(crate) fn columns(&self) -> Vec<(&'static str, LogicalType)> {
+        COLUMN_NAMES.into_iter().zip(column_types(self.key, self.value)).collect()
+    }
+
+    /// How whole numbers are written; bytes have no codec.
+    pub(crate) fn codec_name(&self) -> &'static str {
+        match self.kind() {
+            Kind::Bytes => "prefix",
+            Kind::U32 | Kind::U64 => self.options.codec.name(),
+        }
     }
 
     /// Appends it as the catalog has it (docs/format/catalog.md).

@@ -1,7 +1,7 @@
 //! What a transaction writes and reads of trees.
 
 use super::KvTree;
-use super::any_tree::{AnyDraft, AnyPrepared};
+use super::any_tree::{AnyChanges, AnyDraft, AnyPrepared};
 use crate::Result;
 use sinter_storage::{CommitNumber, Numbered, ObjectId, Record};
 use std::collections::BTreeMap;
@@ -31,6 +31,12 @@ impl KvWork {
     /// Whether anything of this tree is written or read.
     pub(crate) fn has(&self, tree: ObjectId) -> bool {
         self.drafts.contains_key(&tree)
+    }
+
+    /// What is written, by tree.
+    pub(crate) fn changes(&self) -> BTreeMap<ObjectId, AnyChanges> {
+        let written = self.drafts.iter().filter(|(_, (_, draft))| !draft.is_empty());
+        written.map(|(id, (_, draft))| (*id, draft.changes())).collect()
     }
 
     pub(crate) fn mark(&self) -> KvMark {

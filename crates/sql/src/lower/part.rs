@@ -1,7 +1,7 @@
 //! A pipeline in the making.
 
 use super::columns::conjuncts;
-use crate::provider::{ColumnTableProvider, Noted};
+use crate::provider::{Noted, StoredProvider};
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::TableScan;
 use sinter_exec::{Expr, Join, JoinKind, LogicalType, OnDamage, Output, Pipeline, ScanColumn, Source, Step};
@@ -64,10 +64,10 @@ impl How {
 }
 
 impl Part {
-    /// The scan of a table; `None` where the table is not ours.
+    /// The scan of a table; `None` where the table is not ours, or cannot be read: DataFusion's scan then tells why.
     pub(super) fn of_scan(scan: &TableScan) -> Option<Part> {
         let provider = source_as_provider(&scan.source).ok()?;
-        let table = (provider.as_ref() as &dyn std::any::Any).downcast_ref::<ColumnTableProvider>()?;
+        let table = (provider.as_ref() as &dyn std::any::Any).downcast_ref::<StoredProvider>()?;
         let projection: Vec<usize> = match &scan.projection {
             Some(projection) => projection.clone(),
             None => (0..table.column_count()).collect(),
@@ -75,11 +75,12 @@ impl Part {
         let mut columns: Vec<ScanColumn> = projection.iter().map(|&index| table.scan_column(index)).collect();
         let output = (0..columns.len()).map(Expr::Column).collect();
         let filter = table.lower_filters(&scan.filters, &mut columns)?;
-        let source = Source::Table(table.source());
+        let (source, noted) = table.source(&columns, &filter).ok()?;
+        let source = Source::Table(source);
         Some(Part {
             types: source.types_of(&columns),
             source,
-            noted: Some(table.noted()),
+            noted: Some(noted),
             others: Vec::new(),
             columns,
             filter,

@@ -1,8 +1,9 @@
 //! The catalog that one statement sees: tables, registered data, files by name.
 
-use super::{ColumnTableProvider, FileTable, Reading};
+use super::{FileTable, Reading, Stored, StoredProvider};
 use crate::attached::Seen;
 use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName, View};
+use crate::kv::{KvTree, TreeTable};
 use crate::parse::{parse_one, path_of, with_rows_of_floats};
 use crate::progress::Notes;
 use crate::session::CATALOG_NAME;
@@ -61,7 +62,8 @@ impl StatementCatalog {
         reading: Reading,
         state: &SessionState,
     ) -> StatementCatalog {
-        let has_views = seen.attached.values().chain([&seen.catalog]).any(|catalog| !catalog.views.is_empty());
+        let catalogs = seen.attached.values().map(|attached| &attached.catalog).chain([&seen.catalog]);
+        let has_views = catalogs.into_iter().any(|catalog| !catalog.views.is_empty());
         let planner = has_views.then(|| state.clone());
         let table_functions = state.table_functions().clone();
         let views = Mutex::default();
@@ -201,8 +203,19 @@ impl Tables {
         };
         // The optimizer may find that no row of it is needed, by how it is defined.
         self.reads().definition(table.id());
+        self.stored(Stored::Table(Arc::clone(table)), with_row_id).map(Some)
+    }
+
+    fn stored(&self, stored: Stored, with_row_id: bool) -> Result<Arc<dyn TableProvider>> {
         let reading = self.of.databases.reading.clone();
-        Ok(Some(Arc::new(ColumnTableProvider::new(Arc::clone(table), with_row_id, self.reads(), reading)?)))
+        Ok(Arc::new(StoredProvider::new(stored, with_row_id, self.reads(), reading)?))
+    }
+
+    fn tree(&self, name: &TableName, tree: &Arc<KvTree>) -> Result<Option<Arc<dyn TableProvider>>> {
+        self.reads().definition(tree.id());
+        let Some(seen) = self.of.databases.seen.trees_of(&self.database) else { return Ok(None) };
+        let Some(tree) = TreeTable::new(name.to_string(), tree, seen) else { return Ok(None) };
+        self.stored(Stored::Tree(tree), false).map(Some)
     }
 
     /// A view as the plan of its query, over the tables of its own database.
@@ -237,7 +250,8 @@ impl Tables {
 impl SchemaProvider for Tables {
     fn table_names(&self) -> Vec<String> {
         self.reads().within(&self.schema);
-        let all = self.catalog.tables.keys().chain(self.catalog.views.keys());
+        let Catalog { tables, views, trees, .. } = &*self.catalog;
+        let all = tables.keys().chain(views.keys()).chain(trees.keys());
         let within = all.filter(|name| *name.schema == *self.schema);
         let mut names: BTreeSet<String> = within.map(|name| name.table.to_string()).collect();
         if self.has_session_names() {
@@ -263,9 +277,8 @@ impl SchemaProvider for Tables {
                 found => found,
             };
         }
-        if self.catalog.trees.contains_key(&full) {
-            let what = format!("'{full}' is a key-value tree, which SQL does not read yet");
-            return Err(crate::Error::Sql(what).into());
+        if let Some(tree) = self.catalog.trees.get(&full) {
+            return self.tree(&full, tree);
         }
         if !self.has_session_names() {
             return Ok(None);
@@ -280,10 +293,12 @@ impl SchemaProvider for Tables {
     async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
         let full = self.name(name);
         self.reads().name(&full);
-        match (self.catalog.tables.contains_key(&full), self.catalog.views.contains_key(&full)) {
-            (true, _) => Ok(Some(TableType::Base)),
-            (_, true) => Ok(Some(TableType::View)),
-            _ => Ok(self.table(name).await?.map(|table| table.table_type())),
+        if self.catalog.tables.contains_key(&full) || self.catalog.trees.contains_key(&full) {
+            Ok(Some(TableType::Base))
+        } else if self.catalog.views.contains_key(&full) {
+            Ok(Some(TableType::View))
+        } else {
+            Ok(self.table(name).await?.map(|table| table.table_type()))
         }
     }
 
@@ -292,6 +307,7 @@ impl SchemaProvider for Tables {
         self.catalog.table(&full).is_some()
             || self.catalog.damaged.contains_key(&full)
             || self.catalog.views.contains_key(&full)
+            || self.catalog.trees.contains_key(&full)
             || (self.has_session_names()
                 && (self.of.databases.registered.contains_key(name) || Format::from_path(Path::new(name)).is_some()))
     }

@@ -57,7 +57,7 @@ pub(crate) fn find<'a>(catalog: &'a Catalog, name: &TableName) -> Result<&'a Arc
             return Error::Sql(format!("'{name}' is a view; only tables can be changed or described so"));
         }
         if catalog.trees.contains_key(name) {
-            return Error::Sql(format!("'{name}' is a key-value tree; only tables can be changed or described so"));
+            return Error::Sql(format!("'{name}' is a key-value tree; only tables can be changed so"));
         }
         let known: Vec<String> = catalog.tables.keys().take(10).map(ToString::to_string).collect();
         match known.is_empty() {

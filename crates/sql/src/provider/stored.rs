@@ -1,6 +1,7 @@
-//! A snapshot of a column table as a table of DataFusion.
+//! A snapshot of a column table, or of a key-value tree, as a table of DataFusion.
 
 use super::statistics;
+use crate::kv::{AnyRange, TreeTable};
 use crate::lower::{can_run_anywhere, lower_filters};
 use crate::physical::PipelineExec;
 use crate::transaction::Reads;
@@ -30,40 +31,76 @@ pub(crate) struct Reading {
     pub(crate) vector_rows: usize,
 }
 
-/// One table at one moment. With `with_row_id`, its last column is the row id.
+/// What is read.
 #[derive(Debug)]
-pub(crate) struct ColumnTableProvider {
-    table: Arc<ColumnTable>,
+pub(crate) enum Stored {
+    Table(Arc<ColumnTable>),
+    Tree(TreeTable),
+}
+
+/// One table or key-value tree at one moment. With `with_row_id`, the last column is the row id.
+#[derive(Debug)]
+pub(crate) struct StoredProvider {
+    stored: Stored,
+    /// Without the row id.
+    column_count: usize,
     reads: Reads,
     reading: Reading,
     schema: SchemaRef,
     df_schema: DFSchema,
 }
 
-impl ColumnTableProvider {
-    pub(crate) fn new(
-        table: Arc<ColumnTable>,
-        with_row_id: bool,
-        reads: Reads,
-        reading: Reading,
-    ) -> Result<ColumnTableProvider> {
-        let mut schema = table.schema().arrow();
+impl StoredProvider {
+    pub(crate) fn new(stored: Stored, with_row_id: bool, reads: Reads, reading: Reading) -> Result<StoredProvider> {
+        let mut schema = match &stored {
+            Stored::Table(table) => table.schema().arrow(),
+            Stored::Tree(tree) => tree.schema(),
+        };
+        let column_count = schema.fields().len();
         if with_row_id {
             let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
             fields.push(Arc::new(Field::new(ROW_ID, DataType::UInt64, false)));
             schema = Arc::new(Schema::new(fields));
         }
         let df_schema = DFSchema::try_from(Arc::clone(&schema))?;
-        Ok(ColumnTableProvider { table, reads, reading, schema, df_schema })
+        Ok(StoredProvider { stored, column_count, reads, reading, schema, df_schema })
     }
 
-    pub(crate) fn source(&self) -> Arc<dyn TableSource> {
-        let table = Arc::clone(&self.table) as Arc<dyn TableSource>;
+    /// What a scan of the rows that pass `filter`, over these columns, reads, and where it notes that. Of a tree that is no
+    /// more than the filter lets through.
+    ///
+    /// # Errors
+    /// A tree cannot be read.
+    pub(crate) fn source(
+        &self,
+        columns: &[ScanColumn],
+        filter: &[Expr],
+    ) -> crate::Result<(Arc<dyn TableSource>, Noted)> {
+        let (table, object): (Arc<dyn TableSource>, _) = match &self.stored {
+            Stored::Table(table) => (Arc::clone(table) as _, NotedObject::Table(table.id())),
+            Stored::Tree(tree) => {
+                // What is only planned reads no leaf.
+                let ranges = if self.reads.are_of_definitions() { Vec::new() } else { tree.ranges(columns, filter) };
+                (tree.source(&ranges)?, NotedObject::Tree(tree.id(), ranges.into()))
+            }
+        };
+        let noted = Noted { object, reads: self.reads.clone() };
         let Reading { page_wise, vector_rows, .. } = self.reading;
         if page_wise || vector_rows < VECTOR_LEN {
-            return Arc::new(ReadAs { table, page_wise, vector_rows });
+            return Ok((Arc::new(ReadAs { table, page_wise, vector_rows }), noted));
         }
-        table
+        Ok((table, noted))
+    }
+
+    /// What is known without reading; of trees nothing.
+    fn statistics_of(&self, projection: Option<&[usize]>, exact: bool) -> Statistics {
+        match &self.stored {
+            Stored::Table(table) => statistics::of_table(table, &self.schema, projection, exact),
+            Stored::Tree(_) => match projection {
+                None => Statistics::new_unknown(&self.schema),
+                Some(projection) => Statistics::new_unknown(&self.schema).project(Some(&projection.to_vec())),
+            },
+        }
     }
 
     /// What becomes of row groups that cannot be read.
@@ -71,17 +108,12 @@ impl ColumnTableProvider {
         self.reading.on_damage.clone()
     }
 
-    /// Where scans of this table note what they read.
-    pub(crate) fn noted(&self) -> Noted {
-        Noted { object: self.table.id(), reads: self.reads.clone() }
-    }
-
     pub(crate) fn column_count(&self) -> usize {
         self.schema.fields().len()
     }
 
     pub(crate) fn scan_column(&self, index: usize) -> ScanColumn {
-        if index < self.table.column_types().len() { ScanColumn::Table(index) } else { ScanColumn::RowId }
+        if index < self.column_count { ScanColumn::Table(index) } else { ScanColumn::RowId }
     }
 
     /// Pushed filters in our terms; see [`lower_filters`].
@@ -90,22 +122,32 @@ impl ColumnTableProvider {
     }
 }
 
-/// One table, and the transaction that wants to know what is read of it.
+/// What is read, and the transaction that wants to know.
 #[derive(Clone, Debug)]
 pub(crate) struct Noted {
-    object: ObjectId,
+    object: NotedObject,
     reads: Reads,
+}
+
+#[derive(Clone, Debug)]
+enum NotedObject {
+    Table(ObjectId),
+    /// These of its keys.
+    Tree(ObjectId, Arc<[AnyRange]>),
 }
 
 impl Noted {
     /// A scan of the rows that pass `filter`.
     pub(crate) fn rows(&self, columns: &[ScanColumn], filter: &[Expr]) {
-        self.reads.rows(self.object, columns, filter);
+        match &self.object {
+            NotedObject::Table(id) => self.reads.rows(*id, columns, filter),
+            NotedObject::Tree(id, ranges) => self.reads.keys(*id, ranges),
+        }
     }
 }
 
 #[async_trait]
-impl TableProvider for ColumnTableProvider {
+impl TableProvider for StoredProvider {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -115,7 +157,7 @@ impl TableProvider for ColumnTableProvider {
     }
 
     fn statistics(&self) -> Option<Statistics> {
-        Some(statistics::of_table(&self.table, &self.schema, None, true))
+        Some(self.statistics_of(None, true))
     }
 
     fn supports_filters_pushdown(&self, filters: &[&DfExpr]) -> Result<Vec<TableProviderFilterPushDown>> {
@@ -142,11 +184,12 @@ impl TableProvider for ColumnTableProvider {
         let Some(filter) = self.lower_filters(filters, &mut columns) else {
             return datafusion::common::internal_err!("a pushed filter cannot be lowered: {filters:?}");
         };
-        self.noted().rows(&columns, &filter);
+        let (source, noted) = self.source(&columns, &filter)?;
+        noted.rows(&columns, &filter);
         let schema = Arc::new(self.schema.project(&projection)?);
         let exact = filter.is_empty() && limit.is_none();
-        let statistics = statistics::of_table(&self.table, &self.schema, Some(&projection), exact);
-        let (source, output, on_damage) = (self.source(), Output::Rows(output), self.on_damage());
+        let statistics = self.statistics_of(Some(&projection), exact);
+        let (output, on_damage) = (Output::Rows(output), self.on_damage());
         let pipeline =
             Pipeline { source: Source::Table(source), columns, filter, steps: Vec::new(), output, limit, on_damage };
         Ok(Arc::new(PipelineExec::new(pipeline, schema, statistics, state.config().target_partitions())?))

@@ -1,0 +1,111 @@
+//! A key-value tree as a table of SQL, in the state that a statement sees.
+
+use super::KvTree;
+use super::any_tree::{AnyChanges, OfKind};
+use super::ranges::{ALL_KEYS, AnyRange, narrow};
+use super::source::{KEY, State, TreeSource};
+use crate::catalog::Catalog;
+use crate::{Error, Result};
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use sinter_exec::edge::arrow_type;
+use sinter_exec::{Expr, ScanColumn, TableSource};
+use sinter_storage::{ObjectId, Snapshot};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Which state of trees a statement sees. There is none where nobody reads trees.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TreesSeen {
+    snapshot: Option<Arc<Snapshot<Catalog>>>,
+    /// What the transaction of the statement has written itself.
+    own: Arc<BTreeMap<ObjectId, AnyChanges>>,
+}
+
+impl TreesSeen {
+    /// As they are in a snapshot, but for what the statement's transaction has written.
+    pub(crate) fn new(snapshot: Arc<Snapshot<Catalog>>, own: BTreeMap<ObjectId, AnyChanges>) -> TreesSeen {
+        TreesSeen { snapshot: Some(snapshot), own: Arc::new(own) }
+    }
+}
+
+/// Ranges of keys, and the source that has them.
+type Made = (Vec<AnyRange>, Arc<dyn TableSource>);
+
+/// A tree as a statement sees it.
+#[derive(Debug)]
+pub(crate) struct TreeTable {
+    name: String,
+    tree: Arc<KvTree>,
+    snapshot: Arc<Snapshot<Catalog>>,
+    /// What the transaction of the statement has written itself.
+    own: Option<AnyChanges>,
+    /// What was asked for already.
+    made: Mutex<Vec<Made>>,
+}
+
+impl TreeTable {
+    /// `None` where the statement sees no state of trees.
+    pub(crate) fn new(name: String, tree: &Arc<KvTree>, seen: &TreesSeen) -> Option<TreeTable> {
+        let (tree, snapshot) = (Arc::clone(tree), Arc::clone(seen.snapshot.as_ref()?));
+        let own = seen.own.get(&tree.id()).cloned();
+        Some(TreeTable { name, tree, snapshot, own, made: Mutex::default() })
+    }
+
+    pub(crate) fn id(&self) -> ObjectId {
+        self.tree.id()
+    }
+
+    /// `key`, and `value` where there are values.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        let columns = self.tree.shape().columns();
+        let fields = columns.iter().map(|(name, ty)| Field::new(*name, arrow_type(ty), false));
+        Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    }
+
+    /// The keys that a filter over these columns may let through, as ranges in order of which none overlap.
+    pub(crate) fn ranges(&self, columns: &[ScanColumn], filter: &[Expr]) -> Vec<AnyRange> {
+        let is_key = |column: usize| columns.get(column) == Some(&ScanColumn::Table(KEY));
+        let mut ranges = vec![ALL_KEYS];
+        filter.iter().for_each(|condition| narrow(&mut ranges, condition, self.tree.shape().key, &is_key));
+        ranges
+    }
+
+    /// The entries whose keys are in these ranges, which are in order and do not overlap. Planning asks for the same more than
+    /// once, and each time leaves would have to be looked at.
+    ///
+    /// # Errors
+    /// A leaf cannot be read.
+    pub(crate) fn source(&self, ranges: &[AnyRange]) -> Result<Arc<dyn TableSource>> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, source)) = made.iter().find(|(known, _)| known == ranges) {
+            return Ok(Arc::clone(source));
+        }
+        let source = self.make(ranges)?;
+        made.push((ranges.to_vec(), Arc::clone(&source)));
+        Ok(source)
+    }
+
+    fn make(&self, ranges: &[AnyRange]) -> Result<Arc<dyn TableSource>> {
+        let shape = self.tree.shape();
+        let (name, types) = (self.name.clone(), (shape.key, shape.value));
+        let snapshot = Arc::clone(&self.snapshot);
+        let own = self.own.clone();
+        let other = || Error::Internal(format!("what was written to '{}' is of other keys than it has", self.name));
+        macro_rules! source {
+            ($kind:ident, $tree:expr) => {{
+                let own = match own {
+                    None => None,
+                    Some(OfKind::$kind(own)) => Some(own),
+                    Some(_) => return Err(other()),
+                };
+                let state = State { tree: Arc::clone($tree), snapshot, own };
+                Arc::new(TreeSource::new(name, types, state, ranges)?)
+            }};
+        }
+        Ok(match self.tree.tree() {
+            OfKind::U32(tree) => source!(U32, tree),
+            OfKind::U64(tree) => source!(U64, tree),
+            OfKind::Bytes(tree) => source!(Bytes, tree),
+        })
+    }
+}
