@@ -113,6 +113,15 @@ class KeyValue(MutableMapping[Any, Any]):
         pairs: Iterable[tuple[Any, Any]] = other.items() if isinstance(other, Mapping) else other
         self._raw.update([*pairs, *named.items()])
 
+    def sum(self, start: Any = None, end: Any = None) -> int:
+        """Return the sum of the keys, which are whole numbers, from `start` on and before `end`."""
+        return self._raw.sums(start, end)[1]
+
+    def average(self, start: Any = None, end: Any = None) -> float | None:
+        """Return the average of such keys; None where there are none."""
+        count, total = self._raw.sums(start, end)
+        return total / count if count else None
+
     def remove(self, keys: Iterable[Any]) -> None:
         """Take keys away, in one commit, whether they are there or not."""
         self._raw.remove(keys)

@@ -223,6 +223,21 @@ impl Kv {
         cursor.entry().map(|entry| pair(py, self.kv.value_type(), entry)).transpose()
     }
 
+    /// How many keys there are from `start` on and before `end`, and their sum.
+    #[pyo3(signature = (start=None, end=None))]
+    fn sums(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        end: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<(u64, i128)> {
+        let (start, end) = (start.map(Key::of).transpose()?, end.map(Key::of).transpose()?);
+        let from = start.as_ref().map_or(Border::Unbounded, |start| Border::Included(start.lent()));
+        let until = end.as_ref().map_or(Border::Unbounded, |end| Border::Excluded(end.lent()));
+        let sums = py.detach(|| self.kv.sums(from, until)).map_err(raise)?;
+        Ok((sums.count, sums.sum))
+    }
+
     /// A cursor, on no entry yet.
     fn cursor(&self, py: Python<'_>) -> PyResult<KvCursor> {
         let cursor = py.detach(|| self.kv.cursor()).map_err(raise)?;

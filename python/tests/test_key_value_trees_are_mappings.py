@@ -36,6 +36,9 @@ def test_a_tree_is_a_mapping(db: sinterdb.Connection) -> None:
     assert kv == {3: "three", 7: "seven", **{key: str(key) for key in range(10, 20)}}
     kv.remove([3, 4])
     assert kv.first() == (7, "seven")
+    assert (kv.sum(), kv.sum(7, 12), kv.average(10, 12), kv.average(100)) == (152, 28, 10.5, None)
+    with pytest.raises(sinterdb.DataError):
+        db.kv("names", key="str").sum()
     kv.clear()
     assert not kv
     assert repr(kv) == "<key-value tree 'sessions': u32 to str>"

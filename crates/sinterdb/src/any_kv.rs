@@ -1,7 +1,7 @@
 //! Key-value trees whose types are known only when the program runs.
 
 use crate::{Connection, Result};
-use sinter_sql::{Condition, Find, KeyType, KvChanges, KvCursor, KvHandle, KvKey, KvOptions, ValueType};
+use sinter_sql::{Condition, Find, KeyType, KvChanges, KvCursor, KvHandle, KvKey, KvOptions, KvSums, ValueType};
 use std::fmt;
 use std::ops::Bound;
 
@@ -82,6 +82,14 @@ impl AnyKv {
     /// As [`Kv::len`](crate::Kv::len).
     pub fn count(&self) -> Result<u64> {
         self.connection.session().kv_len(&self.handle)
+    }
+
+    /// What there is of the keys of a range.
+    ///
+    /// # Errors
+    /// As [`Kv::sums`](crate::Kv::sums); [`crate::Error::Data`] where keys are no whole numbers.
+    pub fn sums(&self, start: Bound<KvKey<'_>>, end: Bound<KvKey<'_>>) -> Result<KvSums> {
+        self.connection.session().kv_sums(&self.handle, start, end)
     }
 
     /// A cursor, on no entry yet.

@@ -2,7 +2,7 @@
 
 use crate::any_kv::{AnyCursor, AnyKv};
 use crate::{Connection, Error, Result};
-use sinter_sql::{Condition, Find, KeyType, KvKey, KvOptions};
+use sinter_sql::{Condition, Find, KeyType, KvKey, KvOptions, KvSums};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
@@ -211,6 +211,15 @@ impl<K: Key + ?Sized> Kv<K> {
     /// As [`Kv::get`].
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.first()?.is_none())
+    }
+
+    /// Count, sum, least and greatest of the keys of a range that are whole numbers, found within the leaves.
+    ///
+    /// # Errors
+    /// As [`Kv::get`]; [`Error::Data`] where keys are text or bytes.
+    pub fn sums<'a>(&self, range: impl RangeBounds<K::Lent<'a>>) -> Result<KvSums> {
+        let lent = |bound: Bound<&K::Lent<'a>>| bound.map(|key| (*key).into());
+        self.any.sums(lent(range.start_bound()), lent(range.end_bound()))
     }
 
     /// A cursor, on no entry yet: over one state, or over the transaction that is under way.

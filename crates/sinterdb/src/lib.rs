@@ -32,7 +32,7 @@ pub use connection::Connection;
 pub use database::Database;
 pub use kv::{Cursor, Entries, Entry, Key, Kv};
 pub use sinter_sql::{
-    Batches, Condition, Error, Find, Finding, Inspection, Interrupt, KeyType, KvChanges, KvKey, KvOptions,
+    Batches, Condition, Error, Find, Finding, Inspection, Interrupt, KeyType, KvChanges, KvKey, KvOptions, KvSums,
     OnCorruption, Outcome, Progress, Query, Report, Result, Statement, Synchronous, Value, ValueType,
 };
 pub use transaction::Transaction;

@@ -368,7 +368,7 @@ fn a_tree_is_described_as_a_table_is() {
     let database = Database::memory().unwrap();
     let conn = database.connect();
     squares(&conn, 5);
-    conn.execute("CREATE TABLE t (\"key\" UINTEGER NOT NULL, value UBIGINT NOT NULL)", &[]).unwrap();
+    conn.execute("CREATE TABLE t (key UINTEGER NOT NULL, value UBIGINT NOT NULL)", &[]).unwrap();
     let without_compression = |name: &str| -> Vec<Vec<String>> {
         let rows = rows(&conn, &format!("DESCRIBE {name}")).unwrap();
         rows.into_iter().map(|row| row[..4].to_vec()).collect()
@@ -415,7 +415,7 @@ fn conditions_on_keys_let_through_what_sql_says() {
     let signed = conn.kv_with::<i64>("s", of_values(ValueType::Nothing)).unwrap();
     signed.update([i64::MIN, -5, 0, 5, i64::MAX].map(|key| (key, Some("")))).unwrap();
     for (tree, copy, ty) in [("t", "tt", "VARCHAR"), ("n", "nt", "UBIGINT"), ("s", "st", "BIGINT")] {
-        conn.execute(&format!("CREATE TABLE {copy} (\"key\" {ty})"), &[]).unwrap();
+        conn.execute(&format!("CREATE TABLE {copy} (key {ty})"), &[]).unwrap();
         conn.execute(&format!("INSERT INTO {copy} SELECT key FROM {tree}"), &[]).unwrap();
     }
     let of_texts = [
@@ -505,4 +505,42 @@ fn aggregates_are_found_within_the_leaves() {
     assert_eq!(value(&conn, "SELECT sum(key), sum(value), min(value) FROM squares WHERE key < 10"), "45 260 0");
     conn.roll_back().unwrap();
     assert_eq!(value(&conn, "SELECT sum(key) FROM squares WHERE value < 100"), "45");
+}
+
+#[test]
+fn keys_are_summed_without_sql_too() {
+    let database = Database::memory().unwrap();
+    let conn = database.connect();
+    let kv = squares(&conn, 40_000);
+    let sums = |kv: &Kv<u32>, range: std::ops::Range<u32>| {
+        let sums = kv.sums(range).unwrap();
+        (sums.count, sums.sum, sums.min, sums.max)
+    };
+    let of = |keys: &[u32]| {
+        let ends = keys.iter().min().zip(keys.iter().max()).map(|(min, max)| (i128::from(*min), i128::from(*max)));
+        let sum = keys.iter().map(|key| i128::from(*key)).sum::<i128>();
+        (keys.len() as u64, sum, ends.map(|ends| ends.0), ends.map(|ends| ends.1))
+    };
+    for (start, end) in [(0, 50_000), (777, 39_000), (5, 6), (39_999, 40_000), (40_000, 50_000), (9, 3)] {
+        let keys: Vec<u32> = (start..end.min(40_000)).collect();
+        assert_eq!(sums(&kv, start..end), of(&keys), "{start}..{end}");
+    }
+    assert_eq!(kv.sums(..).unwrap().average(), Some(19_999.5));
+    conn.begin(false).unwrap();
+    let own = conn.kv::<u32>("squares").unwrap();
+    own.delete(10).unwrap();
+    own.put(11, 0_u64.to_le_bytes()).unwrap();
+    own.put(1_000_000, 0_u64.to_le_bytes()).unwrap();
+    let keys: Vec<u32> = (0..40_000).filter(|key| *key != 10).chain([1_000_000]).collect();
+    assert_eq!(sums(&own, 0..2_000_000), of(&keys));
+    assert_eq!(sums(&own, 10..12), of(&[11]));
+    // What it has summed is to be as it was when it commits.
+    database.connect().kv::<u32>("squares").unwrap().put(70_000, 0_u64.to_le_bytes()).unwrap();
+    assert!(is_conflict(&conn.commit()));
+    let names = conn.kv::<str>("names").unwrap();
+    assert!(names.sums(..).unwrap_err().to_string().contains("have no sum"));
+    let signed = conn.kv::<i64>("signed").unwrap();
+    signed.update([i64::MIN, -1, i64::MAX].map(|key| (key, Some("")))).unwrap();
+    let all = signed.sums(..).unwrap();
+    assert_eq!((all.count, all.sum, all.min), (3, -2, Some(i64::MIN.into())));
 }

@@ -72,11 +72,15 @@ impl KvHandle {
         self.tree.shape().value
     }
 
+    pub(super) fn tree(&self) -> &Arc<KvTree> {
+        &self.tree
+    }
+
     fn encode<'k>(&self, key: KvKey<'k>) -> Result<KeyRef<'k>> {
         self.key_type().encode(key)
     }
 
-    fn encode_bound<'k>(&self, bound: Bound<KvKey<'k>>) -> Result<Bound<KeyRef<'k>>> {
+    pub(super) fn encode_bound<'k>(&self, bound: Bound<KvKey<'k>>) -> Result<Bound<KeyRef<'k>>> {
         Ok(match bound {
             Bound::Included(key) => Bound::Included(self.encode(key)?),
             Bound::Excluded(key) => Bound::Excluded(self.encode(key)?),
@@ -113,7 +117,7 @@ impl KvHandle {
     }
 
     /// Whether the database has the tree.
-    fn check_live(&self, database: &Database) -> Result<()> {
+    pub(super) fn check_live(&self, database: &Database) -> Result<()> {
         match self.tree.is_live() {
             Some(true) => Ok(()),
             Some(false) => Err(self.dropped()),

@@ -20,12 +20,14 @@ mod handle;
 mod ranges;
 mod shape;
 mod source;
+mod sums;
 mod table;
 mod work;
 
 pub use handle::{KvChanges, KvCursor, KvHandle, KvKey};
 pub use shape::{KeyType, KvOptions, ValueType};
 pub use sinter_btree::{Condition, Find};
+pub use sums::KvSums;
 
 pub(crate) use any_tree::{AnyDraft, AnyTree, AnyWritten};
 pub(crate) use ranges::{AnyRange, union};

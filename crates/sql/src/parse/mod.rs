@@ -92,6 +92,7 @@ pub fn parse(script: &str) -> Result<Vec<Statement>> {
     })?;
     let mut depths = depth::of_statements(&tokens)?.into_iter();
     rewrite::struct_types(&mut tokens);
+    rewrite::columns_called_key(&mut tokens);
     let last = tokens.iter().rev().find(|token| !matches!(token.token, Token::EOF)).map(|token| token.span.end);
     let mut place = Place::start(script);
     let dialect = Bounded::new(tokens.len());

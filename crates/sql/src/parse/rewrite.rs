@@ -38,6 +38,37 @@ pub(super) fn struct_types(tokens: &mut [TokenWithSpan]) {
     }
 }
 
+/// `key` and `index` as names of columns in CREATE TABLE, where the parser takes them for MySQL's indexes, which there are
+/// none of here.
+pub(super) fn columns_called_key(tokens: &mut [TokenWithSpan]) {
+    let is = |token: &Token, keyword| matches!(token, Token::Word(word) if word.keyword == keyword);
+    let places: Vec<usize> =
+        (0..tokens.len()).filter(|&place| !matches!(tokens[place].token, Token::Whitespace(_))).collect();
+    let (mut is_first, mut is_create, mut is_table, mut depth) = (true, false, false, 0_usize);
+    for (number, &place) in places.iter().enumerate() {
+        let next = places.get(number + 1).map(|&next| &tokens[next].token);
+        let is_named = next.is_some_and(|next| matches!(next, Token::Word(_)) && !is(next, Keyword::USING));
+        let begins_column = depth == 1 && matches!(tokens[places[number - 1]].token, Token::LParen | Token::Comma);
+        match &mut tokens[place].token {
+            Token::SemiColon => {
+                (is_first, is_create, is_table, depth) = (true, false, false, 0);
+                continue;
+            }
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            Token::Word(word) if is_first => is_create = word.keyword == Keyword::CREATE,
+            Token::Word(word) if depth == 0 => is_table |= is_create && word.keyword == Keyword::TABLE,
+            Token::Word(word)
+                if is_table && begins_column && is_named && matches!(word.keyword, Keyword::KEY | Keyword::INDEX) =>
+            {
+                word.keyword = Keyword::NoKeyword;
+            }
+            _ => {}
+        }
+        is_first = false;
+    }
+}
+
 fn stands_before_a_type(token: &Token) -> bool {
     match token {
         Token::DoubleColon => true,
