@@ -118,7 +118,7 @@ impl Opened<'_> {
         }
     }
 
-    /// [`Reader::filter`], unless the condition decides by itself.
+    /// [`Reader::filter`], unless the condition decides by itself or [`Reader::decides`] spares it.
     pub(crate) fn filter(
         &self,
         range: Range<usize>,
@@ -131,7 +131,13 @@ impl Opened<'_> {
                 out.extend_with(range.len(), prepared.condition == Condition::Always);
                 Ok(true)
             }
-            _ => self.reader.filter(range, prepared, self.physical, out, scratch),
+            _ => match self.reader.decides(range.clone(), prepared)? {
+                Some(passes) => {
+                    out.extend_with(range.len(), passes);
+                    Ok(true)
+                }
+                None => self.reader.filter(range, prepared, self.physical, out, scratch),
+            },
         }
     }
 }

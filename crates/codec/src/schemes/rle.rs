@@ -394,8 +394,15 @@ impl Reader for RleReader<'_> {
         out: &mut Bitmap,
         scratch: &mut Scratch,
     ) -> Result<bool> {
-        let pieces = self.ends(scratch)?.pieces(range);
-        out.extend_with_runs(pieces.map(|(run, count)| (count, prepared.passing.get(run))));
+        let ends = self.ends(scratch)?;
+        let Some(last) = range.clone().next_back() else { return Ok(true) };
+        let runs = ends.index_of(range.start)..ends.index_of(last) + 1;
+        // Where runs are in an order, few vectors have both.
+        match prepared.passing.count_ones_in(runs.clone()) {
+            0 => out.extend_with(range.len(), false),
+            count if count == runs.len() => out.extend_with(range.len(), true),
+            _ => out.extend_with_runs(ends.pieces(range).map(|(run, count)| (count, prepared.passing.get(run)))),
+        }
         Ok(true)
     }
 
