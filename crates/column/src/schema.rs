@@ -6,6 +6,7 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use sinter_codec::Choice;
 use sinter_exec::{LogicalType, edge};
+use sinter_storage::ObjectId;
 use std::sync::Arc;
 
 /// One column.
@@ -32,6 +33,30 @@ pub struct Check {
     pub sql: String,
 }
 
+/// A key-value tree that leads from the values of some columns to row ids. Kept here, kept up by the rooms above.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Index {
+    /// What the tree is called in the table's schema.
+    pub name: String,
+    /// The columns by name, the first one first.
+    pub columns: Vec<String>,
+    /// What rows have to be for it.
+    pub rule: IndexRule,
+    /// The tree.
+    pub tree: ObjectId,
+}
+
+/// What an index says of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexRule {
+    /// Nothing.
+    Any,
+    /// No two have the same values; rows with a NULL among them have none: `UNIQUE`.
+    Unique,
+    /// The same, and none of the columns is NULL: `PRIMARY KEY`.
+    Primary,
+}
+
 /// All columns of a table, its options and its rules.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableSchema {
@@ -43,6 +68,8 @@ pub struct TableSchema {
     pub version: u32,
     /// `CHECK (...)`. Kept here, held to by the rooms above.
     pub checks: Vec<Check>,
+    /// In the order in which they were made.
+    pub indexes: Vec<Index>,
 }
 
 /// Which segments share chunks: `WITH (layout = '...')`.
@@ -56,6 +83,9 @@ pub(crate) enum Layout {
 
 /// The first byte of a schema: its own version. What [`TableSchema::read_v1`] reads had none.
 const SCHEMA_VERSION: u8 = 2;
+
+/// That of a schema with indexes, which are behind all else.
+const INDEXED_SCHEMA_VERSION: u8 = 3;
 
 impl ColumnSchema {
     /// The scheme to press with.
@@ -93,10 +123,58 @@ impl Check {
     }
 }
 
+impl IndexRule {
+    /// Whether no two rows may have the same values.
+    pub fn is_unique(self) -> bool {
+        self != IndexRule::Any
+    }
+}
+
+impl Index {
+    pub(crate) fn write(&self, out: &mut Writer) {
+        out.text(&self.name);
+        out.u8(match self.rule {
+            IndexRule::Any => 0,
+            IndexRule::Unique => 1,
+            IndexRule::Primary => 2,
+        });
+        out.u64(self.tree.0);
+        out.count(self.columns.len());
+        self.columns.iter().for_each(|column| out.text(column));
+    }
+
+    pub(crate) fn read(input: &mut Reader<'_>) -> Result<Index> {
+        let name = input.text()?;
+        let rule = match input.u8()? {
+            0 => IndexRule::Any,
+            1 => IndexRule::Unique,
+            2 => IndexRule::Primary,
+            other => return Err(input.damaged(format!("index rule {other} is unknown; a newer SinterDB wrote it"))),
+        };
+        let tree = ObjectId(input.u64()?);
+        let columns = (0..input.count()?).map(|_| input.text()).collect::<Result<_>>()?;
+        Ok(Index { name, columns, rule, tree })
+    }
+}
+
 impl TableSchema {
     /// These columns, without rules and options.
     pub fn new(columns: Vec<ColumnSchema>) -> TableSchema {
-        TableSchema { version: 0, columns, checks: Vec::new(), options: Vec::new() }
+        TableSchema { columns, ..TableSchema::default() }
+    }
+
+    /// The index whose tree has this number.
+    pub fn index_of_tree(&self, tree: ObjectId) -> Option<&Index> {
+        self.indexes.iter().find(|index| index.tree == tree)
+    }
+
+    /// Positions of an index's columns.
+    ///
+    /// # Panics
+    /// When the index is of another schema.
+    pub fn columns_of(&self, index: &Index) -> Vec<usize> {
+        let position = |name: &String| self.index_of(name).unwrap_or_else(|| panic!("an index of no column '{name}'"));
+        index.columns.iter().map(position).collect()
     }
 
     /// Positions of the columns by which rows are sorted when they are loaded, `order_by = 'a, b'`; none without.
@@ -184,7 +262,7 @@ impl TableSchema {
 
     /// Writes the schema (docs/format/table.md).
     pub fn write(&self, out: &mut Writer) {
-        out.u8(SCHEMA_VERSION);
+        out.u8(if self.indexes.is_empty() { SCHEMA_VERSION } else { INDEXED_SCHEMA_VERSION });
         out.count(self.columns.len());
         self.columns.iter().for_each(|column| column.write(out));
         out.count(self.options.len());
@@ -195,6 +273,10 @@ impl TableSchema {
         out.u32(self.version);
         out.count(self.checks.len());
         self.checks.iter().for_each(|check| check.write(out));
+        if !self.indexes.is_empty() {
+            out.count(self.indexes.len());
+            self.indexes.iter().for_each(|index| index.write(out));
+        }
     }
 
     /// Reads what [`TableSchema::write`] wrote.
@@ -203,15 +285,27 @@ impl TableSchema {
     /// [`Error::Damaged`].
     pub fn read(input: &mut Reader<'_>) -> Result<TableSchema> {
         let version = input.u8()?;
-        if version != SCHEMA_VERSION {
+        if ![SCHEMA_VERSION, INDEXED_SCHEMA_VERSION].contains(&version) {
             return Err(input.damaged(format!(
-                "schema of version {version}; this SinterDB reads {SCHEMA_VERSION} here, a newer one wrote it"
+                "schema of version {version}; this SinterDB reads {SCHEMA_VERSION} and {INDEXED_SCHEMA_VERSION} here, a \
+                 newer one wrote it"
             )));
         }
         let mut schema = TableSchema::read_v1(input)?;
         schema.version = input.u32()?;
         for _ in 0..input.count()? {
             schema.checks.push(Check::read(input)?);
+        }
+        if version == INDEXED_SCHEMA_VERSION {
+            for _ in 0..input.count()? {
+                let index = Index::read(input)?;
+                if let Some(column) = index.columns.iter().find(|column| schema.index_of(column).is_none()) {
+                    return Err(
+                        input.damaged(format!("index '{}' of column '{column}', which is not there", index.name))
+                    );
+                }
+                schema.indexes.push(index);
+            }
         }
         Ok(schema)
     }

@@ -80,12 +80,12 @@ impl DamagedTable {
     }
 }
 
-/// Everything at one moment. Tables, key-value trees and views share their names.
+/// Everything at one moment. Tables, key-value trees, indexes and views share their names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Catalog {
     pub(crate) tables: BTreeMap<TableName, Arc<ColumnTable>>,
     pub(crate) views: BTreeMap<TableName, Arc<View>>,
-    /// The same in all states that have them: what is in them is asked for by commit number.
+    /// The same in all states that have them: what is in them is asked for by commit number. Those of indexes are among them.
     pub(crate) trees: BTreeMap<TableName, Arc<KvTree>>,
     /// In a database that is read in spite of damage: the tables that are lost.
     pub(crate) damaged: BTreeMap<TableName, Arc<DamagedTable>>,
@@ -116,6 +116,22 @@ impl Catalog {
     /// The key-value tree with that number.
     pub(crate) fn tree_by_id(&self, id: ObjectId) -> Option<(&TableName, &Arc<KvTree>)> {
         self.trees.iter().find(|(_, tree)| tree.id() == id)
+    }
+
+    /// The key-value trees that are there for themselves: not those of indexes.
+    pub(crate) fn kv_trees(&self) -> impl Iterator<Item = (&TableName, &Arc<KvTree>)> {
+        self.trees.iter().filter(|(_, tree)| !tree.shape().is_index())
+    }
+
+    /// The key-value tree of that name, where it is there for itself.
+    pub(crate) fn kv_tree(&self, name: &TableName) -> Option<&Arc<KvTree>> {
+        self.trees.get(name).filter(|tree| !tree.shape().is_index())
+    }
+
+    /// The table that has the index of that name.
+    pub(crate) fn indexed_table(&self, name: &TableName) -> Option<(&TableName, &Arc<ColumnTable>)> {
+        let tree = self.trees.get(name).filter(|tree| tree.shape().is_index())?.id();
+        self.tables.iter().find(|(_, table)| table.schema().index_of_tree(tree).is_some())
     }
 
     /// Whether there is a schema of that name.

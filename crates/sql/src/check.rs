@@ -5,9 +5,10 @@
 //! damaged hides what is below it and nothing else, and says what it hides.
 
 use crate::catalog::Catalog;
+use crate::index::index_flaw;
 use crate::{DatabaseOptions, Error, OnCorruption, Result};
 use sinter_column::{ColumnTable, SegmentId};
-use sinter_storage::{Damage, Examined, Options, PageId, PageKind, Part, Store};
+use sinter_storage::{CommitNumber, Damage, Examined, Options, PageId, PageKind, Part, Store};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -264,7 +265,32 @@ fn check_tables(mut examined: Examined, report: &mut Report, progress: &mut dyn 
             });
         }
     }
+    if report.is_sound() {
+        check_indexes(&store, &catalog, recovered, report);
+    }
     Ok(())
+}
+
+/// Holds indexes against their tables, of which all can be read.
+fn check_indexes(store: &Store, catalog: &Catalog, recovered: CommitNumber, report: &mut Report) {
+    for (name, table) in &catalog.tables {
+        for index in &table.schema().indexes {
+            let flaw = match catalog.tree_by_id(index.tree) {
+                Some((_, tree)) => index_flaw(table, index, tree, recovered),
+                None => Ok(Some(format!("the tree of index '{}' is not there", index.name))),
+            };
+            if let Some(what) = flaw.unwrap_or_else(|error| Some(error.to_string())) {
+                report.add(Finding {
+                    kind: "index".to_owned(),
+                    table: Some(name.to_string()),
+                    columns: index.columns.clone(),
+                    what,
+                    remedy: "DROP INDEX, and create it anew".to_owned(),
+                    ..bare(store.path(), 0)
+                });
+            }
+        }
+    }
 }
 
 /// Segments that are in no chunk: in the table's root, or in the log.

@@ -1,5 +1,5 @@
-//! Table functions: `storage('t')`, `candidates('t')`, `tables()`, `trees()`, `databases()`, `memory()`, `codecs()`, `kernels()`,
-//! `decoding()`.
+//! Table functions: `storage('t')`, `candidates('t')`, `tables()`, `indexes()`, `trees()`, `databases()`, `memory()`, `codecs()`,
+//! `kernels()`, `decoding()`.
 
 use crate::Database;
 use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName, as_written};
@@ -20,7 +20,7 @@ use sinter_btree::TreeShape;
 use sinter_codec::{
     Bitmap, Block, Candidate, DecodeRow, KernelRow, Physical, SCHEMES, ValuesBuf, decode_table, kernel_table,
 };
-use sinter_column::ColumnTable;
+use sinter_column::{ColumnTable, Index, IndexRule};
 use sinter_exec::Pinned;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -48,6 +48,7 @@ const FUNCTIONS: &[(&str, Make)] = &[
     ("storage", storage),
     ("candidates", candidates),
     ("tables", tables),
+    ("indexes", indexes),
     ("trees", trees),
     ("databases", databases),
     ("memory", memory),
@@ -135,23 +136,60 @@ fn tables(Asked { catalog, reads, .. }: &Asked<'_>) -> crate::Result<RecordBatch
 /// The key-value trees, and what their leaves take that are in memory.
 fn trees(Asked { database, catalog, reads, .. }: &Asked<'_>) -> crate::Result<RecordBatch> {
     reads.everything();
-    let trees = &catalog.trees;
-    let snapshot = database.timeline().snapshot();
-    let keys: Vec<u64> = trees.values().map(|tree| tree.tree().len(snapshot.commit())).collect::<crate::Result<_>>()?;
-    let shapes: Vec<TreeShape> = trees.values().map(|tree| tree.tree().shape()).collect();
+    let trees: Vec<_> = catalog.kv_trees().collect();
     let texts = |of: &dyn Fn(&KvTree) -> String| -> ArrayRef {
-        Arc::new(trees.values().map(|tree| Some(of(tree))).collect::<StringArray>())
+        Arc::new(trees.iter().map(|(_, tree)| Some(of(tree))).collect::<StringArray>())
     };
-    let numbers = |of: fn(&TreeShape) -> u64| -> ArrayRef {
-        Arc::new(shapes.iter().map(|shape| Some(of(shape))).collect::<UInt64Array>())
-    };
-    batch(vec![
-        ("schema", Arc::new(trees.keys().map(|name| Some(&*name.schema)).collect::<StringArray>())),
-        ("tree", Arc::new(trees.keys().map(|name| Some(&*name.table)).collect::<StringArray>())),
+    let mut columns = vec![
+        ("schema", Arc::new(trees.iter().map(|(name, _)| Some(&*name.schema)).collect::<StringArray>()) as ArrayRef),
+        ("tree", Arc::new(trees.iter().map(|(name, _)| Some(&*name.table)).collect::<StringArray>())),
         ("key", texts(&|tree| tree.shape().key.to_string())),
         ("value", texts(&|tree| tree.shape().value.to_string())),
         ("codec", texts(&|tree| tree.shape().codec_name().to_owned())),
-        ("keys", Arc::new(UInt64Array::from(keys))),
+    ];
+    let trees: Vec<&KvTree> = trees.iter().map(|(_, tree)| &***tree).collect();
+    columns.extend(sizes(database, &trees, "keys")?);
+    batch(columns)
+}
+
+/// The indexes of tables, and what their leaves take that are in memory.
+fn indexes(Asked { database, catalog, reads, .. }: &Asked<'_>) -> crate::Result<RecordBatch> {
+    reads.everything();
+    let of_table = |(name, table)| -> Vec<(&TableName, &Index)> {
+        let table: &Arc<ColumnTable> = table;
+        table.schema().indexes.iter().map(|index| (name, index)).collect()
+    };
+    let indexes: Vec<(&TableName, &Index)> = catalog.tables.iter().flat_map(of_table).collect();
+    let texts = |of: &dyn Fn(&TableName, &Index) -> String| -> ArrayRef {
+        Arc::new(indexes.iter().map(|(name, index)| Some(of(name, index))).collect::<StringArray>())
+    };
+    let flags = |of: &dyn Fn(&Index) -> bool| -> ArrayRef {
+        Arc::new(indexes.iter().map(|(_, index)| Some(of(index))).collect::<BooleanArray>())
+    };
+    let mut columns = vec![
+        ("schema", texts(&|table, _| table.schema.to_string())),
+        ("table", texts(&|table, _| table.table.to_string())),
+        ("index", texts(&|_, index| index.name.clone())),
+        ("columns", texts(&|_, index| index.columns.join(", "))),
+        ("unique", flags(&|index| index.rule.is_unique())),
+        ("primary", flags(&|index| index.rule == IndexRule::Primary)),
+    ];
+    let trees = indexes.iter().map(|(_, index)| Some(&**catalog.tree_by_id(index.tree)?.1));
+    let trees = trees.collect::<Option<Vec<&KvTree>>>();
+    columns.extend(sizes(database, &trees.unwrap_or_default(), "entries")?);
+    batch(columns)
+}
+
+/// How many entries trees have, and what their leaves take that are in memory.
+fn sizes<'c>(database: &Database, trees: &[&KvTree], entries: &'c str) -> crate::Result<Vec<(&'c str, ArrayRef)>> {
+    let snapshot = database.timeline().snapshot();
+    let keys = trees.iter().map(|tree| tree.tree().len(snapshot.commit())).collect::<crate::Result<Vec<u64>>>()?;
+    let shapes: Vec<TreeShape> = trees.iter().map(|tree| tree.tree().shape()).collect();
+    let numbers = |of: fn(&TreeShape) -> u64| -> ArrayRef {
+        Arc::new(shapes.iter().map(|shape| Some(of(shape))).collect::<UInt64Array>())
+    };
+    Ok(vec![
+        (entries, Arc::new(UInt64Array::from(keys))),
         ("leaves", numbers(|shape| shape.leaves)),
         ("resident_leaves", numbers(|shape| shape.resident_leaves)),
         ("key_bytes", numbers(|shape| shape.key_bytes)),

@@ -21,6 +21,7 @@ mod foreign;
 mod foreign_aggregate;
 mod functions;
 mod guards;
+mod index;
 mod inspect;
 mod interval_multiples;
 mod keeper;

@@ -109,6 +109,13 @@ impl Planned {
     }
 }
 
+/// The state with which a query is planned whose rows are put into a table or a file: what makes them in an order, as
+/// generate_series does, is not dealt out to threads, for zone maps prune by the order. What presses them has threads.
+pub(crate) fn keeping_order(mut state: SessionState) -> SessionState {
+    state.config_mut().options_mut().optimizer.enable_round_robin_repartition = false;
+    state
+}
+
 /// Joins turn few rows into very many before they ask for more, and only leaves let go of their thread now and then: an
 /// interrupt would go unheard. Those with conditions do not even come back while they find nothing.
 fn hears_interrupts(

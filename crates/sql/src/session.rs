@@ -518,7 +518,8 @@ impl Session {
     /// (schema, table) of everything that statements can name, sorted.
     pub fn table_names(&self) -> Vec<(String, String)> {
         let catalog = self.seen_now();
-        let known = catalog.tables.keys().chain(catalog.views.keys()).chain(catalog.trees.keys());
+        let trees = catalog.kv_trees().map(|(name, _)| name);
+        let known = catalog.tables.keys().chain(catalog.views.keys()).chain(trees);
         let mut names: Vec<(String, String)> =
             known.map(|name| (name.schema.to_string(), name.table.to_string())).collect();
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner);
@@ -532,7 +533,7 @@ impl Session {
     pub fn column_names(&self, table: &str) -> Vec<String> {
         let catalog = self.seen_now();
         let is_it = |name: &TableName| name.to_string() == table || &*name.table == table;
-        if let Some((_, tree)) = catalog.trees.iter().find(|(name, _)| is_it(name)) {
+        if let Some((_, tree)) = catalog.kv_trees().find(|(name, _)| is_it(name)) {
             return tree.shape().columns().into_iter().map(|(name, _)| name.to_owned()).collect();
         }
         let found = catalog.tables.iter().find(|(name, _)| is_it(name));

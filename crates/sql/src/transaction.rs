@@ -10,10 +10,11 @@
 
 use crate::attached::AttachedDatabases;
 use crate::catalog::{Catalog, TableName, View};
-use crate::kv::{AnyDraft, AnyRange, KvMark, KvShape, KvTree, KvWork, TreesSeen, union};
+use crate::index::{RowChanges, row_id_of};
+use crate::kv::{AnyDraft, AnyRange, KeyRef, KvMark, KvShape, KvTree, KvWork, TreesSeen, union};
 use crate::statement::find;
 use crate::{Database, Error, Result};
-use sinter_column::{Alteration, Change, Changed, ColumnTable, Draft, Prepared, TableSchema, differences};
+use sinter_column::{Alteration, Change, Changed, ColumnTable, Draft, Index, Prepared, TableSchema, differences};
 use sinter_exec::{Batch, Expr, OnDamage, Output, Pipeline, ScanColumn, Source};
 use sinter_storage::{Built, CommitNumber, Exclusive, ObjectId, Record, Snapshot};
 use std::collections::{BTreeMap, BTreeSet};
@@ -350,11 +351,55 @@ impl Transaction {
         self.work.drafts.entry(table.id()).or_insert_with(|| Draft::new(Arc::clone(table)))
     }
 
-    /// Takes a statement's changes of rows over.
+    /// Takes a statement's changes of rows over, and changes the table's indexes with them.
+    ///
+    /// # Errors
+    /// [`Error::Data`]: an index is unique, and has values of the rows already. The statement is then to fail.
     pub(crate) fn put(&mut self, changed: Changed) -> Result<()> {
         let table = Arc::clone(&changed.table);
+        if !table.schema().indexes.is_empty() {
+            let before = Arc::clone(self.draft(&table).now());
+            let changes = RowChanges::between(&before, &table)?;
+            for index in &table.schema().indexes {
+                self.change_index(index, &changes)?;
+            }
+        }
         self.draft(&table).take(changed);
         self.show(&table)
+    }
+
+    /// Makes an index of a table, in whose schema it is to be already, from the rows that are there.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub(crate) fn fill_index(&mut self, table: &Arc<ColumnTable>, index: &Index) -> Result<()> {
+        self.change_index(index, &RowChanges::all(table))
+    }
+
+    /// The id of the row that has these values in a unique index, as a [`KeyMaker`](crate::index::KeyMaker) made a key of them.
+    ///
+    /// # Errors
+    /// A leaf cannot be read.
+    pub(crate) fn row_of(&mut self, index: &Index, key: &[u8]) -> Result<Option<u64>> {
+        let tree = self.index_tree(index)?;
+        let id = self.with_tree(&tree, |draft, at, notes_reads| {
+            draft.get(KeyRef::Bytes(key), at, notes_reads, |record| record.map(|record| record.try_into().ok()))
+        })?;
+        match id {
+            None => Ok(None),
+            Some(Some(id)) => Ok(Some(row_id_of(id))),
+            Some(None) => Err(Error::Damaged(format!("index '{}' has an entry without a row id", index.name))),
+        }
+    }
+
+    fn change_index(&mut self, index: &Index, changes: &RowChanges) -> Result<()> {
+        let tree = self.index_tree(index)?;
+        self.with_tree(&tree, |draft, at, notes_reads| changes.apply(index, draft, at, notes_reads))
+    }
+
+    fn index_tree(&self, index: &Index) -> Result<Arc<KvTree>> {
+        let found = self.work.catalog.tree_by_id(index.tree).map(|(_, tree)| Arc::clone(tree));
+        found.ok_or_else(|| Error::Damaged(format!("the tree of index '{}' is not there", index.name)))
     }
 
     /// Alters a table.
@@ -408,7 +453,7 @@ impl Transaction {
     /// The key-value tree of that name.
     pub(crate) fn find_tree(&self, name: &TableName) -> Option<Arc<KvTree>> {
         self.reads.name(name);
-        self.work.catalog.trees.get(name).cloned()
+        self.work.catalog.kv_tree(name).cloned()
     }
 
     /// Creates a key-value tree, where no table or view has the name.
@@ -422,7 +467,8 @@ impl Transaction {
             return Err(Error::Sql(format!("there is no schema '{}'; CREATE SCHEMA makes one", name.schema)));
         }
         if self.work.catalog.definition(&name).is_some() {
-            return Err(Error::Sql(format!("'{name}' is no key-value tree; use another name")));
+            let what = if shape.is_index() { "taken" } else { "no key-value tree" };
+            return Err(Error::Sql(format!("'{name}' is {what}; use another name")));
         }
         let tree = Arc::new(KvTree::create(database.next_object(), shape, database.store()));
         self.redefine().trees.insert(name, Arc::clone(&tree));
@@ -492,6 +538,8 @@ impl Transaction {
         catalog.trees.remove(name);
         let dropped = catalog.tables.remove(name);
         if let Some(table) = dropped {
+            let of_table = |tree: &Arc<KvTree>| table.schema().index_of_tree(tree.id()).is_some();
+            catalog.trees.retain(|_, tree| !of_table(tree));
             self.work.drafts.remove(&table.id());
         }
     }
@@ -533,10 +581,15 @@ impl Transaction {
         self.validate(&self.base, &validated)?;
         let drafts = self.work.drafts.iter().filter(|(_, draft)| !draft.is_empty());
         let prepared = drafts.map(|(object, draft)| Ok((*object, draft.prepare()?))).collect::<Result<Vec<_>>>()?;
-        let tree_records = self.trees.records();
+        let numbered_by = self.numbered_by();
         let mut changed: Vec<ObjectId> = self.work.drafts.keys().copied().collect();
-        changed.extend(tree_records.iter().map(|(tree, _)| tree.id()));
         let mut entered = database.timeline().enter(self.exclusive.as_ref());
+        let numberings: Vec<MutexGuard<'_, ()>> = numbered_by.iter().map(|tree| tree.numbering()).collect();
+        if !numberings.is_empty() {
+            renumber(&mut self.trees, &self.work.drafts, &database.timeline().pending());
+        }
+        let tree_records = self.trees.records();
+        changed.extend(tree_records.iter().map(|(tree, _)| tree.id()));
         let trees = match self.trees.prepare(self.base_commit)? {
             Ok(trees) => trees,
             Err(id) => return Err(conflict(&self.named(id), "has other keys than this transaction has read")),
@@ -549,6 +602,7 @@ impl Transaction {
         })?;
         let Some(numbered) = numbered else { return Ok(()) };
         trees.into_iter().for_each(|tree| tree.settle(&numbered));
+        drop(numberings);
         self.trees.merge_sparse(&numbered);
         entered.finish()?;
         if redefines {
@@ -559,6 +613,14 @@ impl Transaction {
         drop(self.work);
         database.after_commit(changed);
         Ok(())
+    }
+
+    /// The first index of each table into which it inserts rows, in the order of the tables' numbers.
+    fn numbered_by(&self) -> Vec<Arc<KvTree>> {
+        let inserting =
+            self.work.drafts.values().filter(|draft| draft.now().next_row_id() > draft.base().next_row_id());
+        let first = inserting.filter_map(|draft| draft.now().schema().indexes.first());
+        first.filter_map(|index| Some(Arc::clone(self.work.catalog.tree_by_id(index.tree)?.1))).collect()
     }
 
     /// Hands what its statements have read of key-value trees to what it does to them, to be validated with that.
@@ -689,6 +751,20 @@ impl Seen {
         };
         // A filter that fails on these rows would have failed the statement.
         pipeline.start().and_then(|run| run.worker().next(&mut Batch::default())).unwrap_or(true)
+    }
+}
+
+/// Gives the entries of indexes the ids that rows have when their drafts are made again on `pending`.
+fn renumber(trees: &mut KvWork, drafts: &BTreeMap<ObjectId, Draft>, pending: &Catalog) {
+    for (object, draft) in drafts {
+        let border = draft.base().next_row_id();
+        let Some((_, current)) = pending.table_by_id(*object) else { continue };
+        let shift = current.next_row_id().saturating_sub(border);
+        for index in &draft.now().schema().indexes {
+            if let Some(changes) = trees.draft_of(index.tree).filter(|_| shift > 0) {
+                changes.renumber(border, shift, index.rule.is_unique());
+            }
+        }
     }
 }
 

@@ -9,7 +9,7 @@ mod record;
 
 use crate::group::Segment;
 use crate::group_entry::GroupEntry;
-use crate::{Check, ColumnSchema, ColumnTable, Error, Result, TableSchema};
+use crate::{Check, ColumnSchema, ColumnTable, Error, Index, Result, TableSchema};
 use arrow::array::{Array, ArrayRef};
 use fill::Filling;
 use sinter_codec::{Bitmap, Block};
@@ -59,6 +59,16 @@ pub enum Alteration {
     },
     /// `DROP CONSTRAINT`.
     DropCheck {
+        /// Its name.
+        name: String,
+    },
+    /// `CREATE INDEX`, `ADD CONSTRAINT ... UNIQUE`. What is in the tree is for the caller to see to.
+    AddIndex {
+        /// The index.
+        index: Index,
+    },
+    /// `DROP INDEX`, `DROP CONSTRAINT`.
+    DropIndex {
         /// Its name.
         name: String,
     },

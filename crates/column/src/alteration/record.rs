@@ -3,7 +3,7 @@
 use super::Alteration;
 use crate::press::press_column;
 use crate::wire::{Reader, Writer};
-use crate::{Check, ColumnSchema, ColumnTable, Result};
+use crate::{Check, ColumnSchema, ColumnTable, Index, Result};
 use arrow::array::Array;
 use sinter_codec::Choice;
 use sinter_exec::{Pinned, edge};
@@ -17,6 +17,8 @@ const SET_NULLABLE: u8 = 4;
 const SET_DEFAULT: u8 = 5;
 const ADD_CHECK: u8 = 6;
 const DROP_CHECK: u8 = 7;
+const ADD_INDEX: u8 = 8;
+const DROP_INDEX: u8 = 9;
 
 impl Alteration {
     /// The record that leads to `version` of the schema.
@@ -60,6 +62,14 @@ impl Alteration {
                 out.u8(DROP_CHECK);
                 out.text(name);
             }
+            Alteration::AddIndex { index } => {
+                out.u8(ADD_INDEX);
+                index.write(&mut out);
+            }
+            Alteration::DropIndex { name } => {
+                out.u8(DROP_INDEX);
+                out.text(name);
+            }
         }
         Ok(Record { tag: RecordTag::TABLE_ALTERED, object: table, payload: out.into_bytes() })
     }
@@ -91,6 +101,8 @@ impl Alteration {
             SET_DEFAULT => Alteration::SetDefault { column: input.text()?, default: input.optional_text()? },
             ADD_CHECK => Alteration::AddCheck { check: Check::read(&mut input)? },
             DROP_CHECK => Alteration::DropCheck { name: input.text()? },
+            ADD_INDEX => Alteration::AddIndex { index: Index::read(&mut input)? },
+            DROP_INDEX => Alteration::DropIndex { name: input.text()? },
             other => return Err(input.damaged(format!("alteration {other} is unknown; a newer SinterDB wrote it"))),
         };
         input.end()?;

@@ -40,10 +40,17 @@ impl Model {
             }
             Alteration::DropColumn { name } => {
                 let index = position(name);
+                if schema.indexes.iter().any(|index| index.columns.contains(name)) {
+                    return false;
+                }
                 schema.columns.remove(index);
                 self.rows.values_mut().for_each(|row| drop(row.remove(index)));
             }
-            Alteration::RenameColumn { from, to } => schema.columns[position(from)].name.clone_from(to),
+            Alteration::RenameColumn { from, to } => {
+                schema.columns[position(from)].name.clone_from(to);
+                let indexed = schema.indexes.iter_mut().flat_map(|index| &mut index.columns);
+                indexed.filter(|name| *name == from).for_each(|name| name.clone_from(to));
+            }
             Alteration::SetNullable { column, nullable } => {
                 let index = position(column);
                 if !nullable && self.rows.values().any(|row| row[index].is_none()) {
@@ -54,6 +61,8 @@ impl Model {
             Alteration::SetDefault { column, default } => schema.columns[position(column)].default.clone_from(default),
             Alteration::AddCheck { check } => schema.checks.push(check.clone()),
             Alteration::DropCheck { name } => schema.checks.retain(|check| check.name.as_ref() != Some(name)),
+            Alteration::AddIndex { index } => schema.indexes.push(index.clone()),
+            Alteration::DropIndex { name } => schema.indexes.retain(|index| index.name != *name),
         }
         self.schema = Arc::new(schema);
         true
@@ -186,7 +195,7 @@ impl World {
         self.names += 1;
         let name = format!("c{}", self.names);
         let column = schema.columns.choose(&mut self.random)?.name.clone();
-        Some(match self.random.random_range(0..8) {
+        Some(match self.random.random_range(0..10) {
             0 | 1 => {
                 let ty = [LogicalType::Int64, LogicalType::Utf8].choose(&mut self.random)?.clone();
                 let nullable = self.random.random_bool(0.7);
@@ -200,6 +209,13 @@ impl World {
             4 => Alteration::SetNullable { column, nullable: false },
             5 => Alteration::SetNullable { column, nullable: true },
             6 => Alteration::SetDefault { column, default: self.random.random_bool(0.5).then(|| "7".to_owned()) },
+            7 => {
+                let tree = sinter_storage::ObjectId(self.names as u64);
+                Alteration::AddIndex { index: Index { name, columns: vec![column], rule: IndexRule::Unique, tree } }
+            }
+            8 if !schema.indexes.is_empty() => {
+                Alteration::DropIndex { name: schema.indexes.choose(&mut self.random)?.name.clone() }
+            }
             _ => match schema.checks.choose(&mut self.random) {
                 Some(Check { name: Some(name), .. }) => Alteration::DropCheck { name: name.clone() },
                 _ => Alteration::AddCheck { check: Check { name: Some(name), sql: "a > 0".to_owned() } },

@@ -6,7 +6,7 @@ use crate::support::{Shop, batch, column, open};
 use arrow::array::Int32Array;
 use sinter_codec::{BlockStats, Scalar};
 use sinter_column::wire::{Reader, Writer};
-use sinter_column::{Alteration, Check, ColumnSchema, ColumnTable, TableSchema};
+use sinter_column::{Alteration, Check, ColumnSchema, ColumnTable, Index, IndexRule, TableSchema};
 use sinter_exec::{Field, LogicalType, TimeUnit};
 use sinter_storage::testing::CrashingFileSystem;
 use sinter_storage::{ObjectId, PageKind, Record, RecordTag};
@@ -132,6 +132,7 @@ fn schema() {
         options: vec![("layout".to_owned(), "dsm".to_owned())],
         version: 3,
         checks: vec![Check { name: Some("c".to_owned()), sql: "id > 0".to_owned() }],
+        indexes: Vec::new(),
     };
     let bytes = written(|out| schema.write(out));
     assert_eq!(hex(&example("table", "A schema")), hex(&bytes));
@@ -276,6 +277,7 @@ fn alterations() {
     let mut shop = one_column(&disk, "raw");
     let named = |name: &str| name.to_owned();
     let check = Check { name: Some(named("p")), sql: named("c > 0") };
+    let index = Index { name: named("i"), columns: vec![named("c")], rule: IndexRule::Unique, tree: ObjectId(9) };
     for alteration in [
         Alteration::AddColumn { column: column("b", LogicalType::Utf8), fill: None },
         Alteration::DropColumn { name: named("b") },
@@ -284,6 +286,8 @@ fn alterations() {
         Alteration::SetDefault { column: named("c"), default: Some(named("7")) },
         Alteration::AddCheck { check },
         Alteration::DropCheck { name: named("p") },
+        Alteration::AddIndex { index },
+        Alteration::DropIndex { name: named("i") },
     ] {
         shop.alter(alteration).unwrap();
     }

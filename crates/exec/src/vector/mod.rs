@@ -38,6 +38,15 @@ pub struct Batch {
 }
 
 impl Vector {
+    /// Writes the `rows` values over `out`, which is a buffer of their physical type; slots that are NULL hold anything.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for lists and structs, and where `out` is a buffer of another type.
+    pub fn plain(&self, rows: usize, out: &mut ValuesBuf) -> Result<()> {
+        out.clear();
+        append(self, rows, out)
+    }
+
     /// One value.
     ///
     /// # Errors

@@ -64,6 +64,25 @@ fn table(options: &str) -> Connection {
     conn
 }
 
+/// Zone maps prune by it, and a file is read by others.
+#[test]
+fn rows_that_are_made_in_an_order_are_put_in_in_it() {
+    let conn = Database::memory().unwrap().connect();
+    for sql in [
+        "SET threads = 4",
+        "CREATE TABLE t (id BIGINT)",
+        "INSERT INTO t SELECT value + 1 FROM generate_series(0, 299999)",
+        "CREATE TABLE made AS SELECT value + 1 AS id FROM generate_series(0, 299999)",
+        "SET threads = 1",
+    ] {
+        conn.execute(sql, &[]).unwrap();
+    }
+    let expected: Vec<String> = (1..=300_000).map(|id: i64| id.to_string()).collect();
+    for table in ["t", "made"] {
+        assert!(lines(&conn, &format!("SELECT id FROM {table}")) == expected, "the order of {table}");
+    }
+}
+
 #[test]
 fn tpch_q6_uses_no_datafusion_operator_and_decodes_only_what_it_needs() {
     let conn = Database::memory().unwrap().connect();

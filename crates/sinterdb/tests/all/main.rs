@@ -8,6 +8,7 @@ mod engine;
 mod failed_syncs;
 mod full_disk;
 mod golden;
+mod indexes;
 mod kill;
 mod kill_writers;
 mod kv;

@@ -295,12 +295,14 @@ scripts! {
     grouping_sets
     groups
     groups_of_partners
+    indexes
     insert
     intervals
     is_distinct_from
     joins
     joins_groups
     marks
+    merge
     names_and_types
     natural_joins
     nulls
@@ -323,6 +325,7 @@ scripts! {
     transactions
     types
     unnest
+    upserts
     using_joins
     views
     window_frames

@@ -3,6 +3,7 @@
 use super::any_tree::{AnyChanges, AnyDraft, AnyKey, AnyPrepared, Entry, Key, KeyRef, OfKind, each, each_to};
 use super::ranges::AnyRange;
 use crate::Result;
+use crate::index::{row_id_bytes, row_id_of};
 use sinter_btree::{Changes, Cursor, Find, KeyRange, Prepared, Reads, Tree, TreeKey};
 use sinter_storage::{Budget, CommitNumber, ObjectId, Record, Reservation, Use};
 use std::borrow::Borrow;
@@ -292,6 +293,36 @@ impl AnyDraft {
             OfKind::U64(draft) => draft.prepare(at)?.map(OfKind::U64),
             OfKind::Bytes(draft) => draft.prepare(at)?.map(OfKind::Bytes),
         })
+    }
+
+    /// The longest key that the tree takes in.
+    pub(crate) fn key_bytes_max(&self) -> usize {
+        each!(self, draft => draft.tree.key_bytes_max())
+    }
+
+    /// Of an index: gives the ids from `border` on, of rows that the transaction inserts, their final ones, which are by `shift`
+    /// larger.
+    pub(crate) fn renumber(&mut self, border: u64, shift: u64, is_unique: bool) {
+        let OfKind::Bytes(draft) = self else { unreachable!("indexes are of bytes") };
+        let renumber = |bytes: &mut [u8]| {
+            if let Some(id) = bytes.last_chunk_mut()
+                && let provisional = row_id_of(*id)
+                && provisional >= border
+            {
+                *id = row_id_bytes(provisional + shift);
+            }
+        };
+        let changes = std::mem::take(Arc::make_mut(&mut draft.changes));
+        let renumbered = changes.into_iter().map(|(mut key, mut record)| {
+            match is_unique {
+                true => record.iter_mut().for_each(|record| renumber(record)),
+                false => renumber(&mut key),
+            }
+            (key, record)
+        });
+        draft.changes = Arc::new(renumbered.collect());
+        // Of statements that are all over.
+        draft.undo.clear();
     }
 
     /// To be called once nothing is latched any more.

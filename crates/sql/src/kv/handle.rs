@@ -152,7 +152,7 @@ impl Session {
     pub fn kv(&self, name: &str, options: &KvOptions) -> Result<KvHandle> {
         let name = parse_table_name(name)?;
         let seen = self.readable()?;
-        if let Some(tree) = seen.catalog.trees.get(&name) {
+        if let Some(tree) = seen.catalog.kv_tree(&name) {
             seen.reads.name(&name);
             options.check(&name.to_string(), tree.shape())?;
             return Ok(KvHandle { name, tree: Arc::clone(tree) });

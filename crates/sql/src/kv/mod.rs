@@ -29,15 +29,15 @@ pub use shape::{KeyType, KvOptions, ValueType};
 pub use sinter_btree::{Condition, Find};
 pub use sums::KvSums;
 
-pub(crate) use any_tree::{AnyDraft, AnyTree, AnyWritten};
+pub(crate) use any_tree::{AnyDraft, AnyTree, AnyWritten, KeyRef};
 pub(crate) use ranges::{AnyRange, union};
 pub(crate) use shape::KvShape;
 pub(crate) use table::{TreeTable, TreesSeen};
 pub(crate) use work::{KvMark, KvWork};
 
 use sinter_storage::{Budget, ObjectId, PageId, Store};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Nobody has committed it: with the last who reads it its pages go.
 const DRAFT: u8 = 0;
@@ -56,6 +56,8 @@ pub(crate) struct KvTree {
     budget: Arc<Budget>,
     /// The last edition of the catalog that is known to have it.
     seen_in: AtomicU64,
+    /// See [`KvTree::numbering`].
+    numbering: Mutex<()>,
 }
 
 impl KvTree {
@@ -67,7 +69,7 @@ impl KvTree {
 
     fn of(id: ObjectId, shape: KvShape, tree: AnyTree, fate: u8, store: &Arc<Store>) -> KvTree {
         let (fate, budget, seen_in) = (AtomicU8::new(fate), Arc::clone(store.budget()), AtomicU64::new(0));
-        KvTree { id, shape, tree, fate, budget, seen_in }
+        KvTree { id, shape, tree, fate, budget, seen_in, numbering: Mutex::new(()) }
     }
 
     /// The tree that has this root page.
@@ -123,6 +125,12 @@ impl KvTree {
     /// What a transaction writes and reads of it, nothing yet.
     pub(crate) fn draft(&self) -> AnyDraft {
         self.tree.draft(&self.budget)
+    }
+
+    /// Of a table's first index: held by a commit that inserts rows into the table, from when it learns their ids until it has
+    /// its place in the order.
+    pub(crate) fn numbering(&self) -> MutexGuard<'_, ()> {
+        self.numbering.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a catalog of this edition is known to have it.

@@ -18,7 +18,7 @@ fn keeps_value(key: KeyType, wider: &LogicalType) -> bool {
         KeyType::U32 => 10,
         KeyType::I64 => 19,
         KeyType::U64 => 20,
-        KeyType::Bytes | KeyType::Text => return false,
+        KeyType::Bytes | KeyType::Text | KeyType::Columns => return false,
     };
     match wider {
         LogicalType::Int64 | LogicalType::UInt64 => key == KeyType::U32,

@@ -24,6 +24,8 @@ pub enum KeyType {
     Bytes,
     /// UTF-8, ordered as its bytes.
     Text,
+    /// The values of some columns of a row: of indexes, which nobody but their tables changes.
+    Columns,
 }
 
 /// What the values of a tree are.
@@ -49,12 +51,13 @@ pub enum ValueType {
 }
 
 /// In the catalog's pages, and for users.
-const KEY_TYPES: [(KeyType, u8, &str); 5] = [
+const KEY_TYPES: [(KeyType, u8, &str); 6] = [
     (KeyType::U32, 1, "u32"),
     (KeyType::U64, 2, "u64"),
     (KeyType::I64, 3, "i64"),
     (KeyType::Bytes, 4, "bytes"),
     (KeyType::Text, 5, "str"),
+    (KeyType::Columns, 6, "columns"),
 ];
 
 /// As [`KEY_TYPES`]; `Fixed` is there without its width.
@@ -75,9 +78,10 @@ impl KeyType {
     /// # Errors
     /// [`Error::Sql`], which lists them.
     pub fn by_name(name: &str) -> Result<KeyType> {
-        let found = KEY_TYPES.iter().find(|(_, _, known)| *known == name).map(|(ty, ..)| *ty);
+        let for_users = || KEY_TYPES.iter().filter(|(ty, ..)| *ty != KeyType::Columns);
+        let found = for_users().find(|(_, _, known)| *known == name).map(|(ty, ..)| *ty);
         found.ok_or_else(|| {
-            let known: Vec<&str> = KEY_TYPES.iter().map(|(.., name)| *name).collect();
+            let known: Vec<&str> = for_users().map(|(.., name)| *name).collect();
             Error::Sql(format!("there are no keys of type '{name}'; there are {}", known.join(", ")))
         })
     }
@@ -90,7 +94,7 @@ impl KeyType {
         match self {
             KeyType::U32 => Kind::U32,
             KeyType::U64 | KeyType::I64 => Kind::U64,
-            KeyType::Bytes | KeyType::Text => Kind::Bytes,
+            KeyType::Bytes | KeyType::Text | KeyType::Columns => Kind::Bytes,
         }
     }
 
@@ -284,6 +288,18 @@ pub(crate) struct KvShape {
 }
 
 impl KvShape {
+    /// That of an index.
+    pub(crate) fn of_index(is_unique: bool) -> KvShape {
+        // A row's id is behind the key where others may have the same values.
+        let value = if is_unique { ValueType::U64 } else { ValueType::Nothing };
+        KvShape { key: KeyType::Columns, value, options: TreeOptions::new(KeyCodec::None, value.records()) }
+    }
+
+    /// Whether it is that of an index.
+    pub(crate) fn is_index(&self) -> bool {
+        self.key == KeyType::Columns
+    }
+
     pub(super) fn kind(&self) -> Kind {
         self.key.kind()
     }

@@ -448,7 +448,7 @@ pub(super) fn column_types(key: KeyType, value: ValueType) -> Vec<LogicalType> {
         KeyType::U32 => LogicalType::UInt32,
         KeyType::U64 => LogicalType::UInt64,
         KeyType::I64 => LogicalType::Int64,
-        KeyType::Bytes => LogicalType::Binary,
+        KeyType::Bytes | KeyType::Columns => LogicalType::Binary,
         KeyType::Text => LogicalType::Utf8,
     };
     let value = match value {

@@ -1,16 +1,18 @@
 //! A key-value tree as a table of SQL, in the state that a statement sees.
 
 use super::KvTree;
-use super::any_tree::{AnyChanges, OfKind};
-use super::ranges::{ALL_KEYS, AnyRange, narrow};
+use super::any_tree::{AnyChanges, AnyTree, OfKind};
+use super::ranges::{ALL_KEYS, AnyRange, is_over, narrow};
 use super::source::{KEY, State, TreeSource};
 use crate::catalog::Catalog;
 use crate::{Error, Result};
 use arrow::datatypes::{Field, Schema, SchemaRef};
+use sinter_btree::{Cursor, Find};
 use sinter_exec::edge::arrow_type;
 use sinter_exec::{Expr, ScanColumn, TableSource};
 use sinter_storage::{ObjectId, Snapshot};
 use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Which state of trees a statement sees. There is none where nobody reads trees.
@@ -26,7 +28,67 @@ impl TreesSeen {
     pub(crate) fn new(snapshot: Arc<Snapshot<Catalog>>, own: BTreeMap<ObjectId, AnyChanges>) -> TreesSeen {
         TreesSeen { snapshot: Some(snapshot), own: Arc::new(own) }
     }
+
+    /// Shows the entries of a tree of bytes, in order, whose keys are in a range, as long as `visit` goes on.
+    ///
+    /// # Errors
+    /// A leaf cannot be read.
+    pub(crate) fn for_each_of_bytes(
+        &self,
+        tree: &KvTree,
+        range: (Bound<&[u8]>, Bound<&[u8]>),
+        visit: VisitEntry<'_>,
+    ) -> Result<()> {
+        let AnyTree::Bytes(of_bytes) = tree.tree() else {
+            return Err(Error::Internal("a tree of numbers where one of bytes belongs".to_owned()));
+        };
+        let Some(snapshot) = self.snapshot.as_ref().filter(|_| !is_over(&range)) else { return Ok(()) };
+        let mut cursor = Cursor::new(Arc::clone(of_bytes), snapshot.commit());
+        match range.0 {
+            Bound::Included(start) => cursor.seek(Find::GreaterEqual, start)?,
+            Bound::Excluded(start) => cursor.seek(Find::Greater, start)?,
+            Bound::Unbounded => cursor.first()?,
+        };
+        let is_within = |key: &[u8]| match range.1 {
+            Bound::Included(end) => key <= end,
+            Bound::Excluded(end) => key < end,
+            Bound::Unbounded => true,
+        };
+        let own = match self.own.get(&tree.id()) {
+            Some(OfKind::Bytes(own)) => Some(own),
+            _ => None,
+        };
+        let mut own = own.into_iter().flat_map(|own| own.range::<[u8], _>(range)).peekable();
+        loop {
+            let in_tree = cursor.entry().filter(|(key, _)| is_within(key));
+            let is_own = match (in_tree, own.peek()) {
+                (None, None) => return Ok(()),
+                (Some((key, _)), Some((own, _))) => own.as_slice() <= key,
+                (_, own) => own.is_some(),
+            };
+            let mut goes_on = ControlFlow::Continue(());
+            let mut is_passed = !is_own;
+            if is_own {
+                let Some((key, record)) = own.next() else { return Ok(()) };
+                is_passed = in_tree.is_some_and(|(other, _)| other == key.as_slice());
+                if let Some(record) = record {
+                    goes_on = visit(key, record);
+                }
+            } else if let Some((key, record)) = in_tree {
+                goes_on = visit(key, record);
+            }
+            if goes_on.is_break() {
+                return Ok(());
+            }
+            if is_passed {
+                cursor.next()?;
+            }
+        }
+    }
 }
+
+/// Is shown a key and its record, and says whether it wants more.
+pub(crate) type VisitEntry<'v> = &'v mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
 
 /// Ranges of keys, and the source that has them.
 type Made = (Vec<AnyRange>, Arc<dyn TableSource>);

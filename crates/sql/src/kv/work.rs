@@ -33,6 +33,11 @@ impl KvWork {
         self.drafts.contains_key(&tree)
     }
 
+    /// What is written and read of the tree with this number, if anything is.
+    pub(crate) fn draft_of(&mut self, tree: ObjectId) -> Option<&mut AnyDraft> {
+        self.drafts.get_mut(&tree).map(|(_, draft)| draft)
+    }
+
     /// What is written, by tree.
     pub(crate) fn changes(&self) -> BTreeMap<ObjectId, AnyChanges> {
         let written = self.drafts.iter().filter(|(_, (_, draft))| !draft.is_empty());

@@ -3,6 +3,7 @@
 use super::{FileTable, Reading, Stored, StoredProvider};
 use crate::attached::Seen;
 use crate::catalog::{Catalog, DEFAULT_SCHEMA, TableName, View};
+use crate::index::IndexesSeen;
 use crate::kv::{KvTree, TreeTable};
 use crate::parse::{parse_one, path_of, with_rows_of_floats};
 use crate::progress::Notes;
@@ -203,7 +204,8 @@ impl Tables {
         };
         // The optimizer may find that no row of it is needed, by how it is defined.
         self.reads().definition(table.id());
-        self.stored(Stored::Table(Arc::clone(table)), with_row_id).map(Some)
+        let indexes = IndexesSeen::of(table, &self.catalog, self.of.databases.seen.trees_of(&self.database));
+        self.stored(Stored::Table(Arc::clone(table), indexes), with_row_id).map(Some)
     }
 
     fn stored(&self, stored: Stored, with_row_id: bool) -> Result<Arc<dyn TableProvider>> {
@@ -250,8 +252,8 @@ impl Tables {
 impl SchemaProvider for Tables {
     fn table_names(&self) -> Vec<String> {
         self.reads().within(&self.schema);
-        let Catalog { tables, views, trees, .. } = &*self.catalog;
-        let all = tables.keys().chain(views.keys()).chain(trees.keys());
+        let Catalog { tables, views, .. } = &*self.catalog;
+        let all = tables.keys().chain(views.keys()).chain(self.catalog.kv_trees().map(|(name, _)| name));
         let within = all.filter(|name| *name.schema == *self.schema);
         let mut names: BTreeSet<String> = within.map(|name| name.table.to_string()).collect();
         if self.has_session_names() {
@@ -277,7 +279,7 @@ impl SchemaProvider for Tables {
                 found => found,
             };
         }
-        if let Some(tree) = self.catalog.trees.get(&full) {
+        if let Some(tree) = self.catalog.kv_tree(&full) {
             return self.tree(&full, tree);
         }
         if !self.has_session_names() {
@@ -293,7 +295,7 @@ impl SchemaProvider for Tables {
     async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
         let full = self.name(name);
         self.reads().name(&full);
-        if self.catalog.tables.contains_key(&full) || self.catalog.trees.contains_key(&full) {
+        if self.catalog.tables.contains_key(&full) || self.catalog.kv_tree(&full).is_some() {
             Ok(Some(TableType::Base))
         } else if self.catalog.views.contains_key(&full) {
             Ok(Some(TableType::View))
@@ -307,7 +309,7 @@ impl SchemaProvider for Tables {
         self.catalog.table(&full).is_some()
             || self.catalog.damaged.contains_key(&full)
             || self.catalog.views.contains_key(&full)
-            || self.catalog.trees.contains_key(&full)
+            || self.catalog.kv_tree(&full).is_some()
             || (self.has_session_names()
                 && (self.of.databases.registered.contains_key(name) || Format::from_path(Path::new(name)).is_some()))
     }

@@ -1,6 +1,7 @@
 //! A snapshot of a column table, or of a key-value tree, as a table of DataFusion.
 
 use super::statistics;
+use crate::index::IndexesSeen;
 use crate::kv::{AnyRange, TreeTable};
 use crate::lower::{can_run_anywhere, lower_filters};
 use crate::physical::PipelineExec;
@@ -34,7 +35,8 @@ pub(crate) struct Reading {
 /// What is read.
 #[derive(Debug)]
 pub(crate) enum Stored {
-    Table(Arc<ColumnTable>),
+    /// With its indexes, if it has any.
+    Table(Arc<ColumnTable>, Option<IndexesSeen>),
     Tree(TreeTable),
 }
 
@@ -53,7 +55,7 @@ pub(crate) struct StoredProvider {
 impl StoredProvider {
     pub(crate) fn new(stored: Stored, with_row_id: bool, reads: Reads, reading: Reading) -> Result<StoredProvider> {
         let mut schema = match &stored {
-            Stored::Table(table) => table.schema().arrow(),
+            Stored::Table(table, _) => table.schema().arrow(),
             Stored::Tree(tree) => tree.schema(),
         };
         let column_count = schema.fields().len();
@@ -67,7 +69,7 @@ impl StoredProvider {
     }
 
     /// What a scan of the rows that pass `filter`, over these columns, reads, and where it notes that. Of a tree that is no
-    /// more than the filter lets through.
+    /// more than the filter lets through; of a table what an index finds for it, where that is little.
     ///
     /// # Errors
     /// A tree cannot be read.
@@ -77,7 +79,12 @@ impl StoredProvider {
         filter: &[Expr],
     ) -> crate::Result<(Arc<dyn TableSource>, Noted)> {
         let (table, object): (Arc<dyn TableSource>, _) = match &self.stored {
-            Stored::Table(table) => (Arc::clone(table) as _, NotedObject::Table(table.id())),
+            Stored::Table(table, indexes) => {
+                let indexes = indexes.as_ref().filter(|_| !self.reads.are_of_definitions() && !filter.is_empty());
+                let found = indexes.map_or(Ok(None), |indexes| indexes.rows(table, columns, filter))?;
+                let source = found.map_or_else(|| Arc::clone(table) as _, |found| Arc::new(found) as _);
+                (source, NotedObject::Table(table.id()))
+            }
             Stored::Tree(tree) => {
                 // What is only planned reads no leaf.
                 let ranges = if self.reads.are_of_definitions() { Vec::new() } else { tree.ranges(columns, filter) };
@@ -95,7 +102,7 @@ impl StoredProvider {
     /// What is known without reading; of trees nothing.
     fn statistics_of(&self, projection: Option<&[usize]>, exact: bool) -> Statistics {
         match &self.stored {
-            Stored::Table(table) => statistics::of_table(table, &self.schema, projection, exact),
+            Stored::Table(table, _) => statistics::of_table(table, &self.schema, projection, exact),
             Stored::Tree(_) => match projection {
                 None => Statistics::new_unknown(&self.schema),
                 Some(projection) => Statistics::new_unknown(&self.schema).project(Some(&projection.to_vec())),

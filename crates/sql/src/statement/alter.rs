@@ -1,8 +1,9 @@
 //! ALTER TABLE.
 
 use super::assign::{Assigner, default_value};
-use super::create::{declared_check, declared_column, with_name};
+use super::create::{Rules, declared_check, declared_column, with_name};
 use super::definitions::{Defined, check_free};
+use super::indexes::{self, Declared};
 use super::names::{full_name, normal};
 use super::values::default_text;
 use super::{done, table_name};
@@ -32,7 +33,20 @@ pub(super) fn run(session: &Session, alter: &ast::AlterTable) -> Result<Outcome>
                 name = rename(transaction, &name, to)?;
                 continue;
             }
+            if let Operation::AddConstraint { constraint, .. } = operation
+                && let Some(index) = Declared::of_constraint(constraint)?
+            {
+                index.add(transaction, &session.database, &name)?;
+                continue;
+            }
             let table = transaction.find(&name)?;
+            if let Operation::DropConstraint { name: constraint, .. } = operation
+                && let Some(index) = table.schema().indexes.iter().find(|index| index.name == normal(constraint))
+            {
+                let index = TableName { schema: Arc::clone(&name.schema), table: index.name.as_str().into() };
+                indexes::remove(transaction, &index)?;
+                continue;
+            }
             for alteration in alterations(session, &table, operation, &notes)? {
                 let table = transaction.find(&name)?;
                 let check = match &alteration {
@@ -56,6 +70,9 @@ fn rename(transaction: &mut Transaction, from: &TableName, to: &ast::RenameTable
         // A name alone stays in its schema.
         wanted.schema = Arc::clone(&from.schema);
     }
+    if Defined::of(transaction, from) == Some(Defined::Index) {
+        return Err(Error::Sql(format!("'{from}' is an index, which keeps its name; DROP INDEX, and create it anew")));
+    }
     // Views are renamed by the same words. The error says which tables there are.
     if Defined::of(transaction, from).is_none() {
         transaction.find(from)?;
@@ -75,8 +92,14 @@ fn alterations(
     let known = |column: &str| table.schema().index_of(column).is_some();
     Ok(match operation {
         Operation::AddColumn { if_not_exists, column_def, column_position: None, .. } => {
-            let mut checks = Vec::new();
-            let column = declared_column(column_def, &mut checks)?;
+            let mut rules = Rules::default();
+            let column = declared_column(column_def, &mut rules)?;
+            if !rules.indexes.is_empty() {
+                return Err(Error::Sql(format!(
+                    "ADD COLUMN '{}' with UNIQUE or PRIMARY KEY is not supported yet; ADD CONSTRAINT once it is there",
+                    column.name
+                )));
+            }
             if *if_not_exists && known(&column.name) {
                 notes.add(format!("column '{}' exists already", column.name));
                 return Ok(Vec::new());
@@ -85,7 +108,7 @@ fn alterations(
             let add = Alteration::AddColumn { column, fill };
             let mut known = table.schema().checks.clone();
             let mut all = vec![add];
-            for check in checks {
+            for check in rules.checks {
                 let check = with_name(check, &known);
                 known.push(check.clone());
                 all.push(Alteration::AddCheck { check });

@@ -1,8 +1,8 @@
 //! Rows of a query in the shape of a table: columns in table order, cast to the table's types, defaults filled in.
 
+use super::row_expr::RowExpr;
 use crate::batches::outer_type;
 use crate::coercion::is_text;
-use crate::foreign::physical_expr;
 use crate::parse::{parse_expr, parse_one};
 use crate::progress::Notes;
 use crate::times_of_text::{parse_intervals, parse_times};
@@ -11,7 +11,7 @@ use crate::{Error, Result, Session};
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array,
 };
-use arrow::compute::{cast, max, min, take};
+use arrow::compute::{max, min, take};
 use arrow::datatypes::{
     DataType, Field, Schema, SchemaRef, Time64MicrosecondType, Time64NanosecondType, TimeUnit, TimestampMicrosecondType,
 };
@@ -19,9 +19,6 @@ use arrow::temporal_conversions::timestamp_us_to_datetime;
 use arrow::util::display::array_value_to_string;
 use datafusion::common::DFSchema;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{EmptyRelation, LogicalPlan, Projection};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::sql::sqlparser::ast;
 use sinter_column::{Check, ColumnSchema, ColumnTable, TableSchema};
 use sinter_exec::{LogicalType, edge};
 use std::sync::Arc;
@@ -39,8 +36,7 @@ pub(crate) struct Assigner {
 /// A CHECK, ready to be evaluated over the table's columns.
 struct CompiledCheck {
     text: String,
-    schema: SchemaRef,
-    expr: Arc<dyn PhysicalExpr>,
+    expr: RowExpr,
 }
 
 /// Where the columns of a table come from, if `given` has them by name; columns that are missing become NULL.
@@ -132,13 +128,7 @@ impl Assigner {
 impl CompiledCheck {
     /// A row keeps the rule unless it is plainly false: unknown is no breach.
     fn hold(&self, batch: &RecordBatch, table: &ColumnTable) -> Result<()> {
-        // Text comes as it left the engine or as it was given; the rule was compiled for one of the two.
-        let columns = batch.columns().iter().zip(self.schema.fields());
-        let columns =
-            columns.map(|(values, field)| cast(values, field.data_type())).collect::<arrow::error::Result<_>>();
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let typed = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns?, &options)?;
-        let values = self.expr.evaluate(&typed)?.into_array(batch.num_rows())?;
+        let values = self.expr.evaluate(batch.columns(), batch.num_rows())?;
         let Some(values) = values.as_boolean_opt() else {
             return Err(Error::Sql(format!("CHECK ({}) is no condition: it is {}", self.text, values.data_type())));
         };
@@ -171,23 +161,10 @@ impl CompiledCheck {
     }
 }
 
-/// A rule means what the same condition means in a query, so all that rewrites those rewrites it.
 fn compile(check: &Check, schema: &TableSchema, state: &SessionState) -> Result<CompiledCheck> {
     let fields = schema.columns.iter().map(|column| Field::new(&column.name, storage_type(&column.ty), true));
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let df_schema = Arc::new(DFSchema::try_from(Arc::clone(&schema))?);
-    let condition = ast::ExprWithAlias { expr: parse_expr(&check.sql)?, alias: None };
-    let expr = state.create_logical_expr_from_sql_expr(condition, &df_schema)?;
-    let row = LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema: Arc::clone(&df_schema) });
-    let plan = LogicalPlan::Projection(Projection::try_new(vec![expr], Arc::new(row))?);
-    let plan = state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {})?;
-    let expr = match plan {
-        LogicalPlan::Projection(mut plan) if matches!(*plan.input, LogicalPlan::EmptyRelation(_)) => plan.expr.pop(),
-        _ => None,
-    };
-    let expr = expr.ok_or_else(|| Error::Sql(format!("CHECK ({}) asks more than one row of its table", check.sql)))?;
-    let expr = physical_expr(expr, &df_schema)?;
-    Ok(CompiledCheck { text: check.sql.clone(), schema, expr })
+    let df_schema = Arc::new(DFSchema::try_from(Schema::new(fields.collect::<Vec<_>>()))?);
+    Ok(CompiledCheck { text: check.sql.clone(), expr: RowExpr::new(parse_expr(&check.sql)?, &df_schema, state)? })
 }
 
 /// The default of a column, evaluated now, as one value; `None` where it has none.

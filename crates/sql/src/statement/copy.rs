@@ -8,7 +8,7 @@ use super::{done, table_name};
 use crate::batches::{Outcome, outer_batch, outer_schema};
 use crate::parse::{Copy, CopyTarget, FileOption, parse_one};
 use crate::physical::FilesExec;
-use crate::planner::Planned;
+use crate::planner::{Planned, keeping_order};
 use crate::progress::Notes;
 use crate::{Error, Result, Session};
 use arrow::datatypes::{Field, Schema};
@@ -102,7 +102,7 @@ fn to(session: &Session, target: &CopyTarget, path: &str, options: &[FileOption]
             parse_one(&format!("SELECT {columns} FROM {name}"))?
         }
     };
-    let state = session.query_state(session.readable()?, notes.clone());
+    let state = keeping_order(session.query_state(session.readable()?, notes.clone()));
     let planned = session.plan(&state, sql)?;
     let schema = outer_schema(&planned.schema());
     let mut writer = create(Path::new(path), Arc::clone(&schema), &write)?;

@@ -2,6 +2,7 @@
 
 use super::assign::Assigner;
 use super::definitions::{Defined, IfTaken, may_define};
+use super::indexes::Declared;
 use super::insert::pull;
 use super::names::normal;
 use super::types::logical_type;
@@ -9,12 +10,12 @@ use super::values::default_text;
 use super::{done, table_name};
 use crate::batches::Outcome;
 use crate::catalog::TableName;
-use crate::planner::Planned;
+use crate::planner::{Planned, keeping_order};
 use crate::progress::Notes;
 use crate::{Error, Result, Session};
 use datafusion::sql::sqlparser::ast;
 use sinter_codec::Request;
-use sinter_column::{Check, ColumnSchema, TableSchema};
+use sinter_column::{Check, ColumnSchema, IndexRule, TableSchema};
 use sinter_exec::{LogicalType, edge};
 use std::collections::BTreeSet;
 
@@ -31,16 +32,24 @@ pub(super) fn run(session: &Session, create: &ast::CreateTable) -> Result<Outcom
         }
         let seen = session.seen_by(transaction);
         // Rows that cannot be read must not go with the table that gives way.
-        let state = match create.or_replace {
+        let state = keeping_order(match create.or_replace {
             true => session.statement_state(seen, notes.clone()),
             false => session.query_state(seen, notes.clone()),
-        };
+        });
         let planned = match &create.query {
             Some(query) => Some(session.plan(&state, ast::Statement::Query(query.clone()))?),
             None => None,
         };
         let settings = session.settings();
-        let schema = declared_schema(&name, create, planned.as_ref(), settings.compression.as_deref())?;
+        let (mut schema, indexes) = declared_schema(&name, create, planned.as_ref(), settings.compression.as_deref())?;
+        if !indexes.is_empty() && Defined::of(transaction, &name).is_some() {
+            // The names of its indexes are free again.
+            transaction.drop(&name)?;
+        }
+        for index in indexes {
+            let index = index.make(transaction, &session.database, &name, &schema)?;
+            schema.indexes.push(index);
+        }
         let threads = settings.threads;
         let table = transaction.create_table(&session.database, name.clone(), schema)?;
         let assigner = Assigner::new(&table, (0..table.schema().columns.len()).map(Some).collect(), &state)?;
@@ -63,14 +72,17 @@ fn declared_schema(
     create: &ast::CreateTable,
     planned: Option<&Planned>,
     compression: Option<&str>,
-) -> Result<TableSchema> {
+) -> Result<(TableSchema, Vec<Declared>)> {
     let mut columns = Vec::new();
-    let mut checks = Vec::new();
+    let mut rules = Rules::default();
     for column in &create.columns {
-        columns.push(declared_column(column, &mut checks)?);
+        columns.push(declared_column(column, &mut rules)?);
     }
     for constraint in &create.constraints {
-        checks.push(declared_check(constraint)?);
+        match Declared::of_constraint(constraint)? {
+            Some(index) => rules.indexes.push(index),
+            None => rules.checks.push(declared_check(constraint)?),
+        }
     }
     if let Some(planned) = planned {
         let schema = planned.schema();
@@ -107,9 +119,17 @@ fn declared_schema(
         return Err(Error::Sql(format!("column '{}' is there twice; rename one with AS", twice.name)));
     }
     let mut schema = TableSchema::new(columns);
+    let Rules { checks, indexes } = rules;
     for check in checks {
         let check = with_name(check, &schema.checks);
         schema.checks.push(check);
+    }
+    for name in indexes.iter().flat_map(Declared::primary_columns) {
+        let of_key = schema.columns.iter_mut().filter(|column| column.name == *name);
+        of_key.for_each(|column| column.nullable = false);
+    }
+    if indexes.iter().filter(|index| !index.primary_columns().is_empty()).count() > 1 {
+        return Err(Error::Sql(format!("table '{name}' has two PRIMARY KEYs; there is one at most, use UNIQUE")));
     }
     if let Some(scheme) = compression {
         let request = Request::parse(scheme).map_err(|error| Error::Sql(error.to_string()))?;
@@ -118,7 +138,7 @@ fn declared_schema(
     }
     set_options(&mut schema, &create.table_options)?;
     schema.validate()?;
-    Ok(schema)
+    Ok((schema, indexes))
 }
 
 /// A rule with a name, so that it can be dropped.
@@ -138,8 +158,15 @@ pub(super) fn declared_check(constraint: &ast::TableConstraint) -> Result<Check>
     }
 }
 
-/// One column of CREATE TABLE or ALTER TABLE; its CHECKs go to `checks`.
-pub(super) fn declared_column(column: &ast::ColumnDef, checks: &mut Vec<Check>) -> Result<ColumnSchema> {
+/// What columns and constraints of a table say of its rows.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    pub(super) checks: Vec<Check>,
+    pub(super) indexes: Vec<Declared>,
+}
+
+/// One column of CREATE TABLE or ALTER TABLE; what it says of rows goes to `rules`.
+pub(super) fn declared_column(column: &ast::ColumnDef, rules: &mut Rules) -> Result<ColumnSchema> {
     let mut schema = ColumnSchema {
         name: normal(&column.name),
         ty: logical_type(&column.data_type)?,
@@ -152,7 +179,12 @@ pub(super) fn declared_column(column: &ast::ColumnDef, checks: &mut Vec<Check>) 
             ast::ColumnOption::Null => {}
             ast::ColumnOption::NotNull => schema.nullable = false,
             ast::ColumnOption::Check(check) => {
-                checks.push(Check { name: option.name.as_ref().map(normal), sql: check.expr.to_string() });
+                rules.checks.push(Check { name: option.name.as_ref().map(normal), sql: check.expr.to_string() });
+            }
+            ast::ColumnOption::PrimaryKey(_) | ast::ColumnOption::Unique(_) => {
+                let is_primary = matches!(option.option, ast::ColumnOption::PrimaryKey(_));
+                let rule = if is_primary { IndexRule::Primary } else { IndexRule::Unique };
+                rules.indexes.push(Declared::of_column(&schema.name, option.name.as_ref(), rule));
             }
             ast::ColumnOption::Default(value) => schema.default = Some(default_text(&schema.name, value)?),
             other => {

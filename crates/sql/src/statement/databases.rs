@@ -159,9 +159,11 @@ fn targets(sql: &mut ast::Statement) -> (usize, Vec<&mut ast::ObjectName>) {
             (TABLE_NAME_PARTS, from.iter_mut().filter_map(|from| name_of(&mut from.relation)).collect())
         }
         ast::Statement::Update(update) => (TABLE_NAME_PARTS, name_of(&mut update.table.relation).into_iter().collect()),
+        ast::Statement::Merge(merge) => (TABLE_NAME_PARTS, name_of(&mut merge.table).into_iter().collect()),
         ast::Statement::CreateTable(create) => (TABLE_NAME_PARTS, vec![&mut create.name]),
         ast::Statement::CreateView(create) => (TABLE_NAME_PARTS, vec![&mut create.name]),
         ast::Statement::AlterTable(alter) => (TABLE_NAME_PARTS, vec![&mut alter.name]),
+        ast::Statement::CreateIndex(create) => (TABLE_NAME_PARTS, vec![&mut create.table_name]),
         ast::Statement::CreateSchema { schema_name: ast::SchemaName::Simple(name), .. } => (1, vec![name]),
         ast::Statement::Drop { object_type, names, .. } => {
             (if *object_type == ast::ObjectType::Schema { 1 } else { TABLE_NAME_PARTS }, names.iter_mut().collect())

@@ -9,11 +9,12 @@ use crate::{Error, Result, Session};
 use datafusion::sql::sqlparser::ast;
 
 /// A kind of object that has a table's name.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Defined {
     Table,
     View,
     Tree,
+    Index,
 }
 
 impl Defined {
@@ -21,12 +22,19 @@ impl Defined {
     pub(super) fn of(transaction: &Transaction, name: &TableName) -> Option<Defined> {
         transaction.reads().name(name);
         let catalog = transaction.catalog();
-        let is_tree = || catalog.trees.contains_key(name).then_some(Defined::Tree);
+        let of_tree = || {
+            let is_index = catalog.trees.get(name)?.shape().is_index();
+            Some(if is_index { Defined::Index } else { Defined::Tree })
+        };
         match (catalog.tables.contains_key(name), catalog.views.contains_key(name)) {
             (true, _) => Some(Defined::Table),
             (_, true) => Some(Defined::View),
-            _ => is_tree(),
+            _ => of_tree(),
         }
+    }
+
+    fn article(self) -> &'static str {
+        if self == Defined::Index { "an" } else { "a" }
     }
 
     fn word(self) -> &'static str {
@@ -34,6 +42,7 @@ impl Defined {
             Defined::Table => "table",
             Defined::View => "view",
             Defined::Tree => "key-value tree",
+            Defined::Index => "index",
         }
     }
 }
@@ -60,9 +69,11 @@ pub(super) fn may_define(
     let word = kind.word();
     match Defined::of(transaction, name) {
         None => Ok(true),
-        Some(other) if other != kind => {
-            Err(Error::Sql(format!("'{name}' is a {}; drop it first, or use another name", other.word())))
-        }
+        Some(other) if other != kind => Err(Error::Sql(format!(
+            "'{name}' is {} {}; drop it first, or use another name",
+            other.article(),
+            other.word()
+        ))),
         Some(_) if if_taken.if_not_exists => {
             notes.add(format!("{word} '{name}' exists already"));
             Ok(false)
@@ -107,8 +118,13 @@ pub(super) fn drop(session: &Session, kind: Defined, names: &[ast::ObjectName], 
                 // It is a table to SQL.
                 Some(Defined::Tree) if kind == Defined::Table => transaction.drop(name)?,
                 Some(other) => {
-                    let statement = if other == Defined::View { "DROP VIEW" } else { "DROP TABLE" };
-                    return Err(Error::Sql(format!("'{name}' is a {}; use {statement}", other.word())));
+                    let statement = match other {
+                        Defined::View => "DROP VIEW",
+                        Defined::Index => "DROP INDEX",
+                        Defined::Table | Defined::Tree => "DROP TABLE",
+                    };
+                    let (article, word) = (other.article(), other.word());
+                    return Err(Error::Sql(format!("'{name}' is {article} {word}; use {statement}")));
                 }
                 None if if_exists => notes.add(format!("there is no {word} '{name}'")),
                 // The error says which tables there are.

@@ -34,16 +34,16 @@ pub(super) struct Rewritten {
 }
 
 /// The query under construction. It is put together as a tree, never as text: what users wrote is not read twice.
-struct Rewriting {
-    table: Arc<ColumnTable>,
+pub(super) struct Rewriting {
+    pub(super) table: Arc<ColumnTable>,
     /// How other parts of the statement name the table.
-    alias: ast::Ident,
+    pub(super) alias: ast::Ident,
     query: Box<ast::Query>,
 }
 
 impl Rewriting {
     /// `SELECT alias."row id" FROM t AS alias`.
-    fn new(seen: &Seen, relation: &ast::TableFactor) -> Result<Rewriting> {
+    pub(super) fn new(seen: &Seen, relation: &ast::TableFactor) -> Result<Rewriting> {
         let not_a_table = || Error::Sql(format!("'{relation}' is no table that can be changed"));
         let ast::TableFactor::Table { name, alias, args, with_hints, version, partitions, sample, .. } = relation
         else {
@@ -69,7 +69,7 @@ impl Rewriting {
         }
     }
 
-    fn select(&mut self) -> Result<&mut ast::Select> {
+    pub(super) fn select(&mut self) -> Result<&mut ast::Select> {
         match self.query.body.as_mut() {
             ast::SetExpr::Select(select) => Ok(select),
             _ => Err(Error::Internal("a rewritten statement is no SELECT".to_owned())),

@@ -3,6 +3,7 @@
 use super::assign::{Assigner, sources_by_name};
 use super::databases::{self, TABLE_NAME_PARTS};
 use super::names::{normal, parse_object_name, quoted};
+use super::on_conflict::{self, Meeting};
 use super::values::{
     constant_rows, nothing_but_values, write_defaults, write_floats_as_decimals, write_mixed_columns_as_text,
 };
@@ -10,7 +11,7 @@ use super::{done, table_name};
 use crate::batches::Outcome;
 use crate::catalog::TableName;
 use crate::parse::parse_one;
-use crate::planner::Planned;
+use crate::planner::{Planned, keeping_order};
 use crate::progress::{Notes, Progress};
 use crate::session::Awaited;
 use crate::{Error, Result, Session};
@@ -23,14 +24,10 @@ use futures::StreamExt;
 use sinter_column::TableSchema;
 
 pub(super) fn run(session: &Session, insert: &ast::Insert) -> Result<Outcome> {
-    if insert.on.is_some()
-        || insert.returning.is_some()
-        || insert.or.is_some()
-        || insert.overwrite
-        || insert.replace_into
-    {
-        return Err(Error::Sql("INSERT with ON CONFLICT, RETURNING, OR or OVERWRITE is not supported yet".to_owned()));
+    if insert.returning.is_some() || insert.overwrite {
+        return Err(Error::Sql("INSERT with RETURNING or OVERWRITE is not supported yet".to_owned()));
     }
+    let may_meet = on_conflict::is_said(insert)?;
     let ast::TableObject::TableName(name) = &insert.table else {
         return Err(Error::Sql("INSERT wants the name of a table".to_owned()));
     };
@@ -39,13 +36,19 @@ pub(super) fn run(session: &Session, insert: &ast::Insert) -> Result<Outcome> {
         let notes = Notes::default();
         let table = transaction.find(&name)?;
         if let Some((rows, sources)) = constants(table.schema(), insert)? {
-            let assigner = Assigner::unchecked(&table, sources)?;
+            let assigned = Assigner::unchecked(&table, sources)?.assign(&rows)?;
+            if may_meet {
+                let state = session.statement_state(session.seen_by(transaction), notes.clone());
+                let mut meeting = Meeting::new(insert, &table, &state, session.settings().threads)?;
+                let rows = meeting.insert(transaction, &assigned)?;
+                return Ok(done("INSERT", Some(rows), &notes));
+            }
             let mut change = transaction.change(&table, session.settings().threads)?;
-            change.insert(&assigner.assign(&rows)?)?;
+            change.insert(&assigned)?;
             transaction.put(change.finish()?)?;
             return Ok(done("INSERT", Some(rows.num_rows() as u64), &notes));
         }
-        let state = session.query_state(session.seen_by(transaction), notes.clone());
+        let state = keeping_order(session.query_state(session.seen_by(transaction), notes.clone()));
         let (planned, sources) = planned(session, &state, table.schema(), insert)?;
         let width = planned.physical.schema().fields().len();
         if matches!(sources.iter().flatten().max(), Some(&last) if last >= width)
@@ -56,6 +59,15 @@ pub(super) fn run(session: &Session, insert: &ast::Insert) -> Result<Outcome> {
         }
         let assigner = Assigner::new(&table, sources, &state)?;
         let planned = planned.sorted_for(table.schema(), assigner.sources())?;
+        if may_meet {
+            let mut meeting = Meeting::new(insert, &table, &state, session.settings().threads)?;
+            let mut rows = 0;
+            pull(session, planned, table.name(), |batch| {
+                rows += meeting.insert(transaction, &assigner.assign(&batch)?)?;
+                Ok(())
+            })?;
+            return Ok(done("INSERT", Some(rows), &notes));
+        }
         let mut change = transaction.change(&table, session.settings().threads)?;
         pull(session, planned, table.name(), |batch| Ok(change.insert(&assigner.assign(&batch)?)?))?;
         let rows = change.rows_inserted();

@@ -8,8 +8,12 @@ mod databases;
 mod definitions;
 mod delete;
 mod explain;
+mod indexes;
 mod insert;
+mod merge;
 mod names;
+mod on_conflict;
+mod row_expr;
 mod schemas;
 mod set;
 mod show;
@@ -82,9 +86,11 @@ fn run_sql(session: &Session, mut sql: ast::Statement) -> Result<Outcome> {
             schemas::create(session, &schema_name, if_not_exists)
         }
         ast::Statement::AlterTable(alter) => alter::run(session, &alter),
+        ast::Statement::CreateIndex(create) => indexes::create(session, &create),
         ast::Statement::Drop { object_type, if_exists, names, cascade, .. } => match object_type {
             ast::ObjectType::Table => definitions::drop(session, Defined::Table, &names, if_exists),
             ast::ObjectType::View => definitions::drop(session, Defined::View, &names, if_exists),
+            ast::ObjectType::Index => indexes::drop(session, &names, if_exists),
             ast::ObjectType::Schema => schemas::drop(session, &names, if_exists, cascade),
             other => Err(Error::Sql(format!("DROP {other} is not supported yet"))),
         },
@@ -98,6 +104,7 @@ fn run_sql(session: &Session, mut sql: ast::Statement) -> Result<Outcome> {
         ast::Statement::Insert(insert) => insert::run(session, &insert),
         ast::Statement::Delete(delete) => delete::run(session, &delete),
         ast::Statement::Update(update) => delete::update(session, &update),
+        ast::Statement::Merge(merge) => merge::run(session, &merge),
         other => Err(Error::Sql(format!("this statement is not supported yet: {}", first_words(&other.to_string())))),
     }
 }
@@ -115,6 +122,10 @@ pub(crate) fn join_rows(statement: &Statement, rows: &[Vec<Value>]) -> Result<Op
     let Kind::Sql(sql) = &statement.kind else { return Ok(None) };
     let ast::Statement::Insert(insert) = sql.as_ref() else { return Ok(None) };
     let Some(values) = insert.source.as_deref().and_then(values::nothing_but_values) else { return Ok(None) };
+    if on_conflict::updates(insert) {
+        // Of two statements the second may change the row of the first.
+        return Ok(None);
+    }
     if values.rows.len() != 1 || rows.is_empty() {
         return Ok(None);
     }

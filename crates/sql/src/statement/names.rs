@@ -56,6 +56,9 @@ pub(crate) fn find<'a>(catalog: &'a Catalog, name: &TableName) -> Result<&'a Arc
         if catalog.views.contains_key(name) {
             return Error::Sql(format!("'{name}' is a view; only tables can be changed or described so"));
         }
+        if let Some((table, _)) = catalog.indexed_table(name) {
+            return Error::Sql(format!("'{name}' is an index of table '{table}'; only tables can be read or changed"));
+        }
         if catalog.trees.contains_key(name) {
             return Error::Sql(format!("'{name}' is a key-value tree; only tables can be changed so"));
         }

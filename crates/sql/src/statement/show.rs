@@ -14,6 +14,7 @@ pub(super) fn run(session: &Session, what: &str, name: Option<&ast::ObjectName>)
     let sql = match (what, name) {
         ("tables", None) => "SELECT * FROM tables()".to_owned(),
         ("trees", None) => "SELECT * FROM trees()".to_owned(),
+        ("indexes", None) => "SELECT * FROM indexes()".to_owned(),
         ("databases", None) => "SELECT * FROM databases()".to_owned(),
         ("memory", None) => "SELECT * FROM memory()".to_owned(),
         ("storage", None) => "SELECT * FROM storage()".to_owned(),
@@ -28,7 +29,8 @@ pub(super) fn run(session: &Session, what: &str, name: Option<&ast::ObjectName>)
         }
         _ => {
             return Err(Error::Sql(format!(
-                "SHOW {} is not known; there are: SHOW TABLES, SHOW TREES, SHOW DATABASES, SHOW STORAGE [t], SHOW MEMORY",
+                "SHOW {} is not known; there are: SHOW TABLES, SHOW INDEXES, SHOW TREES, SHOW DATABASES, SHOW STORAGE [t], SHOW \
+                 MEMORY",
                 what.to_uppercase()
             )));
         }
@@ -44,7 +46,7 @@ pub(super) fn describe(session: &Session, name: &ast::ObjectName) -> Result<Outc
     }
     let seen = session.readable()?;
     let name = table_name(&name)?;
-    if let Some(tree) = seen.catalog.trees.get(&name) {
+    if let Some(tree) = seen.catalog.kv_tree(&name) {
         seen.reads.name(&name);
         return describe_tree(tree.shape());
     }

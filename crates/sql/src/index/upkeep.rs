@@ -1,0 +1,72 @@
+//! What a statement did to a table, done to its indexes.
+
+use super::entries::{for_each_entry, values_text};
+use super::key::row_id_bytes;
+use crate::kv::{AnyDraft, KeyRef};
+use crate::{Error, Result};
+use sinter_column::{ColumnTable, Difference, Index, differences};
+use sinter_storage::CommitNumber;
+use std::sync::Arc;
+
+/// Rows that are new in a table, and rows that are gone.
+pub(crate) struct RowChanges {
+    new: Arc<ColumnTable>,
+    gone: Option<Arc<ColumnTable>>,
+}
+
+impl RowChanges {
+    /// What led from one state of a table to a later one.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub(crate) fn between(before: &ColumnTable, after: &ColumnTable) -> Result<RowChanges> {
+        let Difference { new, gone } = differences(before, after)?;
+        Ok(RowChanges { new: Arc::new(new), gone: Some(Arc::new(gone)) })
+    }
+
+    /// All rows of a table, which are new to an index.
+    pub(crate) fn all(table: &Arc<ColumnTable>) -> RowChanges {
+        RowChanges { new: Arc::clone(table), gone: None }
+    }
+
+    /// Changes the tree of an index, in the state after commit `at`: what is gone goes first, so that its values may come
+    /// again.
+    ///
+    /// # Errors
+    /// [`Error::Data`]: values are there already, or too long. A row or a leaf cannot be read; there is no memory.
+    pub(crate) fn apply(&self, index: &Index, draft: &mut AnyDraft, at: CommitNumber, notes_reads: bool) -> Result<()> {
+        if let Some(gone) = &self.gone {
+            for_each_entry(gone, index, &mut |key, _| draft.change(KeyRef::Bytes(key), None))?;
+        }
+        let key_bytes_max = draft.key_bytes_max();
+        for_each_entry(&self.new, index, &mut |key, row_id| {
+            if key.len() > key_bytes_max {
+                return Err(Error::Data(format!(
+                    "table '{}': a row's values for the index '{}' take {} bytes, where it has place for {key_bytes_max}",
+                    self.new.name(),
+                    index.name,
+                    key.len()
+                )));
+            }
+            let key = KeyRef::Bytes(key);
+            if !index.rule.is_unique() {
+                return draft.change(key, Some(&[]));
+            }
+            if draft.get(key, at, notes_reads, |found| found.is_some())? {
+                return Err(self.duplicate(index, row_id));
+            }
+            draft.change(key, Some(&row_id_bytes(row_id)))
+        })
+    }
+
+    fn duplicate(&self, index: &Index, row_id: u64) -> Error {
+        match values_text(&self.new, index, row_id) {
+            Ok(values) => Error::Data(format!(
+                "table '{}' has a row with {values} already, and '{}' is unique",
+                self.new.name(),
+                index.name
+            )),
+            Err(error) => error,
+        }
+    }
+}

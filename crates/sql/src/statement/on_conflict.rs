@@ -1,0 +1,327 @@
+//! INSERT of rows that may meet others in a unique index: ON CONFLICT, OR IGNORE, OR REPLACE.
+
+use super::assign::{Assigner, storage_type};
+use super::normal;
+use super::row_expr::RowExpr;
+use super::values::{default_of, is_default};
+use crate::index::{KeyMaker, rows_by_id};
+use crate::parse::each_expr_mut;
+use crate::transaction::Transaction;
+use crate::{Error, Result};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::compute::{filter_record_batch, take, take_record_batch};
+use arrow::datatypes::{Field, Schema};
+use datafusion::common::{DFSchema, TableReference};
+use datafusion::execution::SessionState;
+use datafusion::sql::sqlparser::ast;
+use sinter_column::{ColumnTable, Index, TableSchema};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What the rows that are to be inserted are called in DO UPDATE.
+const EXCLUDED: &str = "excluded";
+
+/// Rows on their way into a table in which they may meet others.
+pub(super) struct Meeting {
+    table: Arc<ColumnTable>,
+    /// The unique indexes in which a meeting counts.
+    indexes: Vec<(Index, KeyMaker)>,
+    action: Action,
+    /// Rows from this id on are of the statement itself.
+    own_row_id: u64,
+    threads: usize,
+}
+
+/// What becomes of a row that meets one.
+enum Action {
+    /// It is left out.
+    Skip,
+    /// It takes the place of all that it meets.
+    Replace,
+    /// That one is changed.
+    Update(Box<Update>),
+}
+
+struct Update {
+    /// By column, what it becomes: over the columns of the row that is there, and behind them of the one that meets it.
+    assignments: Vec<(usize, RowExpr)>,
+    condition: Option<RowExpr>,
+    assigner: Assigner,
+}
+
+/// Whether an INSERT says what becomes of rows that meet others.
+///
+/// # Errors
+/// [`Error::Sql`]: it says so in words that are not supported.
+pub(super) fn is_said(insert: &ast::Insert) -> Result<bool> {
+    match (&insert.or, &insert.on) {
+        (None | Some(ast::SqliteOnConflict::Replace | ast::SqliteOnConflict::Ignore), None)
+        | (None, Some(ast::OnInsert::OnConflict(_))) => {}
+        (Some(other), None) => {
+            return Err(Error::Sql(format!("INSERT {other} is not supported; there are OR REPLACE and OR IGNORE")));
+        }
+        (_, on) => {
+            let what = on.as_ref().map(ToString::to_string).unwrap_or_default();
+            return Err(Error::Sql(format!(
+                "INSERT with{what} is not supported; write ON CONFLICT, and nothing beside it"
+            )));
+        }
+    }
+    Ok(insert.or.is_some() || insert.on.is_some() || insert.replace_into || insert.ignore)
+}
+
+/// Whether rows that are met are to change.
+pub(super) fn updates(insert: &ast::Insert) -> bool {
+    let Some(ast::OnInsert::OnConflict(on_conflict)) = &insert.on else { return false };
+    matches!(on_conflict.action, ast::OnConflictAction::DoUpdate(_))
+}
+
+impl Meeting {
+    /// `state` is to compile expressions; of a statement for which [`is_said`] holds.
+    ///
+    /// # Errors
+    /// [`Error::Sql`]: no unique index is of the columns that it names; an expression cannot be compiled.
+    pub(super) fn new(
+        insert: &ast::Insert,
+        table: &Arc<ColumnTable>,
+        state: &SessionState,
+        threads: usize,
+    ) -> Result<Meeting> {
+        let unique = || table.schema().indexes.iter().filter(|index| index.rule.is_unique());
+        let is_replacing = insert.replace_into || insert.or == Some(ast::SqliteOnConflict::Replace);
+        let (mut indexes, mut action): (Vec<&Index>, _) =
+            (unique().collect(), if is_replacing { Action::Replace } else { Action::Skip });
+        if let Some(ast::OnInsert::OnConflict(ast::OnConflict { conflict_target, action: said })) = &insert.on {
+            if let Some(target) = conflict_target {
+                indexes = vec![aimed_at(target, table)?];
+            }
+            if let ast::OnConflictAction::DoUpdate(update) = said {
+                if indexes.len() != 1 {
+                    return Err(Error::Sql(format!(
+                        "table '{}' has {} unique indexes; name the columns of one, as in ON CONFLICT (a) DO UPDATE",
+                        table.name(),
+                        indexes.len()
+                    )));
+                }
+                let alias = insert.table_alias.as_ref().map(|alias| normal(&alias.alias));
+                action = Action::Update(Box::new(Update::new(update, table, alias.as_deref(), state)?));
+            }
+        }
+        let maker = |index: &Index| Ok((index.clone(), KeyMaker::new(table.schema(), index)?));
+        let indexes = indexes.into_iter().map(maker).collect::<Result<_>>()?;
+        Ok(Meeting { table: Arc::clone(table), indexes, action, own_row_id: table.next_row_id(), threads })
+    }
+
+    /// Inserts rows in the shape of the table, or does what is to be done where they meet others; says how many rows it
+    /// inserted and changed.
+    ///
+    /// # Errors
+    /// [`Error::Data`]: a row would be changed twice, or breaks a rule. A row cannot be read, or not be written.
+    pub(super) fn insert(&mut self, transaction: &mut Transaction, rows: &RecordBatch) -> Result<u64> {
+        for (_, keys) in &mut self.indexes {
+            keys.take_rows(self.table.schema(), rows)?;
+        }
+        let mut known = vec![HashSet::new(); self.indexes.len()];
+        let mut is_kept = vec![false; rows.num_rows()];
+        // Which rows meet which ones.
+        let (mut meeting, mut met) = (Vec::new(), Vec::new());
+        // Of rows with the same values the last one replaces the others, and is looked at first.
+        let order: Box<dyn Iterator<Item = usize>> = match self.action {
+            Action::Replace => Box::new((0..rows.num_rows()).rev()),
+            _ => Box::new(0..rows.num_rows()),
+        };
+        for row in order {
+            let mut found = Vec::new();
+            let mut is_repeated = false;
+            let mut own = Vec::with_capacity(self.indexes.len());
+            for ((index, keys), known) in self.indexes.iter_mut().zip(&known) {
+                let (key, is_whole) = keys.key(row);
+                // One with a NULL meets nobody.
+                let key = is_whole.then(|| key.clone());
+                if let Some(key) = &key {
+                    is_repeated |= known.contains(key);
+                    found.extend(transaction.row_of(index, key)?);
+                }
+                own.push(key);
+            }
+            if let Action::Update(_) = self.action
+                && (is_repeated || found.iter().any(|id| *id >= self.own_row_id))
+            {
+                return Err(Error::Data(format!(
+                    "table '{}': two rows of the INSERT have the same values in '{}', and DO UPDATE would change a row twice; \
+                     give each row once",
+                    self.table.name(),
+                    self.indexes[0].0.name
+                )));
+            }
+            let goes_in = !is_repeated && (found.is_empty() || matches!(self.action, Action::Replace));
+            is_kept[row] = goes_in;
+            if goes_in || !found.is_empty() {
+                let own = own.into_iter().zip(&mut known);
+                own.for_each(|(key, known)| known.extend(key));
+            }
+            if !is_repeated && !found.is_empty() {
+                meeting.push(row as u32);
+                met.extend(found);
+            }
+        }
+        let mut change = transaction.change(&self.table, self.threads)?;
+        let mut changed = 0;
+        match &self.action {
+            Action::Skip => {}
+            Action::Replace => {
+                change.delete(met)?;
+                // Those that the next ones replace were there for a moment.
+                changed += is_kept.iter().filter(|is_kept| !**is_kept).count() as u64;
+            }
+            Action::Update(update) => {
+                if let Some((ids, updated)) = update.updated(&self.table, transaction, rows, meeting, met)? {
+                    changed += ids.len() as u64;
+                    change.delete(ids)?;
+                    change.insert(&updated)?;
+                }
+            }
+        }
+        let inserted = filter_record_batch(rows, &BooleanArray::from(is_kept))?;
+        if inserted.num_rows() > 0 {
+            change.insert(&inserted)?;
+            changed += inserted.num_rows() as u64;
+        }
+        transaction.put(change.finish()?)?;
+        Ok(changed)
+    }
+}
+
+/// The index that ON CONFLICT names.
+fn aimed_at<'t>(target: &ast::ConflictTarget, table: &'t ColumnTable) -> Result<&'t Index> {
+    let unique = || table.schema().indexes.iter().filter(|index| index.rule.is_unique());
+    let found = match target {
+        ast::ConflictTarget::Columns(columns) => {
+            let columns: HashSet<String> = columns.iter().map(normal).collect();
+            unique().find(|index| index.columns.iter().cloned().collect::<HashSet<_>>() == columns)
+        }
+        ast::ConflictTarget::OnConstraint(name) => {
+            let name = name.0.last().and_then(|part| part.as_ident()).map(normal).unwrap_or_default();
+            unique().find(|index| index.name == name)
+        }
+    };
+    found.ok_or_else(|| {
+        let known: Vec<String> =
+            unique().map(|index| format!("{} ({})", index.name, index.columns.join(", "))).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Error::Sql(format!(
+            "table '{}' has no such PRIMARY KEY or UNIQUE as ON CONFLICT{target} names; it has {known}",
+            table.name()
+        ))
+    })
+}
+
+impl Update {
+    fn new(
+        update: &ast::DoUpdate,
+        table: &Arc<ColumnTable>,
+        alias: Option<&str>,
+        state: &SessionState,
+    ) -> Result<Update> {
+        let schema = table.schema();
+        // Without its schema.
+        let name = table.name().rsplit('.').next().unwrap_or_default().trim_matches('"');
+        let name = alias.unwrap_or(name);
+        let df_schema = both(schema, name)?;
+        let compiled = |mut expr: ast::Expr| {
+            // What is said of no table is said of the row that is there.
+            say_of_table(&mut expr, schema, &ast::Ident::with_quote('"', name))?;
+            RowExpr::new(expr, &df_schema, state)
+        };
+        let mut assignments: Vec<(usize, RowExpr)> = Vec::new();
+        for assignment in &update.assignments {
+            let ast::AssignmentTarget::ColumnName(column) = &assignment.target else {
+                return Err(Error::Sql("DO UPDATE sets columns one by one".to_owned()));
+            };
+            let named = column.0.last().and_then(|part| part.as_ident()).map(normal);
+            let Some(position) = named.and_then(|named| schema.index_of(&named)) else {
+                return Err(Error::Sql(format!("table '{}' has no column '{column}'", table.name())));
+            };
+            if assignments.iter().any(|(known, _)| *known == position) {
+                return Err(Error::Sql(format!("column '{column}' is set twice")));
+            }
+            let value = match is_default(&assignment.value) {
+                true => default_of(&schema.columns[position])?,
+                false => assignment.value.clone(),
+            };
+            assignments.push((position, compiled(value)?));
+        }
+        let condition = update.selection.clone().map(compiled).transpose()?;
+        let assigner = Assigner::new(table, (0..schema.columns.len()).map(Some).collect(), state)?;
+        Ok(Update { assignments, condition, assigner })
+    }
+
+    /// Which of the rows that were met are to change, and what they become.
+    fn updated(
+        &self,
+        table: &Arc<ColumnTable>,
+        transaction: &Transaction,
+        rows: &RecordBatch,
+        meeting: Vec<u32>,
+        mut met: Vec<u64>,
+    ) -> Result<Option<(Vec<u64>, RecordBatch)>> {
+        if met.is_empty() {
+            return Ok(None);
+        }
+        let catalog = transaction.catalog();
+        let now = catalog.table_by_id(table.id()).map_or(table, |(_, now)| now);
+        let excluded = take_record_batch(rows, &UInt32Array::from(meeting))?;
+        let mut columns = rows_by_id(now, &met)?;
+        columns.extend(excluded.columns().iter().cloned());
+        if let Some(condition) = &self.condition {
+            let passes = condition.evaluate(&columns, met.len())?;
+            let Some(passes) = passes.as_boolean_opt() else {
+                return Err(Error::Sql(format!(
+                    "the WHERE of DO UPDATE is no condition: it is {}",
+                    passes.data_type()
+                )));
+            };
+            let passing: UInt32Array = (0..met.len() as u32)
+                .filter(|row| passes.is_valid(*row as usize) && passes.value(*row as usize))
+                .map(Some)
+                .collect();
+            columns = columns.iter().map(|column| take(column, &passing, None)).collect::<arrow::error::Result<_>>()?;
+            met = passing.values().iter().map(|row| met[*row as usize]).collect();
+        }
+        let mut updated: Vec<ArrayRef> = columns[..table.schema().columns.len()].to_vec();
+        for (position, expr) in &self.assignments {
+            updated[*position] = expr.evaluate(&columns, met.len())?;
+        }
+        let fields = updated.iter().zip(&table.schema().columns);
+        let fields = fields.map(|(array, column)| Field::new(&column.name, array.data_type().clone(), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let options = RecordBatchOptions::new().with_row_count(Some(met.len()));
+        let updated = RecordBatch::try_new_with_options(schema, updated, &options)?;
+        Ok(Some((met, self.assigner.assign(&updated)?)))
+    }
+}
+
+/// Names the table before its columns, where an expression names none.
+pub(super) fn say_of_table(expr: &mut ast::Expr, schema: &TableSchema, table: &ast::Ident) -> Result<()> {
+    each_expr_mut(expr, &mut |expr| {
+        if let ast::Expr::Identifier(column) = expr
+            && schema.index_of(&normal(column)).is_some()
+        {
+            *expr = ast::Expr::CompoundIdentifier(vec![table.clone(), column.clone()]);
+        }
+        Ok(())
+    })
+}
+
+/// The columns of a row of a table, and behind them those of one that meets it.
+fn both(schema: &TableSchema, name: &str) -> Result<Arc<DFSchema>> {
+    let fields = |of: &str| {
+        let of = TableReference::bare(of);
+        let field = move |column: &sinter_column::ColumnSchema| {
+            (Some(of.clone()), Arc::new(Field::new(&column.name, storage_type(&column.ty), true)))
+        };
+        schema.columns.iter().map(field).collect::<Vec<_>>()
+    };
+    let all = [fields(name), fields(EXCLUDED)].concat();
+    Ok(Arc::new(DFSchema::new_with_metadata(all, std::collections::HashMap::new())?))
+}
