@@ -220,7 +220,12 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
 
     /// Whether a commit after `at` changed any key of the range.
     pub(crate) fn was_changed(&self, range: &impl RangeBounds<K>, at: CommitNumber) -> bool {
-        !self.is_of(at) && self.undo.iter().any(|undo| undo.commit > at && range.contains(lent(&undo.key)))
+        self.has_changed(at, |key| range.contains(lent::<K>(key)))
+    }
+
+    /// Whether a commit after `at` changed any of these keys.
+    pub(crate) fn has_changed(&self, at: CommitNumber, is_asked: impl Fn(&K::Owned) -> bool) -> bool {
+        !self.is_of(at) && self.undo.iter().any(|undo| undo.commit > at && is_asked(&undo.key))
     }
 
     /// The leaf after commit `at`: itself, if nothing came later.

@@ -24,12 +24,14 @@ pub struct Reads<K: TreeKey + ?Sized> {
     at: CommitNumber,
     /// In the order of where they begin; none overlap.
     ranges: Vec<KeyRange<K>>,
+    /// The keys that are changed were read, too.
+    has_changed_keys: bool,
 }
 
 impl<K: TreeKey + ?Sized> Reads<K> {
     /// Nothing.
     pub fn none() -> Reads<K> {
-        Reads { at: CommitNumber(0), ranges: Vec::new() }
+        Reads { at: CommitNumber(0), ranges: Vec::new(), has_changed_keys: false }
     }
 
     /// All keys of these ranges, there or not. What commits after `at` have changed is to be remembered until the reads are
@@ -58,7 +60,13 @@ impl<K: TreeKey + ?Sized> Reads<K> {
                 _ => apart.push((start, end)),
             }
         }
-        Reads { at, ranges: apart }
+        Reads { at, ranges: apart, has_changed_keys: false }
+    }
+
+    /// The same, and each key that is changed.
+    #[must_use]
+    pub fn and_changed_keys(self) -> Reads<K> {
+        Reads { has_changed_keys: true, ..self }
     }
 
     /// The ranges, in the order of where they begin; none overlap.
@@ -66,13 +74,14 @@ impl<K: TreeKey + ?Sized> Reads<K> {
         self.ranges
     }
 
-    /// Whether a later commit changed any of that in this leaf.
-    fn were_changed(&self, place: &Place<K>) -> bool {
+    /// Whether a later commit changed any of that in this leaf, of which `changes` are to be made.
+    fn were_changed(&self, place: &Place<K>, changes: &Changes<K>) -> bool {
         // Of a leaf that is in a page only nothing is remembered, so nothing was changed.
         let Some(leaf) = place.leaf().filter(|leaf| !leaf.is_of(self.at)) else { return false };
         let lent_range =
             |(start, end): &KeyRange<K>| leaf.was_changed(&(lent_bound::<K>(start), lent_bound::<K>(end)), self.at);
         self.ranges.iter().any(lent_range)
+            || (self.has_changed_keys && leaf.has_changed(self.at, |key| changes.contains_key::<K::Owned>(key)))
     }
 }
 
@@ -139,8 +148,8 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         self.make_room(changes.iter().map(|(key, record)| self.check(lent(key), record.as_deref())).sum())?;
         loop {
             let Some(Latched { changing, reading }) = self.latch_all(changes, reads)? else { continue };
-            if changing.iter().any(|latch| reads.were_changed(latch))
-                || reading.iter().any(|latch| reads.were_changed(latch))
+            if changing.iter().any(|latch| reads.were_changed(latch, changes))
+                || reading.iter().any(|latch| reads.were_changed(latch, changes))
             {
                 return Ok(None);
             }

@@ -53,6 +53,20 @@ impl Draft {
         !self.alterations.is_empty()
     }
 
+    /// Whether the schema changes by more than indexes, so that what others do to rows matters to it.
+    pub fn is_altered_for_rows(&self) -> bool {
+        let is_index = |(_, alteration): &(_, Alteration)| {
+            matches!(alteration, Alteration::AddIndex { .. } | Alteration::DropIndex { .. })
+        };
+        !self.alterations.iter().all(is_index)
+    }
+
+    /// Whether rows come or go.
+    pub fn changes_rows(&self) -> bool {
+        let (was, now) = (self.base.groups(), self.now.groups());
+        now.len() > was.len() || was.iter().zip(now).any(|(was, now)| !now.has_marks_of(was))
+    }
+
     /// Whether its own rows are in pages, which are to be durable before it commits.
     pub fn has_pages(&self) -> bool {
         self.now.groups()[self.base.groups().len()..].iter().any(|entry| entry.group.pages().next().is_some())

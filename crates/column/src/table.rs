@@ -4,7 +4,7 @@ use crate::group::SegmentPlace;
 use crate::group_entry::GroupEntry;
 use crate::marks::Marks;
 use crate::record::{read_attached, read_deleted, read_inserted, unknown};
-use crate::{Alteration, Result, TableSchema, root};
+use crate::{Alteration, Index, Result, TableSchema, root};
 use sinter_codec::Bitmap;
 use sinter_exec::LogicalType;
 use sinter_storage::{ObjectId, PageId, Record, RecordTag, Store};
@@ -133,6 +133,20 @@ impl ColumnTable {
     /// Those of encoding.
     pub fn root_bytes(&self) -> Result<Vec<u8>> {
         root::write(&self.groups, self.next_row_id)
+    }
+
+    /// The index that a record of the log adds, where what is in it follows from the rows of the table then.
+    ///
+    /// # Errors
+    /// [`crate::Error::Damaged`] for a record that is none of ours.
+    pub fn index_of_rows(&self, record: &Record) -> Result<Option<Index>> {
+        Ok(match record.tag {
+            RecordTag::TABLE_ALTERED => match Alteration::read(self, &record.payload)? {
+                Some(Alteration::AddIndex { index, of_rows: true }) => Some(index),
+                _ => None,
+            },
+            _ => None,
+        })
     }
 
     /// Applies a record of the log, in place. Applying one twice, or one that a checkpoint already holds, changes

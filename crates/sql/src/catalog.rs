@@ -3,11 +3,12 @@
 //! A catalog is a value: all of a database at one moment. A change makes the next one. Its page and its log records are
 //! in docs/format/catalog.md.
 
+use crate::index::IndexBuild;
 use crate::kv::{KvShape, KvTree};
 use crate::transaction::conflict;
 use crate::{Error, OnCorruption, Result};
 use sinter_column::wire::{Reader, Writer};
-use sinter_column::{ColumnTable, TableSchema};
+use sinter_column::{ColumnTable, Index, TableSchema};
 use sinter_storage::{CommitNumber, ObjectId, PageId, Record, RecordTag, Store};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -128,10 +129,19 @@ impl Catalog {
         self.trees.get(name).filter(|tree| !tree.shape().is_index())
     }
 
-    /// The table that has the index of that name.
-    pub(crate) fn indexed_table(&self, name: &TableName) -> Option<(&TableName, &Arc<ColumnTable>)> {
-        let tree = self.trees.get(name).filter(|tree| tree.shape().is_index())?.id();
-        self.tables.iter().find(|(_, table)| table.schema().index_of_tree(tree).is_some())
+    /// The index of that name, with its table: that whose tree has the name, or where its tree is lost, as its table has it.
+    pub(crate) fn index(&self, name: &TableName) -> Option<(&TableName, &Arc<ColumnTable>, &Index)> {
+        let all = || {
+            let of_table = |(of, table): (_, _)| {
+                let table: &Arc<ColumnTable> = table;
+                table.schema().indexes.iter().map(move |index| (of, table, index))
+            };
+            self.tables.iter().flat_map(of_table)
+        };
+        match self.trees.get(name) {
+            Some(tree) => all().find(|(.., index)| index.tree == tree.id()),
+            None => all().find(|(of, _, index)| of.schema == name.schema && *index.name == *name.table),
+        }
     }
 
     /// Whether there is a schema of that name.
@@ -312,9 +322,33 @@ impl Catalog {
                 None => self.check_damaged(record.object),
             },
             _ => match self.tables.values_mut().find(|table| table.id() == record.object) {
-                Some(table) => Ok(Arc::make_mut(table).apply(record)?),
+                Some(table) => {
+                    let built = table.index_of_rows(record)?;
+                    Arc::make_mut(table).apply(record)?;
+                    let table = Arc::clone(table);
+                    match built {
+                        Some(index) => self.build_index(&table, &index, commit),
+                        None => Ok(()),
+                    }
+                }
                 None => self.check_damaged(record.object),
             },
+        }
+    }
+
+    /// Makes an index of the rows that its table has. Where these cannot be read, the index is lost, and nothing else.
+    fn build_index(&mut self, table: &Arc<ColumnTable>, index: &Index, commit: CommitNumber) -> Result<()> {
+        let Some((name, tree)) = self.tree_by_id(index.tree) else { return Ok(()) };
+        if !tree.is_of_index(index.rule.is_unique()) {
+            return Err(Error::Damaged(format!("'{name}' is no tree for an index, where the log says so")));
+        }
+        match IndexBuild::new(table, index, tree, commit).put_all() {
+            Err(Error::Damaged(_)) => {
+                let lost = self.trees.extract_if(.., |_, tree| tree.id() == index.tree);
+                lost.for_each(|(_, tree)| tree.set_dropped());
+                Ok(())
+            }
+            built => built,
         }
     }
 

@@ -273,6 +273,15 @@ fn check_tables(mut examined: Examined, report: &mut Report, progress: &mut dyn 
 
 /// Holds indexes against their tables, of which all can be read.
 fn check_indexes(store: &Store, catalog: &Catalog, recovered: CommitNumber, report: &mut Report) {
+    let is_of_table = |tree| catalog.tables.values().any(|table| table.schema().index_of_tree(tree).is_some());
+    for (name, _) in catalog.trees.iter().filter(|(_, tree)| tree.shape().is_index() && !is_of_table(tree.id())) {
+        report.add(Finding {
+            kind: "index".to_owned(),
+            what: format!("'{name}' is an index of no table"),
+            remedy: "DROP INDEX".to_owned(),
+            ..bare(store.path(), 0)
+        });
+    }
     for (name, table) in &catalog.tables {
         for index in &table.schema().indexes {
             let flaw = match catalog.tree_by_id(index.tree) {

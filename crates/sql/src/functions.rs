@@ -147,7 +147,7 @@ fn trees(Asked { database, catalog, reads, .. }: &Asked<'_>) -> crate::Result<Re
         ("value", texts(&|tree| tree.shape().value.to_string())),
         ("codec", texts(&|tree| tree.shape().codec_name().to_owned())),
     ];
-    let trees: Vec<&KvTree> = trees.iter().map(|(_, tree)| &***tree).collect();
+    let trees: Vec<Option<&KvTree>> = trees.iter().map(|(_, tree)| Some(&***tree)).collect();
     columns.extend(sizes(database, &trees, "keys")?);
     batch(columns)
 }
@@ -175,18 +175,22 @@ fn indexes(Asked { database, catalog, reads, .. }: &Asked<'_>) -> crate::Result<
         ("primary", flags(&|index| index.rule == IndexRule::Primary)),
     ];
     let trees = indexes.iter().map(|(_, index)| Some(&**catalog.tree_by_id(index.tree)?.1));
-    let trees = trees.collect::<Option<Vec<&KvTree>>>();
-    columns.extend(sizes(database, &trees.unwrap_or_default(), "entries")?);
+    columns.extend(sizes(database, &trees.collect::<Vec<_>>(), "entries")?);
     batch(columns)
 }
 
-/// How many entries trees have, and what their leaves take that are in memory.
-fn sizes<'c>(database: &Database, trees: &[&KvTree], entries: &'c str) -> crate::Result<Vec<(&'c str, ArrayRef)>> {
+/// How many entries trees have, and what their leaves take that are in memory; NULL of those that are lost.
+fn sizes<'c>(
+    database: &Database,
+    trees: &[Option<&KvTree>],
+    entries: &'c str,
+) -> crate::Result<Vec<(&'c str, ArrayRef)>> {
     let snapshot = database.timeline().snapshot();
-    let keys = trees.iter().map(|tree| tree.tree().len(snapshot.commit())).collect::<crate::Result<Vec<u64>>>()?;
-    let shapes: Vec<TreeShape> = trees.iter().map(|tree| tree.tree().shape()).collect();
+    let len = |tree: &Option<&KvTree>| tree.map(|tree| tree.tree().len(snapshot.commit())).transpose();
+    let keys = trees.iter().map(len).collect::<crate::Result<Vec<Option<u64>>>>()?;
+    let shapes: Vec<Option<TreeShape>> = trees.iter().map(|tree| Some((*tree)?.tree().shape())).collect();
     let numbers = |of: fn(&TreeShape) -> u64| -> ArrayRef {
-        Arc::new(shapes.iter().map(|shape| Some(of(shape))).collect::<UInt64Array>())
+        Arc::new(shapes.iter().map(|shape| shape.as_ref().map(of)).collect::<UInt64Array>())
     };
     Ok(vec![
         (entries, Arc::new(UInt64Array::from(keys))),

@@ -10,7 +10,7 @@
 
 use crate::attached::AttachedDatabases;
 use crate::catalog::{Catalog, TableName, View};
-use crate::index::{RowChanges, row_id_of};
+use crate::index::{IndexBuild, RowChanges, row_id_of};
 use crate::kv::{AnyDraft, AnyRange, KeyRef, KvMark, KvShape, KvTree, KvWork, TreesSeen, union};
 use crate::statement::find;
 use crate::{Database, Error, Result};
@@ -26,6 +26,9 @@ const FILTERS_PER_TABLE_MAX: usize = 1000;
 
 /// The same of ranges of keys: then it has read all between the first and the last.
 const RANGES_PER_TREE_MAX: usize = 4096;
+
+/// So often a commit brings an index that it made up to what others did, before they have to wait.
+const FOLLOWED_MAX: usize = 8;
 
 /// How many there were in this process.
 static TRANSACTIONS: AtomicU64 = AtomicU64::new(0);
@@ -188,6 +191,8 @@ impl Reads {
 struct Work {
     catalog: Arc<Catalog>,
     drafts: BTreeMap<ObjectId, Draft>,
+    /// By the number of its tree, each index that was made of the rows that were there, with the table as it was then.
+    built: BTreeMap<ObjectId, Arc<ColumnTable>>,
 }
 
 /// One transaction.
@@ -225,7 +230,7 @@ impl Transaction {
         let base = Arc::clone(snapshot.root());
         Transaction {
             id: TRANSACTIONS.fetch_add(1, Ordering::Relaxed),
-            work: Work { catalog: Arc::clone(&base), drafts: BTreeMap::new() },
+            work: Work { catalog: Arc::clone(&base), drafts: BTreeMap::new(), built: BTreeMap::new() },
             base,
             base_commit: snapshot.commit(),
             snapshot: Some(Arc::new(snapshot)),
@@ -368,22 +373,51 @@ impl Transaction {
         self.show(&table)
     }
 
-    /// Makes an index of a table, in whose schema it is to be already, from the rows that are there.
+    /// Gives a table an index, whose tree is empty, and fills that: by `fill` in place, where this transaction has changed no
+    /// row of the table, else with what it writes itself.
     ///
     /// # Errors
-    /// As [`Transaction::put`].
-    pub(crate) fn fill_index(&mut self, table: &Arc<ColumnTable>, index: &Index) -> Result<()> {
-        self.change_index(index, &RowChanges::all(table))
+    /// As [`Transaction::put`]; those of `fill`.
+    pub(crate) fn add_index(
+        &mut self,
+        table: &Arc<ColumnTable>,
+        index: Index,
+        fill: impl FnOnce(&Transaction, &IndexBuild<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.reads.definition(table.id());
+        let of_rows = !self.draft(table).changes_rows();
+        let altered = self.altered(table, Alteration::AddIndex { index: index.clone(), of_rows })?;
+        if !of_rows {
+            self.reads.whole(table.id());
+            return self.change_index(&index, &RowChanges::all(&altered));
+        }
+        let tree = self.index_tree(&index)?;
+        fill(self, &IndexBuild::new(&altered, &index, &tree, self.base_commit))?;
+        self.work.built.insert(index.tree, altered);
+        Ok(())
     }
 
-    /// The id of the row that has these values in a unique index, as a [`KeyMaker`](crate::index::KeyMaker) made a key of them.
+    /// Takes an index from a table.
+    ///
+    /// # Errors
+    /// [`Error::Data`]: it has none of that name.
+    pub(crate) fn drop_index(&mut self, table: &Arc<ColumnTable>, name: &str) -> Result<()> {
+        self.reads.definition(table.id());
+        self.altered(table, Alteration::DropIndex { name: name.to_owned() }).map(drop)
+    }
+
+    /// The id of the row that has these values in a unique index with this tree, as a [`KeyMaker`](crate::index::KeyMaker) made a key of them.
     ///
     /// # Errors
     /// A leaf cannot be read.
-    pub(crate) fn row_of(&mut self, index: &Index, key: &[u8]) -> Result<Option<u64>> {
-        let tree = self.index_tree(index)?;
-        let id = self.with_tree(&tree, |draft, at, notes_reads| {
-            draft.get(KeyRef::Bytes(key), at, notes_reads, |record| record.map(|record| record.try_into().ok()))
+    pub(crate) fn row_of(&mut self, tree: &Arc<KvTree>, index: &Index, key: &[u8]) -> Result<Option<u64>> {
+        let id = self.with_tree(tree, |draft, at, notes_reads| {
+            let id = draft.get(KeyRef::Bytes(key), at, false, |record| record.map(|record| record.try_into().ok()))?;
+            // Where there is none, one is written.
+            if id.is_some() && notes_reads {
+                draft.note_key(KeyRef::Bytes(key));
+            }
+            Ok(id)
         })?;
         match id {
             None => Ok(None),
@@ -392,21 +426,47 @@ impl Transaction {
         }
     }
 
-    fn change_index(&mut self, index: &Index, changes: &RowChanges) -> Result<()> {
-        let tree = self.index_tree(index)?;
-        self.with_tree(&tree, |draft, at, notes_reads| changes.apply(index, draft, at, notes_reads))
+    /// That a key of an index was looked up, though nothing was written there in the end.
+    pub(crate) fn note_row_key(&mut self, tree: &Arc<KvTree>, key: &[u8]) -> Result<()> {
+        self.with_tree(tree, |draft, _, notes_reads| {
+            if notes_reads {
+                draft.note_key(KeyRef::Bytes(key));
+            }
+            Ok(())
+        })
     }
 
-    fn index_tree(&self, index: &Index) -> Result<Arc<KvTree>> {
-        let found = self.work.catalog.tree_by_id(index.tree).map(|(_, tree)| Arc::clone(tree));
-        found.ok_or_else(|| Error::Damaged(format!("the tree of index '{}' is not there", index.name)))
+    fn change_index(&mut self, index: &Index, changes: &RowChanges) -> Result<()> {
+        let tree = self.index_tree(index)?;
+        self.with_tree(&tree, |draft, at, _| changes.apply(index, draft, at))
+    }
+
+    /// The tree of an index.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`]: it is not there.
+    pub(crate) fn index_tree(&self, index: &Index) -> Result<Arc<KvTree>> {
+        let catalog = &self.work.catalog;
+        let found = catalog.tree_by_id(index.tree).map(|(_, tree)| tree);
+        let Some(tree) = found.filter(|tree| tree.is_of_index(index.rule.is_unique())) else {
+            return Err(Error::Damaged(format!(
+                "the tree of index '{}' is not there; DROP INDEX, and create it anew",
+                index.name
+            )));
+        };
+        tree.note_seen_in(catalog.edition);
+        Ok(Arc::clone(tree))
     }
 
     /// Alters a table.
     pub(crate) fn alter(&mut self, table: &Arc<ColumnTable>, alteration: Alteration) -> Result<Arc<ColumnTable>> {
-        self.check_writable()?;
         // Rows that others insert meanwhile have the old columns, and nobody has held them against the new rules.
         self.reads.whole(table.id());
+        self.altered(table, alteration)
+    }
+
+    fn altered(&mut self, table: &Arc<ColumnTable>, alteration: Alteration) -> Result<Arc<ColumnTable>> {
+        self.check_writable()?;
         let draft = self.draft(table);
         draft.alter(alteration)?;
         let altered = Arc::clone(draft.now());
@@ -541,16 +601,34 @@ impl Transaction {
             let of_table = |tree: &Arc<KvTree>| table.schema().index_of_tree(tree.id()).is_some();
             catalog.trees.retain(|_, tree| !of_table(tree));
             self.work.drafts.remove(&table.id());
+            // Who gives it an index meanwhile would leave that behind.
+            self.reads.definition(table.id());
         }
     }
 
     /// Gives a table or view another name.
     pub(crate) fn rename(&mut self, from: &TableName, to: TableName) -> Result<()> {
         self.check_writable()?;
+        // Who gives a table an index meanwhile would put that under its old name.
+        if let Some(id) = self.work.catalog.definition(from) {
+            self.reads.definition(id);
+        }
         let catalog = self.redefine();
         if let Some(view) = catalog.views.remove(from) {
             catalog.views.insert(to, view);
         } else if let Some(table) = catalog.tables.remove(from) {
+            // Its indexes are in its schema.
+            let indexes = |_: &TableName, tree: &mut Arc<KvTree>| table.schema().index_of_tree(tree.id()).is_some();
+            let moved: Vec<_> = catalog.trees.extract_if(.., indexes).collect();
+            for (name, tree) in moved {
+                let name = TableName { schema: Arc::clone(&to.schema), table: name.table };
+                if name == to || catalog.definition(&name).is_some() {
+                    return Err(Error::Sql(format!(
+                        "'{name}' is taken, and '{from}' has an index of that name; drop one"
+                    )));
+                }
+                catalog.trees.insert(name, tree);
+            }
             catalog.tables.insert(to, table);
         } else if let Some(tree) = catalog.trees.remove(from) {
             catalog.trees.insert(to, tree);
@@ -584,6 +662,15 @@ impl Transaction {
         let numbered_by = self.numbered_by();
         let mut changed: Vec<ObjectId> = self.work.drafts.keys().copied().collect();
         let mut entered = database.timeline().enter(self.exclusive.as_ref());
+        let mut followed = self.work.built.clone();
+        // Until little is left for when all others wait.
+        for _ in 0..FOLLOWED_MAX {
+            let before = followed.clone();
+            self.follow_builds(&mut followed, &database.timeline().pending())?;
+            if followed.iter().all(|(id, table)| Arc::ptr_eq(table, &before[id])) {
+                break;
+            }
+        }
         let numberings: Vec<MutexGuard<'_, ()>> = numbered_by.iter().map(|tree| tree.numbering()).collect();
         if !numberings.is_empty() {
             renumber(&mut self.trees, &self.work.drafts, &database.timeline().pending());
@@ -598,6 +685,7 @@ impl Transaction {
         drop(self.snapshot.take());
         let numbered = entered.number(|pending| {
             self.validate(&validated, pending)?;
+            self.follow_builds(&mut followed, pending)?;
             self.build(pending, prepared, tree_records)
         })?;
         let Some(numbered) = numbered else { return Ok(()) };
@@ -621,6 +709,30 @@ impl Transaction {
             self.work.drafts.values().filter(|draft| draft.now().next_row_id() > draft.base().next_row_id());
         let first = inserting.filter_map(|draft| draft.now().schema().indexes.first());
         first.filter_map(|index| Some(Arc::clone(self.work.catalog.tree_by_id(index.tree)?.1))).collect()
+    }
+
+    /// Whether what others did to the rows of a table cannot stand beside what this transaction did to it. Indexes that it made
+    /// follow that, unless it has changed rows itself, or has looked something up in them.
+    fn minds_rows(&self, draft: &Draft) -> bool {
+        let is_used = |index: &Index| self.work.built.contains_key(&index.tree) && self.trees.is_touched(index.tree);
+        draft.is_altered_for_rows()
+            || (draft.is_altered() && (draft.changes_rows() || draft.now().schema().indexes.iter().any(is_used)))
+    }
+
+    /// Brings the indexes that it made up to what others have done to their tables, from the states in `followed` on.
+    fn follow_builds(&self, followed: &mut BTreeMap<ObjectId, Arc<ColumnTable>>, pending: &Catalog) -> Result<()> {
+        for (id, then) in followed {
+            let draft = self.work.drafts.get(&then.id()).filter(|draft| !self.minds_rows(draft));
+            let Some((draft, (_, now))) = draft.zip(pending.table_by_id(then.id())) else { continue };
+            let index = draft.now().schema().index_of_tree(*id);
+            let Some((index, (_, tree))) = index.zip(self.work.catalog.tree_by_id(*id)) else { continue };
+            // Others who altered the table leave no place for this one.
+            if draft.base().schema().version == now.schema().version {
+                IndexBuild::new(draft.now(), index, tree, self.base_commit).follow(then, now)?;
+                *then = Arc::clone(now);
+            }
+        }
+        Ok(())
     }
 
     /// Hands what its statements have read of key-value trees to what it does to them, to be validated with that.
@@ -670,7 +782,7 @@ impl Transaction {
             if old.schema().version != new.schema().version {
                 return Err(conflict(&name.to_string(), "was altered"));
             }
-            let is_altered = self.work.drafts.get(object).is_some_and(Draft::is_altered);
+            let is_altered = self.work.drafts.get(object).is_some_and(|draft| self.minds_rows(draft));
             if seen.is_empty() && !is_altered {
                 continue;
             }

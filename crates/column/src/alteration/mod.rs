@@ -66,6 +66,8 @@ pub enum Alteration {
     AddIndex {
         /// The index.
         index: Index,
+        /// What is in it follows from the rows that the table has then: replaying makes it anew. Else it is logged by itself.
+        of_rows: bool,
     },
     /// `DROP INDEX`, `DROP CONSTRAINT`.
     DropIndex {

@@ -80,7 +80,7 @@ impl Alteration {
                 };
                 next.checks.remove(index);
             }
-            Alteration::AddIndex { index } => {
+            Alteration::AddIndex { index, .. } => {
                 index.columns.iter().try_for_each(|column| position(column).map(drop))?;
                 if let Some(twice) =
                     index.columns.iter().enumerate().find(|(at, name)| index.columns[..*at].contains(name))

@@ -62,9 +62,10 @@ impl Alteration {
                 out.u8(DROP_CHECK);
                 out.text(name);
             }
-            Alteration::AddIndex { index } => {
+            Alteration::AddIndex { index, of_rows } => {
                 out.u8(ADD_INDEX);
                 index.write(&mut out);
+                out.u8(u8::from(*of_rows));
             }
             Alteration::DropIndex { name } => {
                 out.u8(DROP_INDEX);
@@ -101,7 +102,7 @@ impl Alteration {
             SET_DEFAULT => Alteration::SetDefault { column: input.text()?, default: input.optional_text()? },
             ADD_CHECK => Alteration::AddCheck { check: Check::read(&mut input)? },
             DROP_CHECK => Alteration::DropCheck { name: input.text()? },
-            ADD_INDEX => Alteration::AddIndex { index: Index::read(&mut input)? },
+            ADD_INDEX => Alteration::AddIndex { index: Index::read(&mut input)?, of_rows: input.flag()? },
             DROP_INDEX => Alteration::DropIndex { name: input.text()? },
             other => return Err(input.damaged(format!("alteration {other} is unknown; a newer SinterDB wrote it"))),
         };

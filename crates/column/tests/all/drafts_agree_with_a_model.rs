@@ -61,7 +61,7 @@ impl Model {
             Alteration::SetDefault { column, default } => schema.columns[position(column)].default.clone_from(default),
             Alteration::AddCheck { check } => schema.checks.push(check.clone()),
             Alteration::DropCheck { name } => schema.checks.retain(|check| check.name.as_ref() != Some(name)),
-            Alteration::AddIndex { index } => schema.indexes.push(index.clone()),
+            Alteration::AddIndex { index, .. } => schema.indexes.push(index.clone()),
             Alteration::DropIndex { name } => schema.indexes.retain(|index| index.name != *name),
         }
         self.schema = Arc::new(schema);
@@ -211,7 +211,8 @@ impl World {
             6 => Alteration::SetDefault { column, default: self.random.random_bool(0.5).then(|| "7".to_owned()) },
             7 => {
                 let tree = sinter_storage::ObjectId(self.names as u64);
-                Alteration::AddIndex { index: Index { name, columns: vec![column], rule: IndexRule::Unique, tree } }
+                let index = Index { name, columns: vec![column], rule: IndexRule::Unique, tree };
+                Alteration::AddIndex { index, of_rows: self.random.random() }
             }
             8 if !schema.indexes.is_empty() => {
                 Alteration::DropIndex { name: schema.indexes.choose(&mut self.random)?.name.clone() }

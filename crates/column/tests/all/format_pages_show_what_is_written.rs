@@ -286,7 +286,7 @@ fn alterations() {
         Alteration::SetDefault { column: named("c"), default: Some(named("7")) },
         Alteration::AddCheck { check },
         Alteration::DropCheck { name: named("p") },
-        Alteration::AddIndex { index },
+        Alteration::AddIndex { index, of_rows: true },
         Alteration::DropIndex { name: named("i") },
     ] {
         shop.alter(alteration).unwrap();

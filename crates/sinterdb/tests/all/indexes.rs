@@ -6,7 +6,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use sinterdb::{Connection, Database, Error};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 fn run(conn: &Connection, sql: &str) {
     conn.execute(sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -134,6 +134,72 @@ fn of_two_who_insert_the_same_value_one_fails() {
     run(&other, "ALTER TABLE t ADD UNIQUE (id)");
     let outcome = one.execute("COMMIT", &[]).map(drop);
     assert!(matches!(outcome, Err(Error::Conflict(_))), "{outcome:?}");
+}
+
+/// What others commit while an index is made is in it, and nobody conflicts with whom he does not meet.
+#[test]
+fn indexes_are_made_while_others_write() {
+    let database = Database::memory().unwrap();
+    let conn = database.connect();
+    run(&conn, "CREATE TABLE t (id INT, n INT)");
+    run(&conn, "INSERT INTO t SELECT value * 7919 % 300007, value % 50 FROM generate_series(1, 200000)");
+    let is_made = AtomicBool::new(false);
+    let written = std::thread::scope(|scope| {
+        let other = database.connect();
+        let is_made = &is_made;
+        let writer = scope.spawn(move || {
+            let mut written = 0;
+            while !is_made.load(Ordering::Relaxed) {
+                run(&other, &format!("INSERT INTO t VALUES ({}, 7)", 1_000_000 + written));
+                run(&other, &format!("DELETE FROM t WHERE id = {}", 7919 * (written + 1) % 300_007));
+                written += 1;
+            }
+            written
+        });
+        run(&conn, "CREATE UNIQUE INDEX of_id ON t (id)");
+        run(&conn, "CREATE INDEX of_n ON t (n)");
+        is_made.store(true, Ordering::Relaxed);
+        writer.join().unwrap()
+    });
+    assert!(written > 0);
+    let count = value(&conn, "SELECT count(*) FROM t");
+    assert_eq!(lines(&conn, "SELECT entries FROM indexes()"), [count.clone(), count]);
+    assert_eq!(seek(&conn, "SELECT n FROM t WHERE id = 1000000").as_deref(), Some("1 row by index of_id"));
+    assert_eq!(value(&conn, "SELECT n FROM t WHERE id = 1000000"), "7");
+    assert_eq!(lines(&conn, "SELECT n FROM t WHERE id = 7919"), Vec::<String>::new());
+}
+
+#[test]
+fn an_index_may_be_made_where_rows_were_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.sinter");
+    let database = Database::open(&path).unwrap();
+    let conn = database.connect();
+    run(&conn, "CREATE TABLE t (id INT, n INT)");
+    run(&conn, "INSERT INTO t VALUES (1, 10), (1, 11), (2, 20)");
+    let refused = conn.execute("CREATE UNIQUE INDEX of_id ON t (id)", &[]).map(drop).unwrap_err();
+    assert!(refused.to_string().contains("has a row with id = 1 already"), "{refused}");
+    run(&conn, "BEGIN");
+    run(&conn, "DELETE FROM t WHERE n = 11");
+    run(&conn, "CREATE UNIQUE INDEX of_id ON t (id)");
+    run(&conn, "INSERT INTO t VALUES (3, 30)");
+    run(&conn, "ALTER TABLE t ADD COLUMN s VARCHAR DEFAULT 'x'");
+    run(&conn, "CREATE INDEX of_s ON t (s, n)");
+    run(&conn, "COMMIT");
+    run(&conn, "CREATE INDEX of_n ON t (n)");
+    // Once from the log, once from the checkpoint of the first opening.
+    drop((conn, database));
+    for _ in 0..2 {
+        let database = Database::open(&path).unwrap();
+        let conn = database.connect();
+        assert_eq!(lines(&conn, "SELECT entries FROM indexes()"), ["3"; 3]);
+        for (condition, n) in [("id = 1", "10"), ("id = 3", "30"), ("s = 'x' AND n = 20", "20"), ("n = 30", "30")] {
+            let sql = format!("SELECT n FROM t WHERE {condition}");
+            assert!(seek(&conn, &sql).is_some(), "{sql}");
+            assert_eq!(lines(&conn, &sql), [n], "{sql}");
+        }
+        database.close().unwrap();
+    }
 }
 
 /// Threads insert, change and delete; each key has one winner, and in the end each index has what the table has.

@@ -63,9 +63,18 @@ impl KeyMaker {
     /// # Errors
     /// [`Error::Internal`]: they are of another shape.
     pub(crate) fn take_rows(&mut self, schema: &TableSchema, rows: &RecordBatch) -> Result<()> {
-        let vector = |&position: &usize| edge::from_arrow(rows.column(position), &schema.columns[position].ty);
-        let vectors = self.positions.iter().map(vector).collect::<sinter_exec::Result<Vec<_>>>()?;
-        self.take(&vectors, rows.num_rows())
+        let columns: Vec<ArrayRef> = self.positions.iter().map(|&position| Arc::clone(rows.column(position))).collect();
+        self.take_columns(schema, &columns, rows.num_rows())
+    }
+
+    /// The same of the columns of the index alone.
+    ///
+    /// # Errors
+    /// As [`KeyMaker::take_rows`].
+    pub(crate) fn take_columns(&mut self, schema: &TableSchema, columns: &[ArrayRef], rows: usize) -> Result<()> {
+        let vector = |(&position, array): (&usize, _)| edge::from_arrow(array, &schema.columns[position].ty);
+        let vectors = self.positions.iter().zip(columns).map(vector).collect::<sinter_exec::Result<Vec<_>>>()?;
+        self.take(&vectors, rows)
     }
 
     /// The values of a row of the batch, and whether none is NULL.
@@ -94,6 +103,9 @@ pub(super) fn for_each_entry(
     index: &Index,
     visit: &mut dyn FnMut(&[u8], u64) -> Result<()>,
 ) -> Result<()> {
+    if rows.group_count() == 0 {
+        return Ok(());
+    }
     let mut keys = KeyMaker::new(rows.schema(), index)?;
     let positions = keys.positions.clone();
     let mut ids = ValuesBuf::new(Physical::U64);

@@ -6,6 +6,7 @@
 //! KeyMaker               the keys of rows in an index; for_each_entry(..): those of rows of a table, with their ids
 //! rows_by_id(..)         rows that an index led to; index_flaw(..): whether it leads to all
 //! RowChanges             what a statement did to a table, done to its indexes in the same transaction
+//! IndexBuild             the tree of an index that is made of the rows that are there
 //! IndexesSeen            what a statement sees of them: `rows(..)` are those that conditions let through
 //! ```
 //!
@@ -18,15 +19,23 @@
 //! ([`AnyDraft::renumber`](crate::kv::AnyDraft::renumber)), before it latches leaves; until it has its place in the order,
 //! nobody else can insert into those tables.
 //!
+//! **An index that is made is not logged.** Its tree is filled at once, in the order of keys, while nobody sees it, and the log
+//! says only that there is one: who replays that makes it of the rows that the table has at this place. Others may change the
+//! table meanwhile; the commit brings the index up to what they did, and those who come later, with a schema that has no index,
+//! conflict and are run again. Only where the transaction has changed rows of the table itself, what is in the index is kept as
+//! its other changes of trees are, and logged.
+//!
 //! **An index narrows, and decides nothing.** The rows that it finds are scanned as a part of the table, with all conditions;
 //! and what a transaction has read is noted by conditions on the table. Only that a value is not there yet is read of the
 //! index itself: so two transactions that insert the same one conflict.
 
+mod build;
 mod entries;
 mod key;
 mod look_up;
 mod upkeep;
 
+pub(crate) use build::IndexBuild;
 pub(crate) use entries::{KeyMaker, index_flaw, rows_by_id};
 pub(crate) use key::{can_be_key, row_id_bytes, row_id_of};
 pub(crate) use look_up::IndexesSeen;

@@ -34,39 +34,48 @@ impl RowChanges {
     ///
     /// # Errors
     /// [`Error::Data`]: values are there already, or too long. A row or a leaf cannot be read; there is no memory.
-    pub(crate) fn apply(&self, index: &Index, draft: &mut AnyDraft, at: CommitNumber, notes_reads: bool) -> Result<()> {
+    pub(crate) fn apply(&self, index: &Index, draft: &mut AnyDraft, at: CommitNumber) -> Result<()> {
         if let Some(gone) = &self.gone {
             for_each_entry(gone, index, &mut |key, _| draft.change(KeyRef::Bytes(key), None))?;
+        }
+        if index.rule.is_unique() {
+            // That others have not put the same values is seen at the commit.
+            draft.hold_written();
         }
         let key_bytes_max = draft.key_bytes_max();
         for_each_entry(&self.new, index, &mut |key, row_id| {
             if key.len() > key_bytes_max {
-                return Err(Error::Data(format!(
-                    "table '{}': a row's values for the index '{}' take {} bytes, where it has place for {key_bytes_max}",
-                    self.new.name(),
-                    index.name,
-                    key.len()
-                )));
+                return Err(too_long(&self.new, index, key.len(), key_bytes_max));
             }
             let key = KeyRef::Bytes(key);
             if !index.rule.is_unique() {
                 return draft.change(key, Some(&[]));
             }
-            if draft.get(key, at, notes_reads, |found| found.is_some())? {
-                return Err(self.duplicate(index, row_id));
+            if draft.get(key, at, false, |found| found.is_some())? {
+                return Err(duplicate(&self.new, index, row_id));
             }
             draft.change(key, Some(&row_id_bytes(row_id)))
         })
     }
+}
 
-    fn duplicate(&self, index: &Index, row_id: u64) -> Error {
-        match values_text(&self.new, index, row_id) {
-            Ok(values) => Error::Data(format!(
-                "table '{}' has a row with {values} already, and '{}' is unique",
-                self.new.name(),
-                index.name
-            )),
-            Err(error) => error,
-        }
+/// The error for a row whose values a unique index has already.
+pub(super) fn duplicate(rows: &Arc<ColumnTable>, index: &Index, row_id: u64) -> Error {
+    match values_text(rows, index, row_id) {
+        Ok(values) => Error::Data(format!(
+            "table '{}' has a row with {values} already, and '{}' is unique",
+            rows.name(),
+            index.name
+        )),
+        Err(error) => error,
     }
+}
+
+/// The error for a row whose values are longer than a key may be.
+pub(super) fn too_long(rows: &ColumnTable, index: &Index, bytes: usize, bytes_max: usize) -> Error {
+    Error::Data(format!(
+        "table '{}': a row's values for the index '{}' take {bytes} bytes, where it has place for {bytes_max}",
+        rows.name(),
+        index.name
+    ))
 }

@@ -22,6 +22,8 @@ pub(crate) struct Draft<K: TreeKey + ?Sized> {
     /// What keys were in `changes` before each change, oldest first, so that changes can be taken back.
     undo: Vec<Undo<K::Owned>>,
     reads: Vec<KeyRange<K>>,
+    /// Each key that is written was read before.
+    holds_written: bool,
     /// What is written.
     memory: Reservation,
 }
@@ -42,7 +44,8 @@ const CHANGE_BYTES: usize = 128;
 impl<K: AnyKey + ?Sized> Draft<K> {
     pub(super) fn new(tree: Arc<Tree<K>>, budget: &Arc<Budget>) -> Draft<K> {
         let memory = budget.take(Use::Query, 0);
-        Draft { tree, changes: Arc::new(Changes::<K>::new()), undo: Vec::new(), reads: Vec::new(), memory }
+        let (changes, undo, reads) = (Arc::new(Changes::<K>::new()), Vec::new(), Vec::new());
+        Draft { tree, changes, undo, reads, holds_written: false, memory }
     }
 
     fn note(&mut self, start: Bound<K::Owned>, end: Bound<K::Owned>) {
@@ -195,7 +198,9 @@ impl<K: AnyKey + ?Sized> Draft<K> {
     }
 
     fn prepare(&self, at: CommitNumber) -> Result<Option<Prepared<'_, K>>> {
-        Ok(self.tree.prepare(&self.changes, &Reads::new(at, self.reads.clone()))?)
+        let reads = Reads::new(at, self.reads.clone());
+        let reads = if self.holds_written { reads.and_changed_keys() } else { reads };
+        Ok(self.tree.prepare(&self.changes, &reads)?)
     }
 }
 
@@ -226,6 +231,12 @@ impl AnyDraft {
             ranges.iter().for_each(|(start, end)| draft.note(start.as_ref().map(owned), end.as_ref().map(owned)));
         }
         each!(self, draft => of(draft, ranges));
+    }
+
+    /// This key was read.
+    pub(crate) fn note_key(&mut self, key: KeyRef<'_>) {
+        let key = key.to_key();
+        self.note(&[(Bound::Included(key.clone()), Bound::Included(key))]);
     }
 
     /// Shows the key's record to `use_it`, as it is in the transaction, whose state is that after commit `at`.
@@ -295,6 +306,11 @@ impl AnyDraft {
         })
     }
 
+    /// From now on each key that is written counts as read, without being noted.
+    pub(crate) fn hold_written(&mut self) {
+        each!(self, draft => draft.holds_written = true);
+    }
+
     /// The longest key that the tree takes in.
     pub(crate) fn key_bytes_max(&self) -> usize {
         each!(self, draft => draft.tree.key_bytes_max())
@@ -303,7 +319,7 @@ impl AnyDraft {
     /// Of an index: gives the ids from `border` on, of rows that the transaction inserts, their final ones, which are by `shift`
     /// larger.
     pub(crate) fn renumber(&mut self, border: u64, shift: u64, is_unique: bool) {
-        let OfKind::Bytes(draft) = self else { unreachable!("indexes are of bytes") };
+        let OfKind::Bytes(draft) = self else { return };
         let renumber = |bytes: &mut [u8]| {
             if let Some(id) = bytes.last_chunk_mut()
                 && let provisional = row_id_of(*id)

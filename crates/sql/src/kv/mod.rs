@@ -133,6 +133,11 @@ impl KvTree {
         self.numbering.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether it is that of an index, unique or not.
+    pub(crate) fn is_of_index(&self, is_unique: bool) -> bool {
+        self.shape == KvShape::of_index(is_unique)
+    }
+
     /// Whether a catalog of this edition is known to have it.
     pub(crate) fn was_seen_in(&self, edition: u64) -> bool {
         self.seen_in.load(Ordering::Relaxed) == edition + 1

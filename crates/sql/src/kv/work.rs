@@ -38,6 +38,11 @@ impl KvWork {
         self.drafts.get_mut(&tree).map(|(_, draft)| draft)
     }
 
+    /// Whether anything of the tree with this number is written or read.
+    pub(crate) fn is_touched(&self, tree: ObjectId) -> bool {
+        self.drafts.get(&tree).is_some_and(|(_, draft)| !draft.is_untouched())
+    }
+
     /// What is written, by tree.
     pub(crate) fn changes(&self) -> BTreeMap<ObjectId, AnyChanges> {
         let written = self.drafts.iter().filter(|(_, (_, draft))| !draft.is_empty());

@@ -59,11 +59,6 @@ impl Dialect for Bounded {
         matches!(word, CASE | CAST | NOT | SAFE_CAST | TRY_CAST) || self.generic.is_reserved_for_identifier(word)
     }
 
-    /// `INSERT INTO t AS a ... ON CONFLICT (id) DO UPDATE SET n = a.n + 1`.
-    fn supports_insert_table_alias(&self) -> bool {
-        true
-    }
-
     fn is_delimited_identifier_start(&self, ch: char) -> bool {
         self.generic.is_delimited_identifier_start(ch)
     }

@@ -81,7 +81,11 @@ impl StoredProvider {
         let (table, object): (Arc<dyn TableSource>, _) = match &self.stored {
             Stored::Table(table, indexes) => {
                 let indexes = indexes.as_ref().filter(|_| !self.reads.are_of_definitions() && !filter.is_empty());
-                let found = indexes.map_or(Ok(None), |indexes| indexes.rows(table, columns, filter))?;
+                let found = match indexes.map_or(Ok(None), |indexes| indexes.rows(table, columns, filter)) {
+                    // The table is not damaged by it.
+                    Err(crate::Error::Damaged(_)) if matches!(self.reading.on_damage, OnDamage::LeaveOut(_)) => None,
+                    found => found?,
+                };
                 let source = found.map_or_else(|| Arc::clone(table) as _, |found| Arc::new(found) as _);
                 (source, NotedObject::Table(table.id()))
             }

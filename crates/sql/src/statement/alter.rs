@@ -36,15 +36,14 @@ pub(super) fn run(session: &Session, alter: &ast::AlterTable) -> Result<Outcome>
             if let Operation::AddConstraint { constraint, .. } = operation
                 && let Some(index) = Declared::of_constraint(constraint)?
             {
-                index.add(transaction, &session.database, &name)?;
+                index.add(session, transaction, &name)?;
                 continue;
             }
             let table = transaction.find(&name)?;
             if let Operation::DropConstraint { name: constraint, .. } = operation
                 && let Some(index) = table.schema().indexes.iter().find(|index| index.name == normal(constraint))
             {
-                let index = TableName { schema: Arc::clone(&name.schema), table: index.name.as_str().into() };
-                indexes::remove(transaction, &index)?;
+                indexes::remove(transaction, &table, index)?;
                 continue;
             }
             for alteration in alterations(session, &table, operation, &notes)? {

@@ -15,7 +15,7 @@ use crate::progress::Notes;
 use crate::{Error, Result, Session};
 use datafusion::sql::sqlparser::ast;
 use sinter_codec::Request;
-use sinter_column::{Check, ColumnSchema, IndexRule, TableSchema};
+use sinter_column::{Check, ColumnSchema, TableSchema};
 use sinter_exec::{LogicalType, edge};
 use std::collections::BTreeSet;
 
@@ -182,9 +182,7 @@ pub(super) fn declared_column(column: &ast::ColumnDef, rules: &mut Rules) -> Res
                 rules.checks.push(Check { name: option.name.as_ref().map(normal), sql: check.expr.to_string() });
             }
             ast::ColumnOption::PrimaryKey(_) | ast::ColumnOption::Unique(_) => {
-                let is_primary = matches!(option.option, ast::ColumnOption::PrimaryKey(_));
-                let rule = if is_primary { IndexRule::Primary } else { IndexRule::Unique };
-                rules.indexes.push(Declared::of_column(&schema.name, option.name.as_ref(), rule));
+                rules.indexes.extend(Declared::of_column(column, option)?);
             }
             ast::ColumnOption::Default(value) => schema.default = Some(default_text(&schema.name, value)?),
             other => {

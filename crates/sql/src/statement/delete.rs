@@ -7,7 +7,7 @@
 
 use super::assign::Assigner;
 use super::insert::pull;
-use super::names::{normal, quoted};
+use super::names::{assigned_column, normal, quoted};
 use super::values::{default_of, is_default};
 use super::{done, table_name};
 use crate::attached::Seen;
@@ -133,23 +133,10 @@ pub(super) fn rewritten_update(seen: &Seen, update: ast::Update) -> Result<Rewri
     let schema = Arc::clone(rewriting.table.schema());
     let mut assigned: BTreeMap<usize, ast::Expr> = BTreeMap::new();
     for assignment in update.assignments {
-        let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
-            return Err(Error::Sql(
-                "UPDATE of several columns at once is not supported yet; set them one by one".to_owned(),
-            ));
-        };
-        let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(normal).collect();
-        let column = match &parts[..] {
-            [column] => column,
-            [table, column] if *table == rewriting.alias.value => column,
-            _ => return Err(Error::Sql(format!("'{name}' is no column of table '{}'", rewriting.table.name()))),
-        };
-        let index = schema
-            .index_of(column)
-            .ok_or_else(|| Error::Sql(format!("table '{}' has no column '{name}'", rewriting.table.name())))?;
+        let index = assigned_column(&assignment.target, &rewriting.table, &rewriting.alias.value)?;
         let value = if is_default(&assignment.value) { default_of(&schema.columns[index])? } else { assignment.value };
         if assigned.insert(index, value).is_some() {
-            return Err(Error::Sql(format!("column '{name}' is set twice")));
+            return Err(Error::Sql(format!("column '{}' is set twice", assignment.target)));
         }
     }
     for (index, column) in schema.columns.iter().enumerate() {

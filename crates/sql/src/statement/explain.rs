@@ -2,6 +2,7 @@
 
 use super::databases;
 use super::delete::{rewritten_delete, rewritten_update};
+use super::merge::rewritten_merge;
 use crate::batches::{Outcome, Query};
 use crate::physical::{HopefulExec, PipelineExec};
 use crate::progress::Notes;
@@ -19,7 +20,8 @@ pub(super) fn run(session: &Session, mut inner: ast::Statement, analyze: bool) -
         return run(&session.at(&attached)?, inner, analyze);
     }
     let seen = session.readable()?;
-    let changes_rows = matches!(inner, ast::Statement::Delete(_) | ast::Statement::Update(_));
+    let changes_rows =
+        matches!(inner, ast::Statement::Delete(_) | ast::Statement::Update(_) | ast::Statement::Merge(_));
     let inner = match inner {
         query @ ast::Statement::Query(_) => query,
         _ if analyze => {
@@ -29,8 +31,9 @@ pub(super) fn run(session: &Session, mut inner: ast::Statement, analyze: bool) -
         }
         ast::Statement::Delete(delete) => rewritten_delete(&seen, delete)?.query,
         ast::Statement::Update(update) => rewritten_update(&seen, update)?.query,
+        ast::Statement::Merge(merge) => rewritten_merge(&seen, merge)?.query,
         ast::Statement::Insert(ast::Insert { source: Some(source), .. }) => ast::Statement::Query(source),
-        _ => return Err(Error::Sql("EXPLAIN wants a query, INSERT, UPDATE or DELETE".to_owned())),
+        _ => return Err(Error::Sql("EXPLAIN wants a query, INSERT, UPDATE, DELETE or MERGE".to_owned())),
     };
     let notes = Notes::default();
     let state = match changes_rows {

@@ -1,16 +1,23 @@
 //! CREATE INDEX and DROP INDEX, and the indexes by which PRIMARY KEY and UNIQUE are held to.
 
 use super::definitions::Defined;
+use super::insert::pull;
+use super::names::quoted;
 use super::{done, normal, table_name};
+use crate::attached::Seen;
 use crate::batches::Outcome;
 use crate::catalog::TableName;
-use crate::index::can_be_key;
+use crate::index::{KeyMaker, can_be_key};
 use crate::kv::KvShape;
+use crate::parse::parse_one;
 use crate::progress::Notes;
-use crate::transaction::Transaction;
+use crate::provider::{ROW_ID, ROW_ID_SCHEMA};
+use crate::transaction::{Reads, Transaction};
 use crate::{Database, Error, Result, Session};
+use arrow::array::AsArray;
+use arrow::datatypes::UInt64Type;
 use datafusion::sql::sqlparser::ast;
-use sinter_column::{Alteration, Index, IndexRule, TableSchema};
+use sinter_column::{Alteration, ColumnTable, Index, IndexRule, TableSchema};
 use std::sync::Arc;
 
 /// An index as a statement declares it.
@@ -50,8 +57,21 @@ impl Declared {
     }
 
     /// `a INT PRIMARY KEY` and `a INT UNIQUE`.
-    pub(super) fn of_column(column: &str, constraint: Option<&ast::Ident>, rule: IndexRule) -> Declared {
-        Declared { name: constraint.map(normal), columns: vec![column.to_owned()], rule }
+    ///
+    /// # Errors
+    /// As [`Declared::of_constraint`]; `None` for what is no index.
+    pub(super) fn of_column(column: &ast::ColumnDef, option: &ast::ColumnOptionDef) -> Result<Option<Declared>> {
+        let mut constraint = match &option.option {
+            ast::ColumnOption::PrimaryKey(key) => ast::TableConstraint::PrimaryKey(key.clone()),
+            ast::ColumnOption::Unique(key) => ast::TableConstraint::Unique(key.clone()),
+            _ => return Ok(None),
+        };
+        if let ast::TableConstraint::PrimaryKey(ast::PrimaryKeyConstraint { name, columns, .. })
+        | ast::TableConstraint::Unique(ast::UniqueConstraint { name, columns, .. }) = &mut constraint
+        {
+            (*name, *columns) = (option.name.clone(), vec![column.name.clone().into()]);
+        }
+        Declared::of_constraint(&constraint)
     }
 
     /// The columns of a primary key.
@@ -71,7 +91,10 @@ impl Declared {
         schema: &TableSchema,
     ) -> Result<Index> {
         let Declared { name, columns, rule } = self;
-        for column in &columns {
+        for (place, column) in columns.iter().enumerate() {
+            if columns[..place].contains(column) {
+                return Err(Error::Sql(format!("column '{column}' is in an index of table '{table}' twice")));
+            }
             let Some(position) = schema.index_of(column) else {
                 return Err(Error::Sql(format!(
                     "table '{table}' has no column '{column}', of which there is to be an index"
@@ -93,6 +116,11 @@ impl Declared {
             let others = (1..).map(|number| format!("{stem}{number}"));
             std::iter::once(stem.clone()).chain(others).find(|name| is_free(name)).unwrap_or(stem)
         });
+        if *name == *table.table {
+            return Err(Error::Sql(format!(
+                "'{name}' is taken: it is the name of the table; give the index another one"
+            )));
+        }
         let tree = transaction.create_tree(database, named(&name), KvShape::of_index(rule.is_unique()))?;
         Ok(Index { name, columns, rule, tree: tree.id() })
     }
@@ -101,14 +129,37 @@ impl Declared {
     ///
     /// # Errors
     /// As [`Declared::make`]; [`Error::Data`]: rows stand against it.
-    pub(super) fn add(self, transaction: &mut Transaction, database: &Database, name: &TableName) -> Result<()> {
+    pub(super) fn add(self, session: &Session, transaction: &mut Transaction, name: &TableName) -> Result<()> {
         let mut table = transaction.find(name)?;
         for column in self.primary_columns().to_vec() {
             table = transaction.alter(&table, Alteration::SetNullable { column, nullable: false })?;
         }
-        let index = self.make(transaction, database, name, table.schema())?;
-        let table = transaction.alter(&table, Alteration::AddIndex { index: index.clone() })?;
-        transaction.fill_index(&table, &index)
+        let index = self.make(transaction, &session.database, name, table.schema())?;
+        let columns = index.columns.clone();
+        transaction.add_index(&table, index.clone(), |transaction, build| {
+            // Others may change rows meanwhile: the commit sees to that.
+            let seen = Seen { reads: Reads::default(), ..session.seen_by(transaction) };
+            let of_index = |behind: &str| -> String {
+                columns.iter().map(|column| format!(", {}{behind}", quoted(column))).collect()
+            };
+            let sql = format!(
+                "SELECT {row_id}{} FROM {}.{}.{} ORDER BY {}, {row_id}",
+                of_index(""),
+                quoted(&seen.name),
+                quoted(ROW_ID_SCHEMA),
+                quoted(&table.id().0.to_string()),
+                &of_index(" NULLS FIRST")[2..],
+                row_id = quoted(ROW_ID),
+            );
+            let state = session.statement_state(seen, Notes::default());
+            let planned = session.plan(&state, parse_one(&sql)?)?;
+            let mut keys = KeyMaker::new(table.schema(), &index)?;
+            pull(session, planned, &index.name, |batch| {
+                let row_ids = batch.columns().first().and_then(|ids| ids.as_primitive_opt::<UInt64Type>());
+                let row_ids = row_ids.ok_or_else(|| Error::Internal("rows for an index have no ids".to_owned()))?;
+                build.put_rows(&mut keys, row_ids, &batch.columns()[1..])
+            })
+        })
     }
 }
 
@@ -156,7 +207,7 @@ pub(super) fn create(session: &Session, create: &ast::CreateIndex) -> Result<Out
                 return Ok(done("CREATE INDEX", None, &notes));
             }
         }
-        declared.clone().add(transaction, &session.database, &table)?;
+        declared.clone().add(session, transaction, &table)?;
         Ok(done("CREATE INDEX", None, &notes))
     })
 }
@@ -174,26 +225,32 @@ pub(super) fn drop(session: &Session, names: &[ast::ObjectName], if_exists: bool
     session.change(|transaction| {
         let notes = Notes::default();
         for name in &names {
-            match Defined::of(transaction, name) {
-                Some(Defined::Index) => remove(transaction, name)?,
-                None if if_exists => notes.add(format!("there is no index '{name}'")),
-                None => return Err(Error::Sql(format!("there is no index '{name}'; SHOW INDEXES lists them"))),
-                Some(_) => return Err(Error::Sql(format!("'{name}' is no index; SHOW INDEXES lists them"))),
+            let defined = Defined::of(transaction, name);
+            let catalog = transaction.catalog();
+            match (defined, catalog.index(name)) {
+                (_, Some((_, table, index))) => remove(transaction, table, index)?,
+                // Of no table.
+                (Some(Defined::Index), None) => transaction.drop(name)?,
+                (None, None) if if_exists => notes.add(format!("there is no index '{name}'")),
+                (None, None) => {
+                    return Err(Error::Sql(format!("there is no index '{name}'; SHOW INDEXES lists them")));
+                }
+                (Some(_), None) => return Err(Error::Sql(format!("'{name}' is no index; SHOW INDEXES lists them"))),
             }
         }
         Ok(done("DROP INDEX", None, &notes))
     })
 }
 
-/// Takes an index that is there from its table.
+/// Takes an index from its table.
 ///
 /// # Errors
-/// [`Error::Damaged`]: no table has it.
-pub(super) fn remove(transaction: &mut Transaction, name: &TableName) -> Result<()> {
+/// [`Error::Unavailable`]: nothing may be changed.
+pub(super) fn remove(transaction: &mut Transaction, table: &Arc<ColumnTable>, index: &Index) -> Result<()> {
+    transaction.drop_index(table, &index.name)?;
     let catalog = transaction.catalog();
-    if let Some((_, table)) = catalog.indexed_table(name) {
-        transaction.reads().definition(table.id());
-        transaction.alter(table, Alteration::DropIndex { name: name.table.to_string() })?;
+    match catalog.tree_by_id(index.tree) {
+        Some((name, _)) => transaction.drop(name),
+        None => Ok(()),
     }
-    transaction.drop(name)
 }

@@ -39,7 +39,7 @@ pub(super) fn run(session: &Session, insert: &ast::Insert) -> Result<Outcome> {
             let assigned = Assigner::unchecked(&table, sources)?.assign(&rows)?;
             if may_meet {
                 let state = session.statement_state(session.seen_by(transaction), notes.clone());
-                let mut meeting = Meeting::new(insert, &table, &state, session.settings().threads)?;
+                let mut meeting = Meeting::new(insert, &name, &table, transaction, &state, session.settings().threads)?;
                 let rows = meeting.insert(transaction, &assigned)?;
                 return Ok(done("INSERT", Some(rows), &notes));
             }
@@ -60,7 +60,7 @@ pub(super) fn run(session: &Session, insert: &ast::Insert) -> Result<Outcome> {
         let assigner = Assigner::new(&table, sources, &state)?;
         let planned = planned.sorted_for(table.schema(), assigner.sources())?;
         if may_meet {
-            let mut meeting = Meeting::new(insert, &table, &state, session.settings().threads)?;
+            let mut meeting = Meeting::new(insert, &name, &table, transaction, &state, session.settings().threads)?;
             let mut rows = 0;
             pull(session, planned, table.name(), |batch| {
                 rows += meeting.insert(transaction, &assigner.assign(&batch)?)?;

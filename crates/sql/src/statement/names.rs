@@ -56,7 +56,7 @@ pub(crate) fn find<'a>(catalog: &'a Catalog, name: &TableName) -> Result<&'a Arc
         if catalog.views.contains_key(name) {
             return Error::Sql(format!("'{name}' is a view; only tables can be changed or described so"));
         }
-        if let Some((table, _)) = catalog.indexed_table(name) {
+        if let Some((table, ..)) = catalog.index(name) {
             return Error::Sql(format!("'{name}' is an index of table '{table}'; only tables can be read or changed"));
         }
         if catalog.trees.contains_key(name) {
@@ -68,6 +68,24 @@ pub(crate) fn find<'a>(catalog: &'a Catalog, name: &TableName) -> Result<&'a Arc
             false => Error::Sql(format!("there is no table '{name}'; there are: {}", known.join(", "))),
         }
     })
+}
+
+/// The column of a table that an assignment is to, where the statement calls the table `alias`.
+///
+/// # Errors
+/// [`Error::Sql`]: it is to several, or to none of the table's.
+pub(super) fn assigned_column(target: &ast::AssignmentTarget, table: &ColumnTable, alias: &str) -> Result<usize> {
+    let ast::AssignmentTarget::ColumnName(name) = target else {
+        return Err(Error::Sql("to set several columns at once is not supported yet; set them one by one".to_owned()));
+    };
+    let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(normal).collect();
+    let column = match &parts[..] {
+        [column] => column,
+        [table, column] if table == alias => column,
+        _ => return Err(Error::Sql(format!("'{name}' is no column of table '{}'", table.name()))),
+    };
+    let position = table.schema().index_of(column);
+    position.ok_or_else(|| Error::Sql(format!("table '{}' has no column '{name}'", table.name())))
 }
 
 /// An identifier in double quotes, for statements that we write ourselves.

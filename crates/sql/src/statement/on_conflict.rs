@@ -1,11 +1,13 @@
 //! INSERT of rows that may meet others in a unique index: ON CONFLICT, OR IGNORE, OR REPLACE.
 
 use super::assign::{Assigner, storage_type};
-use super::normal;
+use super::names::{assigned_column, normal};
 use super::row_expr::RowExpr;
 use super::values::{default_of, is_default};
+use crate::catalog::TableName;
 use crate::index::{KeyMaker, rows_by_id};
-use crate::parse::each_expr_mut;
+use crate::kv::KvTree;
+use crate::parse::walk_mut;
 use crate::transaction::Transaction;
 use crate::{Error, Result};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
@@ -15,7 +17,8 @@ use datafusion::common::{DFSchema, TableReference};
 use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast;
 use sinter_column::{ColumnTable, Index, TableSchema};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// What the rows that are to be inserted are called in DO UPDATE.
@@ -25,11 +28,21 @@ const EXCLUDED: &str = "excluded";
 pub(super) struct Meeting {
     table: Arc<ColumnTable>,
     /// The unique indexes in which a meeting counts.
-    indexes: Vec<(Index, KeyMaker)>,
+    indexes: Vec<Unique>,
     action: Action,
     /// Rows from this id on are of the statement itself.
     own_row_id: u64,
     threads: usize,
+}
+
+/// A unique index in which rows may meet.
+struct Unique {
+    index: Index,
+    tree: Arc<KvTree>,
+    /// Of the rows of a batch.
+    keys: KeyMaker,
+    /// Which rows of the batch are to be there, by their keys.
+    holders: HashMap<Vec<u8>, usize>,
 }
 
 /// What becomes of a row that meets one.
@@ -54,7 +67,11 @@ struct Update {
 /// # Errors
 /// [`Error::Sql`]: it says so in words that are not supported.
 pub(super) fn is_said(insert: &ast::Insert) -> Result<bool> {
+    let replaces_or_ignores = insert.or.is_some() || insert.replace_into || insert.ignore;
     match (&insert.or, &insert.on) {
+        (_, Some(on)) if replaces_or_ignores => {
+            return Err(Error::Sql(format!("INSERT says twice what becomes of rows that meet others; leave out{on}")));
+        }
         (None | Some(ast::SqliteOnConflict::Replace | ast::SqliteOnConflict::Ignore), None)
         | (None, Some(ast::OnInsert::OnConflict(_))) => {}
         (Some(other), None) => {
@@ -67,7 +84,7 @@ pub(super) fn is_said(insert: &ast::Insert) -> Result<bool> {
             )));
         }
     }
-    Ok(insert.or.is_some() || insert.on.is_some() || insert.replace_into || insert.ignore)
+    Ok(replaces_or_ignores || insert.on.is_some())
 }
 
 /// Whether rows that are met are to change.
@@ -83,7 +100,9 @@ impl Meeting {
     /// [`Error::Sql`]: no unique index is of the columns that it names; an expression cannot be compiled.
     pub(super) fn new(
         insert: &ast::Insert,
+        name: &TableName,
         table: &Arc<ColumnTable>,
+        transaction: &Transaction,
         state: &SessionState,
         threads: usize,
     ) -> Result<Meeting> {
@@ -103,12 +122,14 @@ impl Meeting {
                         indexes.len()
                     )));
                 }
-                let alias = insert.table_alias.as_ref().map(|alias| normal(&alias.alias));
-                action = Action::Update(Box::new(Update::new(update, table, alias.as_deref(), state)?));
+                action = Action::Update(Box::new(Update::new(update, table, &name.table, state)?));
             }
         }
-        let maker = |index: &Index| Ok((index.clone(), KeyMaker::new(table.schema(), index)?));
-        let indexes = indexes.into_iter().map(maker).collect::<Result<_>>()?;
+        let unique = |index: &Index| -> Result<Unique> {
+            let (tree, keys) = (transaction.index_tree(index)?, KeyMaker::new(table.schema(), index)?);
+            Ok(Unique { index: index.clone(), tree, keys, holders: HashMap::new() })
+        };
+        let indexes = indexes.into_iter().map(unique).collect::<Result<_>>()?;
         Ok(Meeting { table: Arc::clone(table), indexes, action, own_row_id: table.next_row_id(), threads })
     }
 
@@ -118,77 +139,103 @@ impl Meeting {
     /// # Errors
     /// [`Error::Data`]: a row would be changed twice, or breaks a rule. A row cannot be read, or not be written.
     pub(super) fn insert(&mut self, transaction: &mut Transaction, rows: &RecordBatch) -> Result<u64> {
-        for (_, keys) in &mut self.indexes {
-            keys.take_rows(self.table.schema(), rows)?;
+        for unique in &mut self.indexes {
+            unique.keys.take_rows(self.table.schema(), rows)?;
+            unique.holders.clear();
         }
-        let mut known = vec![HashSet::new(); self.indexes.len()];
         let mut is_kept = vec![false; rows.num_rows()];
         // Which rows meet which ones.
         let (mut meeting, mut met) = (Vec::new(), Vec::new());
-        // Of rows with the same values the last one replaces the others, and is looked at first.
-        let order: Box<dyn Iterator<Item = usize>> = match self.action {
-            Action::Replace => Box::new((0..rows.num_rows()).rev()),
-            _ => Box::new(0..rows.num_rows()),
-        };
-        for row in order {
-            let mut found = Vec::new();
-            let mut is_repeated = false;
-            let mut own = Vec::with_capacity(self.indexes.len());
-            for ((index, keys), known) in self.indexes.iter_mut().zip(&known) {
-                let (key, is_whole) = keys.key(row);
+        for row in 0..rows.num_rows() {
+            // Rows of the table that it meets, and those of the batch before it.
+            let (mut found, mut before) = (Vec::new(), Vec::new());
+            for unique in &mut self.indexes {
                 // One with a NULL meets nobody.
-                let key = is_whole.then(|| key.clone());
-                if let Some(key) = &key {
-                    is_repeated |= known.contains(key);
-                    found.extend(transaction.row_of(index, key)?);
+                if let (key, true) = unique.keys.key(row) {
+                    before.extend(unique.holders.get(key));
+                    found.extend(transaction.row_of(&unique.tree, &unique.index, key)?);
                 }
-                own.push(key);
             }
-            if let Action::Update(_) = self.action
-                && (is_repeated || found.iter().any(|id| *id >= self.own_row_id))
-            {
-                return Err(Error::Data(format!(
-                    "table '{}': two rows of the INSERT have the same values in '{}', and DO UPDATE would change a row twice; \
-                     give each row once",
-                    self.table.name(),
-                    self.indexes[0].0.name
-                )));
-            }
-            let goes_in = !is_repeated && (found.is_empty() || matches!(self.action, Action::Replace));
-            is_kept[row] = goes_in;
-            if goes_in || !found.is_empty() {
-                let own = own.into_iter().zip(&mut known);
-                own.for_each(|(key, known)| known.extend(key));
-            }
-            if !is_repeated && !found.is_empty() {
-                meeting.push(row as u32);
-                met.extend(found);
+            is_kept[row] = match &self.action {
+                Action::Skip => found.is_empty() && before.is_empty(),
+                Action::Replace => {
+                    for other in before {
+                        is_kept[other] = false;
+                        for unique in &mut self.indexes {
+                            unique.let_go(other, transaction)?;
+                        }
+                    }
+                    met.extend(found);
+                    true
+                }
+                Action::Update(_) => {
+                    let own = self.own_row_id;
+                    if found.iter().any(|id| *id >= own) || (found.is_empty() && !before.is_empty()) {
+                        return Err(self.twice());
+                    }
+                    meeting.extend(found.first().map(|_| row as u32));
+                    met.extend(&found);
+                    found.is_empty()
+                }
+            };
+            if is_kept[row] {
+                self.indexes.iter_mut().for_each(|unique| unique.hold(row));
             }
         }
         let mut change = transaction.change(&self.table, self.threads)?;
-        let mut changed = 0;
-        match &self.action {
-            Action::Skip => {}
+        let inserted = filter_record_batch(rows, &BooleanArray::from(is_kept))?;
+        let changed = match &self.action {
+            Action::Skip => inserted.num_rows(),
+            // Those that the next ones replace were there for a moment.
             Action::Replace => {
                 change.delete(met)?;
-                // Those that the next ones replace were there for a moment.
-                changed += is_kept.iter().filter(|is_kept| !**is_kept).count() as u64;
+                rows.num_rows()
             }
-            Action::Update(update) => {
-                if let Some((ids, updated)) = update.updated(&self.table, transaction, rows, meeting, met)? {
-                    changed += ids.len() as u64;
+            Action::Update(update) => match update.updated(&self.table, transaction, rows, meeting, met)? {
+                Some((ids, updated)) => {
+                    let count = ids.len();
+                    if ids.iter().copied().collect::<HashSet<u64>>().len() < count {
+                        return Err(self.twice());
+                    }
                     change.delete(ids)?;
                     change.insert(&updated)?;
+                    count + inserted.num_rows()
                 }
-            }
-        }
-        let inserted = filter_record_batch(rows, &BooleanArray::from(is_kept))?;
+                None => inserted.num_rows(),
+            },
+        };
         if inserted.num_rows() > 0 {
             change.insert(&inserted)?;
-            changed += inserted.num_rows() as u64;
         }
         transaction.put(change.finish()?)?;
-        Ok(changed)
+        Ok(changed as u64)
+    }
+
+    fn twice(&self) -> Error {
+        let index = self.indexes.first().map_or("", |unique| &unique.index.name);
+        Error::Data(format!(
+            "table '{}': two rows of the INSERT have the same values in '{index}', and DO UPDATE would change a row twice; give \
+             each row once",
+            self.table.name()
+        ))
+    }
+}
+
+impl Unique {
+    /// A row of the batch is to be there.
+    fn hold(&mut self, row: usize) {
+        if let (key, true) = self.keys.key(row) {
+            self.holders.insert(key.clone(), row);
+        }
+    }
+
+    /// A row of the batch is not to be there any more; but that it met nobody, or whom, was seen.
+    fn let_go(&mut self, row: usize, transaction: &mut Transaction) -> Result<()> {
+        if let (key, true) = self.keys.key(row) {
+            self.holders.remove(key);
+            transaction.note_row_key(&self.tree, key)?;
+        }
+        Ok(())
     }
 }
 
@@ -217,16 +264,8 @@ fn aimed_at<'t>(target: &ast::ConflictTarget, table: &'t ColumnTable) -> Result<
 }
 
 impl Update {
-    fn new(
-        update: &ast::DoUpdate,
-        table: &Arc<ColumnTable>,
-        alias: Option<&str>,
-        state: &SessionState,
-    ) -> Result<Update> {
+    fn new(update: &ast::DoUpdate, table: &Arc<ColumnTable>, name: &str, state: &SessionState) -> Result<Update> {
         let schema = table.schema();
-        // Without its schema.
-        let name = table.name().rsplit('.').next().unwrap_or_default().trim_matches('"');
-        let name = alias.unwrap_or(name);
         let df_schema = both(schema, name)?;
         let compiled = |mut expr: ast::Expr| {
             // What is said of no table is said of the row that is there.
@@ -235,15 +274,9 @@ impl Update {
         };
         let mut assignments: Vec<(usize, RowExpr)> = Vec::new();
         for assignment in &update.assignments {
-            let ast::AssignmentTarget::ColumnName(column) = &assignment.target else {
-                return Err(Error::Sql("DO UPDATE sets columns one by one".to_owned()));
-            };
-            let named = column.0.last().and_then(|part| part.as_ident()).map(normal);
-            let Some(position) = named.and_then(|named| schema.index_of(&named)) else {
-                return Err(Error::Sql(format!("table '{}' has no column '{column}'", table.name())));
-            };
+            let position = assigned_column(&assignment.target, table, name)?;
             if assignments.iter().any(|(known, _)| *known == position) {
-                return Err(Error::Sql(format!("column '{column}' is set twice")));
+                return Err(Error::Sql(format!("column '{}' is set twice", assignment.target)));
             }
             let value = match is_default(&assignment.value) {
                 true => default_of(&schema.columns[position])?,
@@ -301,16 +334,40 @@ impl Update {
     }
 }
 
-/// Names the table before its columns, where an expression names none.
+/// Names the table before its columns, where an expression names none. What queries within it name is theirs.
 pub(super) fn say_of_table(expr: &mut ast::Expr, schema: &TableSchema, table: &ast::Ident) -> Result<()> {
-    each_expr_mut(expr, &mut |expr| {
+    walk_mut(expr, &mut Naming { schema, table, queries: 0 })
+}
+
+struct Naming<'a> {
+    schema: &'a TableSchema,
+    table: &'a ast::Ident,
+    /// How many queries deep it is.
+    queries: usize,
+}
+
+impl ast::VisitorMut for Naming<'_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, _query: &mut ast::Query) -> ControlFlow<Error> {
+        self.queries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _query: &mut ast::Query) -> ControlFlow<Error> {
+        self.queries -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<Error> {
         if let ast::Expr::Identifier(column) = expr
-            && schema.index_of(&normal(column)).is_some()
+            && self.queries == 0
+            && self.schema.index_of(&normal(column)).is_some()
         {
-            *expr = ast::Expr::CompoundIdentifier(vec![table.clone(), column.clone()]);
+            *expr = ast::Expr::CompoundIdentifier(vec![self.table.clone(), column.clone()]);
         }
-        Ok(())
-    })
+        ControlFlow::Continue(())
+    }
 }
 
 /// The columns of a row of a table, and behind them those of one that meets it.
@@ -323,5 +380,5 @@ fn both(schema: &TableSchema, name: &str) -> Result<Arc<DFSchema>> {
         schema.columns.iter().map(field).collect::<Vec<_>>()
     };
     let all = [fields(name), fields(EXCLUDED)].concat();
-    Ok(Arc::new(DFSchema::new_with_metadata(all, std::collections::HashMap::new())?))
+    Ok(Arc::new(DFSchema::new_with_metadata(all, HashMap::new())?))
 }
