@@ -4,7 +4,7 @@ use crate::answers::{lines, rows, value};
 use crate::engine::counted;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use sinterdb::{Connection, Database, Error};
+use sinterdb::{Config, Connection, Database, Error};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -200,6 +200,56 @@ fn an_index_may_be_made_where_rows_were_changed() {
         }
         database.close().unwrap();
     }
+}
+
+/// The log says only that there is an index: who replays it makes it of the rows that were there.
+#[test]
+fn an_index_is_made_anew_from_the_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.sinter");
+    let database = Database::open_with(&path, Config::builder().background(false)).unwrap();
+    let conn = database.connect();
+    run(&conn, "CREATE TABLE t (id INT, n INT)");
+    run(&conn, "INSERT INTO t SELECT value, value % 10 FROM generate_series(1, 200)");
+    run(&conn, "DELETE FROM t WHERE id = 50");
+    run(&conn, "CREATE UNIQUE INDEX of_id ON t (id)");
+    run(&conn, "INSERT INTO t VALUES (50, 77)");
+    run(&conn, "DELETE FROM t WHERE id = 60");
+    let copied = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(directory.path()).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), copied.path().join(file.file_name())).unwrap();
+    }
+    let crashed = Database::open(copied.path().join("t.sinter")).unwrap();
+    assert!(crashed.notes().iter().any(|note| note.contains("replayed")), "{:?}", crashed.notes());
+    let conn = crashed.connect();
+    assert_eq!(lines(&conn, "SELECT entries FROM indexes()"), ["199"]);
+    for (id, n) in [(49, Some("9")), (50, Some("77")), (60, None)] {
+        let sql = format!("SELECT n FROM t WHERE id = {id}");
+        assert!(seek(&conn, &sql).is_some(), "{sql}");
+        assert_eq!(lines(&conn, &sql), n.into_iter().collect::<Vec<_>>(), "{sql}");
+    }
+}
+
+/// What was looked up in an index, and led to nothing being written, is held against others, too.
+#[test]
+fn who_did_nothing_for_a_row_that_went_conflicts() {
+    let database = Database::memory().unwrap();
+    let (one, other) = (database.connect(), database.connect());
+    run(&one, "CREATE TABLE t (id INT PRIMARY KEY, n INT)");
+    run(&one, "INSERT INTO t VALUES (1, 1), (2, 2)");
+    run(&one, "BEGIN");
+    run(&one, "INSERT INTO t VALUES (1, 10), (3, 30) ON CONFLICT DO NOTHING");
+    run(&other, "DELETE FROM t WHERE id = 1");
+    let outcome = one.execute("COMMIT", &[]).map(drop);
+    assert!(matches!(outcome, Err(Error::Conflict(_))), "{outcome:?}");
+    // Nor does a row that another one of the same statement replaced make itself forgotten.
+    run(&one, "CREATE TABLE two (a INT UNIQUE, b INT UNIQUE)");
+    run(&one, "BEGIN");
+    run(&one, "INSERT OR REPLACE INTO two VALUES (7, 7), (7, 8)");
+    run(&other, "INSERT INTO two VALUES (5, 7)");
+    let outcome = one.execute("COMMIT", &[]).map(drop);
+    assert!(matches!(outcome, Err(Error::Conflict(_))), "{outcome:?}");
 }
 
 /// Threads insert, change and delete; each key has one winner, and in the end each index has what the table has.
