@@ -84,6 +84,6 @@ pub use cursor::{Cursor, Find};
 pub use error::{Error, Result};
 pub use keys::{IntegerKey, TreeKey};
 pub use prepared::{KeyRange, Prepared, Reads};
-pub use range::{Entries, Piece};
+pub use range::{Entries, Piece, TreeSizes};
 pub use records::RecordShape;
 pub use tree::{Tree, TreeOptions, TreeShape};

@@ -84,6 +84,19 @@ impl<K: TreeKey + ?Sized> fmt::Debug for Entries<'_, K> {
     }
 }
 
+/// What the keys and records of a tree take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TreeSizes {
+    /// Keys.
+    pub keys: u64,
+    /// Bytes of the keys, with what is beside blocks.
+    pub key_bytes: u64,
+    /// Bytes of the keys as they are.
+    pub plain_key_bytes: u64,
+    /// Bytes of the records, with where they end.
+    pub record_bytes: u64,
+}
+
 /// Some keys that follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece<K> {
@@ -119,6 +132,21 @@ impl<K: TreeKey + ?Sized> Tree<K> {
                 visit(Entries { leaf: &leaf, indices });
             }
         })
+    }
+
+    /// What is there after commit `at`, in all leaves, of which those that are in pages are read for it.
+    ///
+    /// # Errors
+    /// A leaf cannot be read.
+    pub fn sizes(&self, at: CommitNumber) -> Result<TreeSizes> {
+        let mut sizes = TreeSizes::default();
+        self.for_each_entries(.., at, &mut |entries| {
+            sizes.keys += entries.len() as u64;
+            sizes.key_bytes += entries.leaf.keys().size() as u64;
+            sizes.record_bytes += entries.leaf.records().size() as u64;
+            entries.for_each_key(&mut |key| sizes.plain_key_bytes += key.byte_len() as u64);
+        })?;
+        Ok(sizes)
     }
 
     /// The keys of a range after commit `at`, in pieces: each of so many leaves as have `len_wanted` keys together, and of

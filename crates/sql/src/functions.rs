@@ -351,7 +351,9 @@ impl ColumnStorage {
 
 fn storage(asked: &Asked<'_>) -> crate::Result<RecordBatch> {
     let mut columns = Vec::new();
-    for (name, table) in chosen(asked)? {
+    let trees = chosen_trees(asked);
+    let tables = if trees.is_empty() || asked.arguments.is_empty() { chosen(asked)? } else { Vec::new() };
+    for (name, table) in tables {
         asked.reads.whole(table.id());
         let schema = table.schema();
         for (index, column) in schema.columns.iter().enumerate() {
@@ -366,6 +368,25 @@ fn storage(asked: &Asked<'_>) -> crate::Result<RecordBatch> {
             }
             columns.push(storage);
         }
+        for index in &schema.indexes {
+            if let Some((_, tree)) = asked.catalog.tree_by_id(index.tree) {
+                let [keys, records] = tree_storage(asked, tree)?;
+                columns.push(ColumnStorage {
+                    table: name.clone(),
+                    column: format!("index {}", index.name),
+                    ty: format!("({})", index.columns.join(", ")),
+                    plain_bytes: keys.plain_bytes + records.plain_bytes,
+                    bytes: keys.bytes + records.bytes,
+                    ..keys
+                });
+            }
+        }
+    }
+    for (name, tree) in trees {
+        let kinds = tree.shape().columns();
+        columns.extend(tree_storage(asked, tree)?.into_iter().zip(kinds).map(|(storage, (column, ty))| {
+            ColumnStorage { table: name.clone(), column: column.to_owned(), ty: ty.to_string(), ..storage }
+        }));
     }
     let text = |of: &dyn Fn(&ColumnStorage) -> String| -> ArrayRef {
         Arc::new(columns.iter().map(|column| Some(of(column))).collect::<StringArray>())
@@ -450,6 +471,36 @@ fn candidates(asked: &Asked<'_>) -> crate::Result<RecordBatch> {
         ("parts", text(&|candidate| candidate.description.clone())),
         ("why", text(&|candidate| candidate.why.clone())),
     ])
+}
+
+/// What the keys and the records of a tree take, in all of its leaves.
+fn tree_storage(asked: &Asked<'_>, tree: &KvTree) -> crate::Result<[ColumnStorage; 2]> {
+    let snapshot = asked.database.timeline().snapshot();
+    let sizes = tree.tree().sizes(snapshot.commit())?;
+    let of = |scheme: &str, plain_bytes, bytes| ColumnStorage {
+        schemes: BTreeMap::from([(scheme.to_owned(), bytes)]),
+        values: sizes.keys,
+        plain_bytes,
+        bytes,
+        ..ColumnStorage::default()
+    };
+    let keys = of(tree.shape().codec_name(), sizes.plain_key_bytes, sizes.key_bytes);
+    Ok([keys, of("raw", sizes.record_bytes, sizes.record_bytes)])
+}
+
+/// The key-value trees that storage() is asked about.
+fn chosen_trees<'a>(Asked { catalog, reads, arguments, .. }: &Asked<'a>) -> Vec<(String, &'a Arc<KvTree>)> {
+    match arguments {
+        [] => catalog.kv_trees().map(|(name, tree)| (name.to_string(), tree)).collect(),
+        [wanted] => {
+            let as_written = parse_table_name(wanted).ok();
+            let as_stored = TableName::new(DEFAULT_SCHEMA, wanted);
+            as_written.iter().chain([&as_stored]).for_each(|name| reads.name(name));
+            let found = as_written.and_then(|name| catalog.kv_tree(&name)).or(catalog.kv_tree(&as_stored));
+            found.map(|tree| (wanted.clone(), tree)).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// The tables that storage() is asked about.

@@ -544,3 +544,19 @@ fn keys_are_summed_without_sql_too() {
     let all = signed.sums(..).unwrap();
     assert_eq!((all.count, all.sum, all.min), (3, -2, Some(i64::MIN.into())));
 }
+
+#[test]
+fn storage_says_what_keys_and_values_take() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.sinter");
+    let database = Database::open(&path).unwrap();
+    let kv = squares(&database.connect(), 5000);
+    drop(kv);
+    database.close().unwrap();
+    // Of leaves that are in pages, too.
+    let conn = Database::open(&path).unwrap().connect();
+    let sql = "SELECT \"column\", type, scheme, \"values\", plain_bytes, bytes < plain_bytes FROM storage('squares')";
+    assert_eq!(lines(&conn, sql), ["key INTEGER UNSIGNED bp128_d1 5000 20000 true", "value BIGINT UNSIGNED raw 5000 40000 false"]);
+    assert_eq!(lines(&conn, "SHOW STORAGE squares").len(), 2);
+    assert_eq!(lines(&conn, "SHOW STORAGE").len(), 2);
+}

@@ -2,7 +2,9 @@
 
 use super::draft::Draft;
 use crate::Result;
-use sinter_btree::{Changes, Condition, Cursor, Find, Prepared, Tree, TreeKey, TreeOptions, TreeShape, Written};
+use sinter_btree::{
+    Changes, Condition, Cursor, Find, Prepared, Tree, TreeKey, TreeOptions, TreeShape, TreeSizes, Written,
+};
 use sinter_storage::{Budget, CheckpointWriter, CommitNumber, Numbered, ObjectId, PageId, Record, Store};
 use std::sync::Arc;
 
@@ -202,6 +204,11 @@ impl AnyTree {
     /// What it consists of, as far as it is in memory.
     pub(crate) fn shape(&self) -> TreeShape {
         each!(self, tree => tree.shape())
+    }
+
+    /// What its keys and records take, in all leaves.
+    pub(crate) fn sizes(&self, at: CommitNumber) -> Result<TreeSizes> {
+        Ok(each!(self, tree => tree.sizes(at))?)
     }
 
     pub(crate) fn replay(&self, record: &Record, commit: CommitNumber) -> Result<()> {

@@ -24,7 +24,10 @@ pub(super) fn run(session: &Session, what: &str, name: Option<&ast::ObjectName>)
                 return run(&session.at(&attached)?, what, Some(&name));
             }
             let name = table_name(&name)?;
-            session.readable()?.find(&name)?;
+            let seen = session.readable()?;
+            if seen.catalog.kv_tree(&name).is_none() {
+                seen.find(&name)?;
+            }
             format!("SELECT * FROM storage('{}')", name.to_string().replace('\'', "''"))
         }
         _ => {
