@@ -556,7 +556,10 @@ fn storage_says_what_keys_and_values_take() {
     // Of leaves that are in pages, too.
     let conn = Database::open(&path).unwrap().connect();
     let sql = "SELECT \"column\", type, scheme, \"values\", plain_bytes, bytes < plain_bytes FROM storage('squares')";
-    assert_eq!(lines(&conn, sql), ["key INTEGER UNSIGNED bp128_d1 5000 20000 true", "value BIGINT UNSIGNED raw 5000 40000 false"]);
+    assert_eq!(
+        lines(&conn, sql),
+        ["key INTEGER UNSIGNED bp128_d1 5000 20000 true", "value BIGINT UNSIGNED raw 5000 40000 false"]
+    );
     assert_eq!(lines(&conn, "SHOW STORAGE squares").len(), 2);
     assert_eq!(lines(&conn, "SHOW STORAGE").len(), 2);
 }
