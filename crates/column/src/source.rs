@@ -35,6 +35,10 @@ impl TableSource for ColumnTable {
         self.groups()[group].deleted.as_ref().map(|marks| Arc::clone(marks.bits()))
     }
 
+    fn group_id(&self, group: usize) -> Option<(u64, u64)> {
+        Some((self.id().0, self.groups()[group].group.first_row_id()))
+    }
+
     fn zone(&self, group: usize, column: usize) -> Option<&BlockStats> {
         self.groups()[group].group.segments[column].stats.as_ref()
     }

@@ -50,6 +50,10 @@ impl TableSource for ReadAs {
         self.table.deleted(group)
     }
 
+    fn group_id(&self, group: usize) -> Option<(u64, u64)> {
+        self.table.group_id(group)
+    }
+
     fn zone(&self, group: usize, column: usize) -> Option<&BlockStats> {
         self.table.zone(group, column)
     }

@@ -99,6 +99,11 @@ pub trait TableSource: Send + Sync + std::fmt::Debug {
     fn segment_bytes(&self, _group: usize, _column: usize) -> Option<usize> {
         None
     }
+    /// What a row group is, the same for all sources that have it: of which table, and which of its rows comes first. `None` where
+    /// no other source has it. So it is told which fields two scans of a plan both decode.
+    fn group_id(&self, _group: usize) -> Option<(u64, u64)> {
+        None
+    }
     /// How many rows operators take at a time, [`sinter_codec::VECTOR_LEN`] at most; fewer are for tests.
     fn vector_rows(&self) -> usize {
         sinter_codec::VECTOR_LEN

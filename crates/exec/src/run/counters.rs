@@ -26,8 +26,11 @@ pub struct Counters {
     /// Vectors of which values were decoded, per column.
     pub vectors_decoded: AtomicU64,
     /// Those of them that this scan had decoded before, by a filter or for an earlier operator: no field should be decoded
-    /// twice. What a plan scans twice, to reduce a join, is decoded by each of the two scans.
+    /// twice.
     pub vectors_decoded_again: AtomicU64,
+    /// Those that another scan of the plan had decoded before, as it scans a table twice: because it is named twice, or to
+    /// reduce a join. Counted in [measured](crate::Pipeline::start_measured) runs only.
+    pub vectors_decoded_elsewhere: AtomicU64,
     pub rows_scanned: AtomicU64,
     pub rows_selected: AtomicU64,
     /// Rows that were left by tests on the encoded form; what tests values comes later.

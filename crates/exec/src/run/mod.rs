@@ -21,7 +21,7 @@ use crate::expr::compile_condition;
 use crate::flow::{Layout, StepPlan, StepsPlan};
 use crate::join::{ProbePlan, WantedTable};
 use crate::measure::{Measured, NotedMemory, Stage};
-use crate::scan::{Claims, ScanPlan, Shared, vector_count};
+use crate::scan::{Claims, DecodedFields, ScanPlan, Shared, vector_count};
 use crate::sort::{SortPlan, SortedRuns};
 use crate::{
     AggregateState, Error, Expr, Gathered, Groups, LogicalType, Memory, Output, Pipeline, Result, Sorted, Source, Step,
@@ -90,7 +90,8 @@ impl Pipeline {
     /// # Errors
     /// As [`Pipeline::start`].
     pub fn start_measured(self) -> Result<Arc<Run>> {
-        Run::new(self, Role::Whole, Shares { is_measured: true, ..Shares::default() })
+        let decoded = Some(Arc::default());
+        Run::new(self, Role::Whole, Shares { is_measured: true, decoded, ..Shares::default() })
     }
 }
 
@@ -100,6 +101,8 @@ struct Shares {
     counters: Arc<Counters>,
     stop: Arc<Stop>,
     is_measured: bool,
+    /// Of measured runs.
+    decoded: Option<Arc<DecodedFields>>,
     /// How often rows have been parted that a part of them comes here.
     depth: u32,
 }
@@ -165,7 +168,7 @@ impl Run {
         }
         let needs_nothing = builds.is_empty() && !matches!(pipeline.source, Source::Gathered(_));
         Ok(Arc::new(Run {
-            claims: Claims::new(&pipeline),
+            claims: Claims::new(&pipeline, shares.decoded.clone()),
             counters: Arc::clone(&shares.counters),
             own_counters: Counters::default(),
             measured,

@@ -65,7 +65,8 @@ impl Run {
         let measured = pipelines.first().and_then(|(first, _)| self.new_stage(first, Some(pipelines.len())));
         let part = |number: usize, depth: u32| {
             let counters = Arc::clone(&self.shares.counters);
-            let shares = Shares { counters, stop: self.stop.part(), is_measured: false, depth };
+            // Of temporary rows nobody asks whether they were decoded before.
+            let shares = Shares { counters, stop: self.stop.part(), is_measured: false, decoded: None, depth };
             Run::with_counters(pipelines[number].0.clone(), Role::Whole, shares, measured.clone())
         };
         let (next, rows) = (AtomicUsize::new(0), AtomicUsize::new(0));

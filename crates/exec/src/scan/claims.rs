@@ -4,9 +4,11 @@
 //! theirs: what has been opened for a group is opened once more for that, so nobody helps sooner. Without help, of the
 //! two groups of a small table one worker would have nearly all.
 
+use super::DecodedFields;
 use crate::{OnDamage, Output, Pipeline, TableSource};
 use sinter_codec::VECTOR_LEN;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Vectors of a stretch.
@@ -23,6 +25,8 @@ pub(crate) struct Claims {
     /// Of each group, per column of the scan: whether anybody has opened it.
     opened: Vec<AtomicBool>,
     columns: usize,
+    /// Of the plan, in measured runs.
+    decoded: Option<Arc<DecodedFields>>,
 }
 
 /// Vectors of a group.
@@ -34,7 +38,7 @@ pub(super) struct Claim {
 
 impl Claims {
     /// On the pipeline's table; there is nothing to claim where it has none.
-    pub(crate) fn new(pipeline: &Pipeline) -> Claims {
+    pub(crate) fn new(pipeline: &Pipeline, decoded: Option<Arc<DecodedFields>>) -> Claims {
         let group_count = pipeline.source.table().map_or(0, |table| table.group_count());
         let columns = pipeline.columns.len();
         Claims {
@@ -43,7 +47,13 @@ impl Claims {
             stretch: stretch(pipeline),
             opened: (0..group_count * columns).map(|_| AtomicBool::new(false)).collect(),
             columns,
+            decoded,
         }
+    }
+
+    /// What the scans of the plan have decoded, where that is measured.
+    pub(super) fn decoded(&self) -> Option<&DecodedFields> {
+        self.decoded.as_deref()
     }
 
     /// Notes that a column of a group is opened; true for the first of those who do, who reads it.

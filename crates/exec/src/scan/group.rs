@@ -184,6 +184,13 @@ impl<'p> Segments<'p> {
         self.pins[column].get().is_some()
     }
 
+    /// Whether another scan of the plan has decoded this vector of a column before, where that is measured.
+    pub(super) fn was_decoded(&self, column: usize, range: &Range<usize>) -> bool {
+        let Some(decoded) = self.claims.decoded() else { return false };
+        let field = self.source.group_id(self.group).zip(self.plan.columns[column].table_column());
+        field.is_some_and(|(group, column)| decoded.note(group, column, range.start))
+    }
+
     /// For messages.
     pub(super) fn place(&self, column: usize) -> String {
         let name = match self.plan.columns[column] {

@@ -33,6 +33,7 @@ impl LoadColumn for GroupVector<'_, '_> {
         self.tally.vectors_decoded += 1;
         let again = std::mem::replace(&mut self.group.decoded[column], true);
         self.tally.vectors_decoded_again += u64::from(again);
+        self.tally.vectors_decoded_elsewhere += u64::from(segments.was_decoded(column, &range));
         let loaded = match segments.open(column, self.tally)? {
             Segment::Nested(reader) => load_nested(reader, range, selection, vector, self.tally),
             Segment::Plain(block) => {

@@ -8,6 +8,7 @@
 mod ahead;
 mod bound;
 mod claims;
+mod decoded_fields;
 mod gathered;
 mod group;
 mod load;
@@ -21,6 +22,7 @@ mod vectors;
 mod zone;
 
 pub(crate) use claims::{Claims, vector_count, worker_count_max};
+pub(crate) use decoded_fields::DecodedFields;
 pub use gathered::Gathered;
 pub(crate) use gathered::{GatheredScanner, SharedGathered};
 pub(crate) use plan::ScanPlan;

@@ -144,11 +144,12 @@ fn counted(counters: &Counters) -> Vec<String> {
         ),
         format!("rows: {} of {} selected", load(&counters.rows_selected), load(&counters.rows_scanned)),
         format!(
-            "bytes: {} compressed, {} decoded in {} vectors, of which {} twice by one scan",
+            "bytes: {} compressed, {} decoded in {} vectors, of which {} twice by one scan, {} by two",
             load(&counters.bytes_compressed),
             load(&counters.bytes_decoded),
             load(&counters.vectors_decoded),
-            load(&counters.vectors_decoded_again)
+            load(&counters.vectors_decoded_again),
+            load(&counters.vectors_decoded_elsewhere)
         ),
     ];
     let (groups, rows) = (load(&counters.groups_left_out), load(&counters.rows_left_out));
