@@ -245,8 +245,22 @@ fn the_first_version_is_read() {
     let schema = TableSchema::read(&mut Reader::new("schema", &bytes)).unwrap();
     let first = TableSchema::read_v1(&mut Reader::new("schema", &bytes[1..])).unwrap();
     assert_eq!(first, TableSchema { version: 0, checks: Vec::new(), ..schema });
-    let error = TableSchema::read(&mut Reader::new("schema", &[3])).unwrap_err().to_string();
-    assert_eq!(error, "table 'schema': byte 1: schema of version 3; this SinterDB reads 2 here, a newer one wrote it");
+    let error = TableSchema::read(&mut Reader::new("schema", &[4])).unwrap_err().to_string();
+    let what = "schema of version 4; this SinterDB reads 2 and 3 here, a newer one wrote it";
+    assert_eq!(error, format!("table 'schema': byte 1: {what}"));
+
+    // One with indexes comes back, and not from a part of its bytes.
+    let index =
+        |name: &str, rule| Index { name: name.to_owned(), columns: vec!["b".to_owned()], rule, tree: ObjectId(7) };
+    let indexes = vec![index("i", IndexRule::Any), index("u", IndexRule::Unique), index("p", IndexRule::Primary)];
+    let indexed = TableSchema { indexes, ..TableSchema::new(vec![column("b", LogicalType::Utf8)]) };
+    let mut out = Writer::default();
+    indexed.write(&mut out);
+    let bytes = out.into_bytes();
+    assert_eq!(TableSchema::read(&mut Reader::new("schema", &bytes)).unwrap(), indexed);
+    for len in 0..bytes.len() {
+        TableSchema::read(&mut Reader::new("schema", &bytes[..len])).unwrap_err();
+    }
 }
 
 /// An inline segment is checked when the root is read, for no page's checksum covers it in memory.
