@@ -27,13 +27,14 @@ _ABSOLUTE = re.compile(r"""(?<![\w./:])/(?:[^\s/"'(),;]+/)+[^\s/"'(),;]*""")
 
 
 def describe() -> dict[str, Any]:
-    """Return the processor, memory and system."""
+    """Return the processor and which instructions for vectors it has, memory and system."""
     try:
-        cpu = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.M)
+        found = dict(re.findall(r"^(model name|flags)\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.M))
     except OSError:
-        cpu = None
+        found = {}
     return {
-        "cpu": cpu[1] if cpu else platform.processor(),
+        "cpu": found.get("model name", platform.processor()),
+        "vector_instructions": [flag for flag in found.get("flags", "").split() if flag.startswith("avx")],
         "cpus": psutil.cpu_count(),
         "memory_bytes": psutil.virtual_memory().total,
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",

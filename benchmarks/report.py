@@ -110,6 +110,7 @@ FIGURES = {
     "load, s": "load_s",
     "open, s": "open_s",
     RESIDENT: "resident_bytes",
+    "of it anonymous, MB": "anonymous_bytes",
     "by its own count, MB": "held_bytes",
     "resident at most, loading, MB": "peak_bytes",
     "resident at most, in a query, MB": "query_peak_bytes",
@@ -191,7 +192,8 @@ def notes(record: dict[str, Any]) -> list[str]:
         f"medians of {record['runs']} warm runs, {'two ' if pairs else ''}engines in turn; "
         f"commit {record['commit']}; {record['date']}",
         ", ".join(f"{package} {version}" for package, version in record["versions"].items()),
-        f"resident: the process's resident size after {done}, less that of the same process with nothing loaded",
+        f"resident: the process's resident size after {done}, less that of the same process with nothing loaded; "
+        "anonymous: what of it is in no file: tables, and the heaps of threads",
     ]
     faces = record["pairs"].items() if pairs else [("", record["engines"])]
     for rival, engines in faces:
