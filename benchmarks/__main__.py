@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import commits, drawn, limited, machine, ratios, real, refresh, scales, tpch
+from benchmarks import commits, drawn, limited, machine, ratios, real, refresh, scales, stores, tpch
 from benchmarks.engines import ENGINES, FROM_FILE
 
 
@@ -17,7 +17,17 @@ def main() -> int:
     """Read the command line and run the suite."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="SinterDB beside other engines.")
     suites = parser.add_subparsers(dest="suite", required=True)
-    for add in (add_tpch, add_scales, add_refresh, add_real, add_commits, add_limited, ratios.add, drawn.add):
+    for add in (
+        add_tpch,
+        add_scales,
+        add_refresh,
+        add_real,
+        add_commits,
+        add_stores,
+        add_limited,
+        ratios.add,
+        drawn.add,
+    ):
         add(suites)
     arguments = parser.parse_args()
     return int(arguments.run(arguments))
@@ -198,6 +208,44 @@ def add_commits(suites: Any) -> None:
                 clients=[int(count) for count in arguments.clients.split(",")],
                 seconds=arguments.seconds,
                 traced_commits=arguments.traced_commits,
+                folder=arguments.folder.resolve(),
+                bench=arguments.bench,
+                out=arguments.out,
+            )
+        )
+    )
+
+
+def add_stores(suites: Any) -> None:
+    """Ordered key-value stores."""
+    suite = suites.add_parser("stores", help="ordered key-value stores: bytes, load, get, scan, insert, delete, YCSB")
+    names, orders = list(stores.ENGINES), ["sorted", "random"]
+    suite.add_argument("--engines", type=some(names), default=names, help="separated by commas (all)")
+    suite.add_argument("--keys", type=numbers, default=[10_000_000], help="how many, separated by commas (10000000)")
+    suite.add_argument("--distribution", choices=["cluster", "uniform"], default="cluster", help="of keys (cluster)")
+    suite.add_argument("--orders", type=some(orders), default=orders, help="in which they are loaded (sorted,random)")
+    suite.add_argument("--record-bytes", type=numbers, default=[8, 100], help="separated by commas (8,100)")
+    suite.add_argument("--level", choices=["full", "off"], default="off", help="what commits promise (off)")
+    suite.add_argument("--operations", type=int, default=1_000_000, help="look-ups; a tenth of others (1000000)")
+    suite.add_argument("--ycsb-operations", type=int, default=1_000_000, help="of each workload (1000000)")
+    suite.add_argument("--only-ycsb", action="store_true", help="nothing but the load and YCSB")
+    suite.add_argument("--timeout", type=float, default=3600.0, help="seconds before an engine is given up (3600)")
+    suite.add_argument("--folder", type=Path, default=machine.ROOT / "target" / "stores", help="for the databases")
+    suite.add_argument("--bench", type=Path, help="a sinter-bench with stores (built)")
+    suite.add_argument("--out", type=Path, help="JSON file to write (benchmarks/record/<date>-stores.json)")
+    suite.set_defaults(
+        run=lambda arguments: stores.run(
+            stores.Settings(
+                engines=arguments.engines,
+                keys=[int(count) for count in arguments.keys],
+                distribution=arguments.distribution,
+                orders=arguments.orders,
+                record_bytes=[int(count) for count in arguments.record_bytes],
+                level=arguments.level,
+                operations=arguments.operations,
+                ycsb_operations=arguments.ycsb_operations,
+                only_ycsb=arguments.only_ycsb,
+                timeout_s=arguments.timeout,
                 folder=arguments.folder.resolve(),
                 bench=arguments.bench,
                 out=arguments.out,

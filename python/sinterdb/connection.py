@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -225,6 +225,28 @@ class Connection:
         that is made, keys are "u32" and values "bytes".
         """
         return KeyValue(self._raw.kv(name, key=key, value=value, codec=codec))
+
+    def load_kv(
+        self,
+        name: str,
+        pairs: Mapping[Any, Any] | Iterable[tuple[Any, Any]],
+        *,
+        key: str | None = None,
+        value: str | None = None,
+        codec: str = "auto",
+    ) -> KeyValue:
+        """Make a key-value tree of entries that come in the order of their keys: a mapping, or pairs.
+
+        This is the quickest way to a large tree, and the smallest: full leaves go to the file as they come, and the log
+        has none of the keys. The tree must not be there yet; `key`, `value` and `codec` are as in `kv`.
+
+        >>> db = sinterdb.connect()
+        >>> squares = db.load_kv("squares", ((key, key * key) for key in range(1000)), key="u64", value="u64")
+        >>> squares[12]
+        144
+        """
+        entries = pairs.items() if isinstance(pairs, Mapping) else pairs
+        return KeyValue(self._raw.load_kv(name, entries, key=key, value=value, codec=codec))
 
     def memory(self) -> Relation:
         """Return what the database holds in memory."""

@@ -4,7 +4,7 @@ use crate::capsule;
 use crate::error::{ProgrammingError, raise};
 use crate::frame::Frame;
 use crate::from_python;
-use crate::kv::Kv;
+use crate::kv::{Kv, loaded};
 use crate::open::{self, Shared, Wishes};
 use crate::outcome::Outcome;
 use crate::rows::Rows;
@@ -177,17 +177,23 @@ impl Connection {
         value: Option<String>,
         codec: Option<String>,
     ) -> PyResult<Kv> {
-        let kv = self.with(py, move |connection| {
-            let key = key.map(|key| KeyType::by_name(&key)).transpose()?;
-            let value = value.map(|value| ValueType::by_name(&value)).transpose()?;
-            let options = KvOptions { key, value, codec: None };
-            let options = match codec {
-                Some(codec) => options.with_codec(&codec)?,
-                None => options,
-            };
-            connection.any_kv(&name, &options)
-        })?;
+        let kv = self.with(py, move |connection| connection.any_kv(&name, &kv_options(key, value, codec)?))?;
         Ok(Kv::new(kv))
+    }
+
+    /// Makes a key-value tree of pairs of a key and its value, which come in the order of keys.
+    #[pyo3(signature = (name, pairs, *, key, value, codec))]
+    fn load_kv(
+        &self,
+        py: Python<'_>,
+        name: String,
+        pairs: &Bound<'_, PyAny>,
+        key: Option<String>,
+        value: Option<String>,
+        codec: Option<String>,
+    ) -> PyResult<Kv> {
+        let load = self.with(py, move |connection| connection.load_any_kv(&name, &kv_options(key, value, codec)?))?;
+        Ok(Kv::new(loaded(py, load, pairs)?))
     }
 
     /// (schema, table) of all that statements can refer to.
@@ -230,6 +236,17 @@ impl Connection {
             open::close(shared)
         };
         py.detach(move || guard(close)).map_err(raise)
+    }
+}
+
+/// What a key-value tree is to be like, by the names that users have for it.
+fn kv_options(key: Option<String>, value: Option<String>, codec: Option<String>) -> sinterdb::Result<KvOptions> {
+    let key = key.map(|key| KeyType::by_name(&key)).transpose()?;
+    let value = value.map(|value| ValueType::by_name(&value)).transpose()?;
+    let options = KvOptions { key, value, codec: None };
+    match codec {
+        Some(codec) => options.with_codec(&codec),
+        None => Ok(options),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::error::{DataError, ProgrammingError, raise};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyInt, PyMemoryView, PyString};
-use sinterdb::{AnyCursor, AnyKv, Condition, Find, KvKey, ValueType};
+use sinterdb::{AnyCursor, AnyKv, AnyLoad, Condition, Find, KvKey, ValueType};
 use std::ops::Bound as Border;
 use std::sync::{Mutex, PoisonError};
 
@@ -243,6 +243,22 @@ impl Kv {
         let cursor = py.detach(|| self.kv.cursor()).map_err(raise)?;
         Ok(KvCursor { value_type: self.kv.value_type(), cursor: Mutex::new(cursor) })
     }
+}
+
+/// Entries after which Ctrl-C is looked for.
+const LOADED_BETWEEN_SIGNALS: usize = 1 << 14;
+
+/// The tree that pairs of a key and its value make.
+pub(crate) fn loaded(py: Python<'_>, mut load: AnyLoad, pairs: &Bound<'_, PyAny>) -> PyResult<AnyKv> {
+    for (index, pair) in pairs.try_iter()?.enumerate() {
+        let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair?.extract()?;
+        let value = value_of(load.value_type(), &value)?;
+        load.push(Key::of(&key)?.lent(), &value).map_err(raise)?;
+        if index % LOADED_BETWEEN_SIGNALS == 0 {
+            py.check_signals()?;
+        }
+    }
+    py.detach(|| load.finish()).map_err(raise)
 }
 
 /// A place in a key-value tree, on an entry or on none; in one state, whatever others do.

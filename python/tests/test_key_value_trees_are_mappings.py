@@ -138,3 +138,25 @@ def test_a_tree_comes_back_from_its_file(tmp_path: pathlib.Path) -> None:
             db.kv("s", key="str")
     with sinterdb.connect(path, read_only=True) as db, pytest.raises(sinterdb.OperationalError):
         db.kv("s")[1] = b""
+
+
+def test_a_tree_is_loaded_in_the_order_of_keys(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "kv.sinter"
+    expected = {key * key: f"{key}" for key in range(20_000)}
+    with sinterdb.connect(path) as db:
+        kv = db.load_kv("s", expected, key="u64", value="str")
+        assert dict(kv.items()) == expected
+        with pytest.raises(sinterdb.DataError, match="3 is not behind the key before it"):
+            db.load_kv("t", [(3, b""), (4, b""), (3, b"")])
+        with pytest.raises(sinterdb.ProgrammingError, match="'s' is there already"):
+            db.load_kv("s", [])
+        with pytest.raises(ZeroDivisionError):
+            db.load_kv("t", ((1 // key, b"") for key in (1, 0)))
+        assert [
+            row[0]
+            for row in db.sql(
+                "SELECT DISTINCT table_name FROM information_schema.tables WHERE table_schema = 'public'"
+            ).fetchall()
+        ] == ["s"]
+    with sinterdb.connect(path) as db:
+        assert dict(db.kv("s").items()) == expected

@@ -48,7 +48,7 @@ pub(crate) fn shown(path: &Path) -> String {
     path.strip_prefix(repository).map_or_else(|_| ELSEWHERE.to_owned(), |inside| inside.display().to_string())
 }
 
-/// The processor, its threads, the system, and what else is going on: to be asked before the measurement.
+/// The processor, its threads, the instructions that our kernels take, the system, and what else is going on: to be asked before the measurement.
 pub(crate) fn describe() -> Value {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         let line = text.lines().find(|line| line.starts_with("model name"))?;
@@ -59,9 +59,31 @@ pub(crate) fn describe() -> Value {
     json!({
         "cpu": cpu,
         "cpus": std::thread::available_parallelism().map_or(1, usize::from),
+        "isa": sinter_codec::isa().name(),
         "load_average_before": load_average,
         "system": format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
     })
+}
+
+/// Memory of this process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Resident {
+    /// In no file.
+    pub(crate) anonymous_bytes: u64,
+    /// Pages of files that are mapped: programs, and databases of engines that map them.
+    pub(crate) file_bytes: u64,
+}
+
+/// What the process has in memory now.
+pub(crate) fn resident() -> Resident {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let bytes = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim_start_matches(':').trim().strip_suffix(" kB")?.parse::<u64>().ok()
+    };
+    let [anonymous, file, shared] =
+        ["RssAnon", "RssFile", "RssShmem"].map(|name| bytes(name).unwrap_or_default() * 1024);
+    Resident { anonymous_bytes: anonymous, file_bytes: file + shared }
 }
 
 /// The commit of the repository; `-changed` where the sources differ from it.

@@ -2,8 +2,8 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 use sinter_bench::{
-    Failure, Invocation, commits, cycles, page_wise, planning, stalls, strings, throttled, tpch, trees, write_csv,
-    write_parquet,
+    Failure, Invocation, commits, cycles, page_wise, planning, stalls, stores, strings, throttled, tpch, trees,
+    write_csv, write_parquet,
 };
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -95,6 +95,8 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Measures one ordered key-value store, and prints JSON. `python -m benchmarks stores` compares engines.
+    Stores(stores::Settings),
     /// What `cycles` profiles.
     #[command(hide = true)]
     CyclesProfiled(cycles::ProfiledSettings),
@@ -119,6 +121,10 @@ fn main() -> Result<(), Failure> {
         Command::Strings { sf, out } => compare_strings(sf, &invocation, out.as_deref()),
         Command::Commits(settings) => {
             println!("{}", commits::measure(&settings)?);
+            Ok(())
+        }
+        Command::Stores(settings) => {
+            println!("{}", stores::measure(&settings)?);
             Ok(())
         }
         Command::Stalls { settings, out } => show(stalls::measure(&settings)?, &invocation, out.as_deref()),

@@ -11,12 +11,10 @@
 //! kept meanwhile ([`sinter_storage::Numbered::horizon`]). Leaves may be divided behind and before the walk; none is taken
 //! out until it is over. What is written is a leaf's page only once the checkpoint is durable, and the leaf still what it
 //! was ([`Written::adopt`]).
-//!
-//! Directory pages end where the number of a leaf's page says so: where a leaf is divided, the pages before and behind stay
-//! what they were, and are not written again.
 
 use crate::Result;
 use crate::directory::Directory;
+use crate::directory_draft::{DirectoryDraft, DirectorySink};
 use crate::directory_page::{self, Entry};
 use crate::home::{DirectoryPage, Home};
 use crate::keys::{TreeKey, lent};
@@ -28,13 +26,7 @@ use crate::sync::Arc;
 use crate::sync::atomic::Ordering;
 use crate::tree::Tree;
 use sinter_storage::{CheckpointWriter, CommitNumber, PageId, PageKind, Store};
-use std::collections::BTreeMap;
 use std::fmt;
-
-/// One of so many leaves ends its directory page ...
-const LEAVES_PER_PAGE: u64 = 256;
-/// ... and a page has so many at most.
-const LEAVES_PER_PAGE_MAX: usize = 1024;
 
 /// A tree in a checkpoint that is not durable yet. To be [adopted](Written::adopt) once it is; dropped, it is as if it had
 /// not been written.
@@ -106,53 +98,19 @@ impl<K: TreeKey + ?Sized> Drop for CopyWalk<'_, K> {
     }
 }
 
+impl DirectorySink for CheckpointWriter<'_> {
+    fn put_directory(&mut self, bytes: &[u8]) -> Result<PageId> {
+        Ok(self.put(None, PageKind::TREE_DIRECTORY, bytes)?)
+    }
+
+    fn keep_directory(&mut self, page: PageId) -> Result<()> {
+        Ok(self.keep(page)?)
+    }
+}
+
 /// The pages' numbers.
 fn numbers(directory: &[DirectoryPage]) -> Vec<PageId> {
     directory.iter().map(|page| page.page).collect()
-}
-
-/// The directory pages that are being made.
-struct DirectoryDraft<K: TreeKey + ?Sized> {
-    /// Those of the last checkpoint, by their first leaf.
-    before: BTreeMap<PageId, DirectoryPage>,
-    pages: Vec<DirectoryPage>,
-    /// What the next one has.
-    entries: Vec<Entry<K>>,
-    bytes: Vec<u8>,
-}
-
-impl<K: TreeKey + ?Sized> DirectoryDraft<K> {
-    fn new(before: &[DirectoryPage]) -> DirectoryDraft<K> {
-        let before = before.iter().filter_map(|page| Some((*page.leaves.first()?, page.clone()))).collect();
-        DirectoryDraft { before, pages: Vec::new(), entries: Vec::new(), bytes: Vec::new() }
-    }
-
-    fn push(&mut self, low: Option<K::Owned>, page: PageId, out: &mut CheckpointWriter<'_>) -> Result<()> {
-        self.entries.push(Entry { low, page });
-        // Numbers of pages follow each other: the product's upper bits are as good as drawn.
-        let is_end = page.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 < (1 << 32) / LEAVES_PER_PAGE;
-        if is_end || self.entries.len() == LEAVES_PER_PAGE_MAX { self.end_page(out) } else { Ok(()) }
-    }
-
-    fn end_page(&mut self, out: &mut CheckpointWriter<'_>) -> Result<()> {
-        let leaves: Arc<[PageId]> = self.entries.iter().map(|entry| entry.page).collect();
-        let Some(first) = leaves.first() else { return Ok(()) };
-        match self.before.remove(first) {
-            Some(same) if same.leaves == leaves => {
-                out.keep(same.page)?;
-                self.pages.push(same);
-            }
-            other => {
-                self.before.extend(other.map(|other| (*first, other)));
-                self.bytes.clear();
-                directory_page::write(&self.entries, &mut self.bytes);
-                let page = out.put(None, PageKind::TREE_DIRECTORY, &self.bytes)?;
-                self.pages.push(DirectoryPage { page, leaves });
-            }
-        }
-        self.entries.clear();
-        Ok(())
-    }
 }
 
 impl<K: TreeKey + ?Sized> Tree<K> {
@@ -194,9 +152,9 @@ impl<K: TreeKey + ?Sized> Tree<K> {
                 None => break,
             }
         }
-        draft.end_page(out)?;
-        draft.before.values().for_each(|page| out.free(page.page));
-        let directory: Arc<[DirectoryPage]> = draft.pages.into();
+        let (pages, superfluous) = draft.finish(out)?;
+        superfluous.into_iter().for_each(|page| out.free(page));
+        let directory: Arc<[DirectoryPage]> = pages.into();
         let root = match root {
             Some(root) if numbers(&before) == numbers(&directory) => root,
             root => out.put(root, PageKind::TREE_ROOT, &self.root_bytes(&directory))?,
@@ -228,11 +186,11 @@ impl<K: TreeKey + ?Sized> Tree<K> {
                 None => break,
             }
         }
-        draft.end_page(out)?;
-        Ok(out.put(None, PageKind::TREE_ROOT, &self.root_bytes(&draft.pages))?)
+        let (pages, _) = draft.finish(out)?;
+        Ok(out.put(None, PageKind::TREE_ROOT, &self.root_bytes(&pages))?)
     }
 
-    fn root_bytes(&self, directory: &[DirectoryPage]) -> Vec<u8> {
+    pub(crate) fn root_bytes(&self, directory: &[DirectoryPage]) -> Vec<u8> {
         directory_page::root_bytes::<K>(&self.options, &numbers(directory))
     }
 

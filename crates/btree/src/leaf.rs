@@ -4,7 +4,7 @@ use crate::input::Damage;
 use crate::keys::{DecodedKeys, KeyList, KeyShape, NoRoom, TreeKey, lent};
 use crate::records::{RecordShape, Records};
 use sinter_storage::{CommitNumber, PageId};
-use std::ops::{Deref, RangeBounds};
+use std::ops::{Deref, Range, RangeBounds};
 
 /// Whoever changes a leaf has no number yet; nobody reads it before he has one, or has taken back what he did.
 const UNCOMMITTED: CommitNumber = CommitNumber(u64::MAX);
@@ -282,6 +282,30 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
         self.remember(key, Some(before));
         self.records.replace(position.index, record);
         Ok(())
+    }
+
+    /// Puts some of these keys behind all that are here, which are less, with their records, if the leaf takes `size_max`
+    /// bytes at most then. Nobody knows of the leaf yet: nothing is remembered.
+    ///
+    /// # Errors
+    /// [`NoRoom`]: nothing was changed.
+    pub(crate) fn append(
+        &mut self,
+        keys: &[K::Owned],
+        records: &Records,
+        indices: Range<usize>,
+        size_max: usize,
+    ) -> Result<(), NoRoom> {
+        let records_size = self.records.size() + records.size_of_range(indices.clone());
+        self.keys.append(&keys[indices.clone()], size_max.checked_sub(records_size).ok_or(NoRoom)?)?;
+        self.records.append(records, indices);
+        Ok(())
+    }
+
+    /// Lets go of memory that is allocated and not used.
+    pub(crate) fn shrink(&mut self) {
+        self.keys.shrink();
+        self.records.shrink();
     }
 
     /// Takes the key away, and says whether it was there; to be committed or rolled back. The keys that stay may take more

@@ -24,6 +24,7 @@
 //! tree.write(out) -> Written                in a checkpoint, while others commit; `.root()` is the page to open it by
 //!     written.adopt()                       once that is durable
 //! tree.copy(out)                            in a backup
+//! Loader::new(options, store), .push(key, record), .finish() -> Loaded   a tree made at once of keys in their order
 //! Tree::open(store, root)                   leaves are read when they are asked for
 //! LeafMemory                                what leaves take of `memory_limit`; where that is wanted, others are let go of
 //! ```
@@ -55,6 +56,7 @@ mod change_record;
 mod checkpoint;
 mod cursor;
 mod directory;
+mod directory_draft;
 mod directory_page;
 mod error;
 #[cfg(test)]
@@ -64,6 +66,7 @@ mod input;
 mod keys;
 mod leaf;
 mod leaf_page;
+mod load;
 mod memory;
 mod prepared;
 mod published;
@@ -83,6 +86,7 @@ pub use checkpoint::Written;
 pub use cursor::{Cursor, Find};
 pub use error::{Error, Result};
 pub use keys::{IntegerKey, TreeKey};
+pub use load::{Loaded, Loader};
 pub use prepared::{KeyRange, Prepared, Reads};
 pub use range::{Entries, Piece, TreeSizes};
 pub use records::RecordShape;

@@ -2,6 +2,7 @@
 
 use crate::input::{Damage, Input};
 use crate::keys::grow;
+use std::ops::Range;
 
 /// What the records of a tree look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +111,36 @@ impl Records {
             self.move_ends(index, 0_usize.wrapping_sub(old));
             self.ends.remove(index);
         }
+    }
+
+    /// Bytes that some of the records take.
+    pub(crate) fn size_of_range(&self, indices: Range<usize>) -> usize {
+        let bytes = self.start(indices.end) - self.start(indices.start);
+        match self.shape {
+            RecordShape::Fixed(_) => bytes,
+            RecordShape::Variable => bytes + indices.len() * END_SIZE,
+        }
+    }
+
+    /// Puts some of the other records behind these. The caller sees to their size.
+    pub(crate) fn append(&mut self, other: &Records, indices: Range<usize>) {
+        let (from, to) = (other.start(indices.start), self.bytes.len());
+        self.bytes.extend_from_slice(&other.bytes[from..other.start(indices.end)]);
+        if self.shape == RecordShape::Variable {
+            self.ends.extend(other.ends[indices].iter().map(|end| (usize::from(*end) - from + to) as u16));
+        }
+    }
+
+    /// Takes all away, and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Lets go of memory that is allocated and not used.
+    pub(crate) fn shrink(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.ends.shrink_to_fit();
     }
 
     /// Takes away the records from `index` on, and returns them.

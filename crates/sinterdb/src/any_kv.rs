@@ -1,7 +1,9 @@
 //! Key-value trees whose types are known only when the program runs.
 
 use crate::{Connection, Result};
-use sinter_sql::{Condition, Find, KeyType, KvChanges, KvCursor, KvHandle, KvKey, KvOptions, KvSums, ValueType};
+use sinter_sql::{
+    Condition, Find, KeyType, KvChanges, KvCursor, KvHandle, KvKey, KvLoad, KvOptions, KvSums, ValueType,
+};
 use std::fmt;
 use std::ops::Bound;
 
@@ -84,6 +86,19 @@ impl AnyKv {
         self.connection.session().kv_len(&self.handle)
     }
 
+    /// Shows the entries of a range to `visit`, where they lie.
+    ///
+    /// # Errors
+    /// As [`Kv::for_each`](crate::Kv::for_each).
+    pub fn for_each(
+        &self,
+        start: Bound<KvKey<'_>>,
+        end: Bound<KvKey<'_>>,
+        visit: &mut dyn FnMut(KvKey<'_>, &[u8]),
+    ) -> Result<()> {
+        self.connection.session().kv_for_each(&self.handle, (start, end), visit)
+    }
+
     /// What there is of the keys of a range.
     ///
     /// # Errors
@@ -143,5 +158,42 @@ impl AnyCursor {
     /// As [`Cursor::seek`](crate::Cursor::seek).
     pub fn previous(&mut self) -> Result<()> {
         self.cursor.previous(self.kv.connection.session())
+    }
+}
+
+/// A tree of any type that is being loaded. See [`Load`](crate::Load).
+#[derive(Debug)]
+pub struct AnyLoad {
+    connection: Connection,
+    load: KvLoad,
+}
+
+impl AnyLoad {
+    pub(crate) fn begin(connection: Connection, name: &str, options: &KvOptions) -> Result<AnyLoad> {
+        let load = connection.session().kv_load(name, options)?;
+        Ok(AnyLoad { connection, load })
+    }
+
+    /// Adds a key, which is to be greater than all before, with its value.
+    ///
+    /// # Errors
+    /// As [`Load::push`](crate::Load::push).
+    pub fn push(&mut self, key: KvKey<'_>, value: &[u8]) -> Result<()> {
+        self.load.push(key, value)
+    }
+
+    /// What the values are. Numbers are little-endian.
+    pub fn value_type(&self) -> ValueType {
+        self.load.value_type()
+    }
+
+    /// The tree, in one commit.
+    ///
+    /// # Errors
+    /// As [`Load::finish`](crate::Load::finish).
+    pub fn finish(self) -> Result<AnyKv> {
+        let AnyLoad { connection, load } = self;
+        let handle = connection.session().kv_loaded(load)?;
+        Ok(AnyKv { connection, handle })
     }
 }

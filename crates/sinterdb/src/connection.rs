@@ -1,7 +1,7 @@
 //! Statements in, Arrow out.
 
 use crate::database::Open;
-use crate::{AnyKv, Interrupt, Key, Kv, KvOptions, Outcome, Progress, Query, Result, Statement, Value};
+use crate::{AnyKv, AnyLoad, Interrupt, Key, Kv, KvOptions, Load, Outcome, Progress, Query, Result, Statement, Value};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use sinter_sql::Session;
@@ -129,6 +129,22 @@ impl Connection {
     /// As [`Connection::kv`], and where the tree is another than `options` say.
     pub fn kv_with<K: Key + ?Sized>(&self, name: &str, options: KvOptions) -> Result<Kv<K>> {
         Kv::open(self.clone(), name, options)
+    }
+
+    /// Begins to load a key-value tree of that name, which is not there yet, with keys in their order.
+    ///
+    /// # Errors
+    /// [`crate::Error::Sql`]: something has the name already.
+    pub fn load_kv<K: Key + ?Sized>(&self, name: &str, options: KvOptions) -> Result<Load<K>> {
+        Load::begin(self.clone(), name, options)
+    }
+
+    /// [`Connection::load_kv`] for who learns the types only when the program runs.
+    ///
+    /// # Errors
+    /// As [`Connection::load_kv`].
+    pub fn load_any_kv(&self, name: &str, options: &KvOptions) -> Result<AnyLoad> {
+        AnyLoad::begin(self.clone(), name, options)
     }
 
     /// [`Connection::kv_with`] for who learns the types only when the program runs.

@@ -1,6 +1,6 @@
 //! Key-value trees: ordered maps whose keys stay compressed.
 
-use crate::any_kv::{AnyCursor, AnyKv};
+use crate::any_kv::{AnyCursor, AnyKv, AnyLoad};
 use crate::{Connection, Error, Result};
 use sinter_sql::{Condition, Find, KeyType, KvKey, KvOptions, KvSums};
 use std::fmt;
@@ -26,6 +26,11 @@ mod private {
         where
             Self: Key;
 
+        /// As [`Sealed::owned`].
+        fn lent(key: KvKey<'_>) -> Option<Self::Lent<'_>>
+        where
+            Self: Key;
+
         fn key(owned: &Self::Owned) -> KvKey<'_>
         where
             Self: Key;
@@ -33,7 +38,7 @@ mod private {
 }
 
 macro_rules! key_types {
-    ($($key:ty, $lent:ty, $owned:ty, $ty:ident, $pattern:pat => $own:expr, |$lent_of:ident| $lend:expr;)*) => {$(
+    ($($key:ty, $lent:ty, $owned:ty, $ty:ident, $pattern:pat => $own:expr, $found:expr, |$lent_of:ident| $lend:expr;)*) => {$(
         impl Key for $key {
             type Lent<'a> = $lent;
             type Owned = $owned;
@@ -49,6 +54,13 @@ macro_rules! key_types {
                 }
             }
 
+            fn lent(key: KvKey<'_>) -> Option<<Self as Key>::Lent<'_>> {
+                match key {
+                    $pattern => $found,
+                    _ => None,
+                }
+            }
+
             fn key($lent_of: &$owned) -> KvKey<'_> {
                 $lend
             }
@@ -57,11 +69,11 @@ macro_rules! key_types {
 }
 
 key_types! {
-    u32, u32, u32, U32, KvKey::Int(key) => key.try_into().ok(), |key| KvKey::Int((*key).into());
-    u64, u64, u64, U64, KvKey::Int(key) => key.try_into().ok(), |key| KvKey::Int((*key).into());
-    i64, i64, i64, I64, KvKey::Int(key) => key.try_into().ok(), |key| KvKey::Int((*key).into());
-    str, &'a str, String, Text, KvKey::Text(key) => Some(key.to_owned()), |key| KvKey::Text(key);
-    [u8], &'a [u8], Vec<u8>, Bytes, KvKey::Bytes(key) => Some(key.to_vec()), |key| KvKey::Bytes(key);
+    u32, u32, u32, U32, KvKey::Int(key) => key.try_into().ok(), key.try_into().ok(), |key| KvKey::Int((*key).into());
+    u64, u64, u64, U64, KvKey::Int(key) => key.try_into().ok(), key.try_into().ok(), |key| KvKey::Int((*key).into());
+    i64, i64, i64, I64, KvKey::Int(key) => key.try_into().ok(), key.try_into().ok(), |key| KvKey::Int((*key).into());
+    str, &'a str, String, Text, KvKey::Text(key) => Some(key.to_owned()), Some(key), |key| KvKey::Text(key);
+    [u8], &'a [u8], Vec<u8>, Bytes, KvKey::Bytes(key) => Some(key.to_vec()), Some(key), |key| KvKey::Bytes(key);
 }
 
 /// An entry: a key with its value.
@@ -222,6 +234,29 @@ impl<K: Key + ?Sized> Kv<K> {
         self.any.sums(lent(range.start_bound()), lent(range.end_bound()))
     }
 
+    /// Shows the entries whose keys are in the range to `visit`, in their order and where they lie, of one state: the quickest
+    /// way over many. `visit` is to be quick, since who writes near it waits, and to call nothing of the database.
+    ///
+    /// # Errors
+    /// As [`Kv::get`]; [`Error::Damaged`]: a key is none of the type.
+    pub fn for_each<'a>(
+        &self,
+        range: impl RangeBounds<K::Lent<'a>>,
+        mut visit: impl FnMut(K::Lent<'_>, &[u8]),
+    ) -> Result<()> {
+        let lent = |bound: Bound<&K::Lent<'a>>| bound.map(|key| (*key).into());
+        let mut is_damaged = false;
+        self.any.for_each(
+            lent(range.start_bound()),
+            lent(range.end_bound()),
+            &mut |key, value| match K::lent(key) {
+                Some(key) => visit(key, value),
+                None => is_damaged = true,
+            },
+        )?;
+        if is_damaged { Err(other_type()) } else { Ok(()) }
+    }
+
     /// A cursor, on no entry yet: over one state, or over the transaction that is under way.
     ///
     /// # Errors
@@ -243,8 +278,11 @@ impl<K: Key + ?Sized> Kv<K> {
 }
 
 fn owned<K: Key + ?Sized>((key, value): (KvKey<'_>, &[u8])) -> Result<Entry<K>> {
-    let key = K::owned(key).ok_or_else(|| Error::Damaged("a key of the tree is of another type".to_owned()))?;
-    Ok((key, value.to_vec()))
+    Ok((K::owned(key).ok_or_else(other_type)?, value.to_vec()))
+}
+
+fn other_type() -> Error {
+    Error::Damaged("a key of the tree is of another type".to_owned())
 }
 
 impl<K: Key + ?Sized> Clone for Kv<K> {
@@ -256,6 +294,51 @@ impl<K: Key + ?Sized> Clone for Kv<K> {
 impl<K: Key + ?Sized> fmt::Debug for Kv<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Kv").field(&self.any.name()).finish()
+    }
+}
+
+/// A tree that is being loaded: made at once, of keys in their order. [`Connection::load_kv`] begins it.
+///
+/// Full leaves go to the file as they come, and the commit logs none of the keys: the quickest way to a large tree, and the
+/// smallest. Until [`Load::finish`] nobody sees it; dropped before, it leaves nothing behind.
+///
+/// ```
+/// # let conn = sinterdb::Database::memory()?.connect();
+/// let mut load = conn.load_kv::<u64>("squares", Default::default())?;
+/// for key in 0..1000_u64 {
+///     load.push(key, (key * key).to_le_bytes())?;
+/// }
+/// let squares = load.finish()?;
+/// assert_eq!(squares.get(12)?.as_deref(), Some(&144_u64.to_le_bytes()[..]));
+/// # Ok::<(), sinterdb::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Load<K: Key + ?Sized> {
+    any: AnyLoad,
+    key: PhantomData<fn(&K)>,
+}
+
+impl<K: Key + ?Sized> Load<K> {
+    pub(crate) fn begin(connection: Connection, name: &str, options: KvOptions) -> Result<Load<K>> {
+        let options = KvOptions { key: Some(K::TYPE), ..options };
+        Ok(Load { any: AnyLoad::begin(connection, name, &options)?, key: PhantomData })
+    }
+
+    /// Adds a key, which is to be greater than all before, with its value.
+    ///
+    /// # Errors
+    /// [`Error::Data`]: it is not, or the tree takes no such key or value: others may still come. A page cannot be written, or
+    /// there is no memory: then the load is of no use any more.
+    pub fn push(&mut self, key: K::Lent<'_>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.any.push(key.into(), value.as_ref())
+    }
+
+    /// The tree, in one commit, or as a part of the transaction that is under way.
+    ///
+    /// # Errors
+    /// [`Error::Sql`]: something has got the name meanwhile. A page cannot be written. There is no tree then.
+    pub fn finish(self) -> Result<Kv<K>> {
+        Ok(Kv { any: self.any.finish()?, key: PhantomData })
     }
 }
 
@@ -272,6 +355,15 @@ impl<K: Key + ?Sized> Cursor<K> {
     /// [`Error::Damaged`]: the key is none of the type.
     pub fn entry(&self) -> Result<Option<Entry<K>>> {
         self.any.entry().map(owned::<K>).transpose()
+    }
+
+    /// The entry that it is on, if it is on one, where it lies.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`]: the key is none of the type.
+    pub fn entry_lent(&self) -> Result<Option<(K::Lent<'_>, &[u8])>> {
+        let Some((key, value)) = self.any.entry() else { return Ok(None) };
+        Ok(Some((K::lent(key).ok_or_else(other_type)?, value)))
     }
 
     /// The value that it is on, where it lies.

@@ -24,13 +24,13 @@ mod kv;
 mod params;
 mod transaction;
 
-pub use any_kv::{AnyCursor, AnyKv};
+pub use any_kv::{AnyCursor, AnyKv, AnyLoad};
 pub use arrow;
 pub use check::{check, check_with, inspect};
 pub use config::Config;
 pub use connection::Connection;
 pub use database::Database;
-pub use kv::{Cursor, Entries, Entry, Key, Kv};
+pub use kv::{Cursor, Entries, Entry, Key, Kv, Load};
 pub use sinter_sql::{
     Batches, Condition, Error, Find, Finding, Inspection, Interrupt, KeyType, KvChanges, KvKey, KvOptions, KvSums,
     OnCorruption, Outcome, Progress, Query, Report, Result, Statement, Synchronous, Value, ValueType,

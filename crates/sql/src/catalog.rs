@@ -182,7 +182,8 @@ impl Catalog {
         self.all().collect()
     }
 
-    /// Does to `next` what made `self` out of `base`, as far as names and definitions go, and adds the records of it.
+    /// Does to `next` what made `self` out of `base`, as far as names and definitions go, and adds the records of it, and the
+    /// pages of trees that were loaded.
     /// `created` gives a table of which only `self` knows, as it was created.
     ///
     /// # Errors
@@ -192,7 +193,7 @@ impl Catalog {
         base: &Catalog,
         next: &mut Catalog,
         created: &dyn Fn(ObjectId) -> Option<Arc<ColumnTable>>,
-        records: &mut Vec<Record>,
+        (records, pages): (&mut Vec<Record>, &mut Vec<PageId>),
     ) -> Result<()> {
         if self.edition == base.edition {
             return Ok(());
@@ -251,6 +252,10 @@ impl Catalog {
                 next.views.insert(name.clone(), Arc::clone(view));
             } else if let Some(tree) = self.trees.get(name) {
                 records.push(put_tree(name, tree));
+                if let Some(loaded) = tree.loaded() {
+                    records.push(tree_loaded(id, loaded.root));
+                    pages.extend_from_slice(&loaded.pages);
+                }
                 next.trees.insert(name.clone(), Arc::clone(tree));
             } else if let Some(table) = moved.remove(&id).or_else(|| created(id)) {
                 records.push(put_table(id, name, table.schema()));
@@ -317,6 +322,7 @@ impl Catalog {
                 self.schemas.retain(|_, id| *id != record.object);
                 Ok(())
             }
+            RecordTag::TREE_LOADED => self.load_tree(record, store),
             RecordTag::TREE_CHANGED => match self.tree_by_id(record.object) {
                 Some((_, tree)) => tree.tree().replay(record, commit),
                 None => self.check_damaged(record.object),
@@ -334,6 +340,19 @@ impl Catalog {
                 None => self.check_damaged(record.object),
             },
         }
+    }
+
+    /// Gives a tree, which has no keys yet, those that it was loaded with.
+    fn load_tree(&mut self, record: &Record, store: &Arc<Store>) -> Result<()> {
+        let mut input = Reader::new("record of a loaded tree", &record.payload);
+        let root = PageId(input.u64()?);
+        input.end()?;
+        let Some((name, tree)) = self.tree_by_id(record.object) else { return self.check_damaged(record.object) };
+        let (name, loaded) = (name.clone(), KvTree::open(record.object, *tree.shape(), store, root)?);
+        if let Some(empty) = self.trees.insert(name, Arc::new(loaded)) {
+            empty.set_dropped();
+        }
+        Ok(())
     }
 
     /// Makes an index of the rows that its table has. Where these cannot be read, the index is lost, and nothing else.
@@ -510,6 +529,12 @@ fn put_tree(name: &TableName, tree: &KvTree) -> Record {
     put(tree.id(), KIND_TREE, |out| write_tree(out, name, tree.shape()))
 }
 
+fn tree_loaded(tree: ObjectId, root: PageId) -> Record {
+    let mut payload = Writer::default();
+    payload.u64(root.0);
+    Record { tag: RecordTag::TREE_LOADED, object: tree, payload: payload.into_bytes() }
+}
+
 fn write_tree(out: &mut Writer, name: &TableName, shape: &KvShape) {
     out.text(&name.schema);
     out.text(&name.table);
@@ -569,6 +594,9 @@ mod tests {
         let (name, shape) = (TableName::new(DEFAULT_SCHEMA, "s"), KvOptions::default().shape().unwrap());
         let record = put_tree(&name, &KvTree::create(ObjectId(2), shape, &Arc::new(Store::memory())));
         assert_eq!(hex(&record.payload), example("Log record 16: catalog put", 1));
+        let record = tree_loaded(ObjectId(2), PageId(300));
+        assert_eq!(hex(&record.payload), example("Log record 23: tree loaded", 0));
+        assert_eq!(record.tag.0, 23);
     }
 
     #[test]

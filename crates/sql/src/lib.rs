@@ -63,7 +63,7 @@ pub use check::{Finding, Report, check};
 pub use database::{Database, DatabaseOptions, OnCorruption, THREADS_MAX};
 pub use error::{Error, Result};
 pub use inspect::{Inspection, inspect};
-pub use kv::{Condition, Find, KeyType, KvChanges, KvCursor, KvHandle, KvKey, KvOptions, KvSums, ValueType};
+pub use kv::{Condition, Find, KeyType, KvChanges, KvCursor, KvHandle, KvKey, KvLoad, KvOptions, KvSums, ValueType};
 pub use parse::{Statement, parse};
 pub use progress::Progress;
 pub use session::{Interrupt, Session};

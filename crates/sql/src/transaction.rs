@@ -521,18 +521,27 @@ impl Transaction {
     /// # Errors
     /// [`Error::Sql`]: one has; there is no such schema.
     pub(crate) fn create_tree(&mut self, database: &Database, name: TableName, shape: KvShape) -> Result<Arc<KvTree>> {
+        let tree = Arc::new(KvTree::create(database.next_object(), shape, database.store()));
+        self.add_tree(name, Arc::clone(&tree))?;
+        Ok(tree)
+    }
+
+    /// Gives a tree that nobody knows of a name, as [`Transaction::create_tree`].
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn add_tree(&mut self, name: TableName, tree: Arc<KvTree>) -> Result<()> {
         self.check_writable()?;
         self.reads.schema(&name.schema);
         if !self.work.catalog.has_schema(&name.schema) {
             return Err(Error::Sql(format!("there is no schema '{}'; CREATE SCHEMA makes one", name.schema)));
         }
         if self.work.catalog.definition(&name).is_some() {
-            let what = if shape.is_index() { "taken" } else { "no key-value tree" };
+            let what = if tree.shape().is_index() { "taken" } else { "no key-value tree" };
             return Err(Error::Sql(format!("'{name}' is {what}; use another name")));
         }
-        let tree = Arc::new(KvTree::create(database.next_object(), shape, database.store()));
-        self.redefine().trees.insert(name, Arc::clone(&tree));
-        Ok(tree)
+        self.redefine().trees.insert(name, tree);
+        Ok(())
     }
 
     /// Shows to `use_it` what the transaction does to a tree, the commit whose state it sees, and whether reads are to be
@@ -650,7 +659,8 @@ impl Transaction {
         if !redefines && self.work.drafts.values().all(Draft::is_empty) && self.trees.is_empty() {
             return Ok(());
         }
-        if self.work.drafts.values().any(Draft::has_pages) {
+        let loads = || redefines && self.work.catalog.trees.values().any(|tree| tree.loaded().is_some());
+        if self.work.drafts.values().any(Draft::has_pages) || loads() {
             database.store().sync_pages()?;
         }
         self.note_keys();
@@ -815,10 +825,9 @@ impl Transaction {
         trees: Vec<(Arc<KvTree>, Record)>,
     ) -> Result<Option<Built<Catalog>>> {
         let mut next = (**pending).clone();
-        let mut records = Vec::new();
+        let (mut records, mut pages) = (Vec::new(), Vec::new());
         let created = |object| self.work.drafts.get(&object).map(|draft| Arc::clone(draft.base()));
-        self.work.catalog.redefine(&self.base, &mut next, &created, &mut records)?;
-        let mut pages = Vec::new();
+        self.work.catalog.redefine(&self.base, &mut next, &created, (&mut records, &mut pages))?;
         for (object, prepared) in prepared {
             let Some((name, current)) = next.tables.iter_mut().find(|(_, table)| table.id() == object) else {
                 match self.work.catalog.table_by_id(object) {

@@ -36,6 +36,7 @@ tags! { // tag on disk => constant, name; a tag is never given twice, nor reused
     20 => ROW_GROUPS_ATTACHED, "row groups attached", "Row groups whose chunks this commit's page references name.";
     21 => TABLE_ALTERED, "table altered", "A column or rule of a table was added, changed or dropped.";
     22 => TREE_CHANGED, "tree changed", "Keys of a key-value tree with their records, or that they are gone.";
+    23 => TREE_LOADED, "tree loaded", "A key-value tree has the keys of pages that this commit's page references name.";
 }
 
 impl RecordTag {

@@ -6,10 +6,8 @@
 //! and on one thread. Codecs take turns, and the median of the rounds counts. Sums and counts are held to those of the keys
 //! themselves.
 
-mod keys;
-
+use crate::keys::{self, Distribution};
 use crate::{Failure, machine};
-use keys::Distribution;
 use serde_json::{Value, json};
 use sinter_btree::{Condition, IntegerKey, RecordShape, Tree, TreeOptions};
 use sinter_codec::{KEY_CODECS, KeyCodec, key_codec_by_name};

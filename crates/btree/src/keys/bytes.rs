@@ -227,6 +227,35 @@ impl KeyList<[u8]> for BytesKeys {
         Ok(position(self, block_index, search))
     }
 
+    fn append(&mut self, keys: &[Vec<u8>], size_max: usize) -> Result<(), NoRoom> {
+        if self.len + keys.len() > LEN_MAX {
+            return Err(NoRoom);
+        }
+        let (block_count, byte_len, len) = (self.block_count(), self.bytes.len(), self.len);
+        for keys in keys.chunks(self.block_len) {
+            self.places.push(Place { start: self.len as u16, offset: self.bytes.len() as u16 });
+            let mut before: &[u8] = &[];
+            for key in keys {
+                let shared = common(before, key);
+                push_entry(shared, &key[shared..], &mut self.bytes);
+                before = key;
+            }
+            self.len += keys.len();
+            if self.size() > size_max {
+                self.places.truncate(block_count);
+                self.bytes.truncate(byte_len);
+                self.len = len;
+                return Err(NoRoom);
+            }
+        }
+        Ok(())
+    }
+
+    fn shrink(&mut self) {
+        self.places.shrink_to_fit();
+        self.bytes.shrink_to_fit();
+    }
+
     fn remove(&mut self, index: usize, _size_max: usize) -> Result<(), NoRoom> {
         let block_index = self.block_of(index);
         let indices = self.indices_of(block_index);

@@ -209,6 +209,28 @@ impl<K: Key + Listed + ToOwned<Owned = K> + LittleEndian> KeyList<K> for Integer
         }
     }
 
+    fn append(&mut self, keys: &[K], size_max: usize) -> Result<(), NoRoom> {
+        if self.len + keys.len() > LEN_MAX {
+            return Err(NoRoom);
+        }
+        let (block_count, byte_len, len) = (self.block_count(), self.bytes.len(), self.len);
+        keys.chunks(self.block_len).for_each(|keys| self.append_block(keys));
+        if self.whole_size() > size_max {
+            self.firsts.truncate(block_count);
+            self.places.truncate(block_count);
+            self.bytes.truncate(byte_len);
+            self.len = len;
+            return Err(NoRoom);
+        }
+        Ok(())
+    }
+
+    fn shrink(&mut self) {
+        self.firsts.shrink_to_fit();
+        self.places.shrink_to_fit();
+        self.bytes.shrink_to_fit();
+    }
+
     fn remove(&mut self, index: usize, size_max: usize) -> Result<(), NoRoom> {
         let block_index = self.block_index_of(index);
         let start = self.start(block_index);

@@ -159,6 +159,15 @@ pub(crate) trait KeyList<K: Listed + ?Sized>: Clone + Debug + Send + Sync {
     /// [`NoRoom`].
     fn insert(&mut self, key: &K, size_max: usize) -> Result<Position, NoRoom>;
 
+    /// Puts keys behind all that are there, which are less, in blocks of their own, if then all take `size_max` bytes at most.
+    ///
+    /// # Errors
+    /// [`NoRoom`].
+    fn append(&mut self, keys: &[K::Owned], size_max: usize) -> Result<(), NoRoom>;
+
+    /// Lets go of memory that is allocated and not used.
+    fn shrink(&mut self);
+
     /// Takes away the key at `index`, if then all take `size_max` bytes at most: where a codec is not delete-stable
     /// (section 2), the others may need more.
     ///

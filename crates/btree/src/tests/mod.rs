@@ -1,6 +1,7 @@
 //! Trees against `BTreeMap`: all states that somebody may still see, in every codec, alone and among threads.
 
 mod durable;
+mod loading;
 
 use crate::test_keys::TestKey;
 use crate::{Changes, Condition, Error, Find, KeyRange, Reads, RecordShape, Result, Tree, TreeKey, TreeOptions};

@@ -546,3 +546,116 @@ fn what_was_committed_is_there_after_any_loss_of_power() {
         assert_eq!(Held::of(&database.connect()).unwrap(), model, "seed {seed}");
     }
 }
+
+fn is_loaded(kv: &Kv<u64>, count: u64) {
+    let keys = kv.range(..).unwrap().map(|entry| entry.unwrap());
+    assert!(keys.eq((0..count).map(|key| (3 * key, key.to_le_bytes().to_vec()))));
+}
+
+fn load(conn: &Connection, name: &str, count: u64) -> sinterdb::Result<Kv<u64>> {
+    let options = KvOptions { value: Some(ValueType::U64), ..KvOptions::default() };
+    let mut load = conn.load_kv::<u64>(name, options)?;
+    (0..count).try_for_each(|key| load.push(3 * key, key.to_le_bytes()))?;
+    load.finish()
+}
+
+#[test]
+fn a_tree_that_is_loaded_is_there_at_once() {
+    let database = Database::memory().unwrap();
+    let (conn, other) = (database.connect(), database.connect());
+    let kv = load(&conn, "s", 30_000).unwrap();
+    is_loaded(&kv, 30_000);
+    is_loaded(&other.kv::<u64>("s").unwrap(), 30_000);
+    let shown = |kv: &Kv<u64>| {
+        let mut shown = Vec::new();
+        kv.for_each(300..=9000, |key, value| shown.push((key, value.to_vec()))).unwrap();
+        shown
+    };
+    let expected: Vec<_> = (100..=3000_u64).map(|key| (3 * key, key.to_le_bytes().to_vec())).collect();
+    assert_eq!(shown(&kv), expected);
+    let sums = kv.sums(300..=9000).unwrap();
+    assert_eq!((sums.count, sums.sum, sums.min, sums.max), (2901, 4650 * 2901, Some(300), Some(9000)));
+    conn.begin(false).unwrap();
+    kv.delete(303).unwrap();
+    let without = [&expected[..1], &expected[2..]].concat();
+    assert_eq!(shown(&kv), without);
+    assert_eq!(kv.sums(300..=9000).unwrap().sum, 4650 * 2901 - 303);
+    conn.roll_back().unwrap();
+    assert!(matches!(load(&conn, "s", 1), Err(Error::Sql(_))), "it is there already");
+    let options = || KvOptions { value: Some(ValueType::U64), ..KvOptions::default() };
+    let mut begun = conn.load_kv::<u64>("t", options()).unwrap();
+    begun.push(7, 7_u64.to_le_bytes()).unwrap();
+    for (key, value) in [(7, &[0; 8][..]), (6, &[0; 8]), (8, &[0; 7])] {
+        assert!(matches!(begun.push(key, value), Err(Error::Data(_))), "{key}");
+    }
+    begun.push(8, 8_u64.to_le_bytes()).unwrap();
+    other.kv_with::<u64>("t", options()).unwrap();
+    assert!(begun.finish().is_err(), "another has the name now");
+    // In a transaction, which others do not see, and which may go back.
+    conn.begin(false).unwrap();
+    let mine = load(&conn, "u", 1000).unwrap();
+    mine.put(1, 1_u64.to_le_bytes()).unwrap();
+    assert_eq!(mine.len().unwrap(), 1001);
+    assert!(other.sql("SELECT count(*) FROM u").is_err());
+    conn.roll_back().unwrap();
+    assert!(conn.sql("SELECT count(*) FROM u").is_err());
+    conn.begin(false).unwrap();
+    load(&conn, "u", 1000).unwrap().put(1, 1_u64.to_le_bytes()).unwrap();
+    conn.commit().unwrap();
+    assert_eq!(other.kv::<u64>("u").unwrap().len().unwrap(), 1001);
+    assert_eq!(value(&other, "SELECT sum(key) FROM s"), "1349955000");
+    let signed = conn.kv::<i64>("signed").unwrap();
+    signed.update((-40..20).map(|key| (key, Some(b"")))).unwrap();
+    let sums = signed.sums(-10..5).unwrap();
+    assert_eq!((sums.count, sums.sum, sums.min, sums.max), (15, -45, Some(-10), Some(4)));
+}
+
+#[test]
+fn a_load_is_whole_or_not_there_after_a_loss_of_power() {
+    let path = "/simulated/shop.sinter";
+    let config = |disk: &CrashingFileSystem| {
+        Config::builder().threads(1).background(false).file_system(std::sync::Arc::new(disk.clone()))
+    };
+    let (mut losses, mut kept) = (0, 0);
+    for step in 0.. {
+        let disk = CrashingFileSystem::new();
+        let database = Database::open_with(path, config(&disk)).unwrap();
+        let conn = database.connect();
+        conn.execute("CREATE TABLE t (a INT)", &[]).unwrap();
+        if step % 2 == 0 {
+            conn.execute("CHECKPOINT", &[]).unwrap();
+        }
+        disk.plan(disk.calls().len() as u64 + step, Fault::Crash);
+        let run = || {
+            conn.begin(false)?;
+            conn.execute("INSERT INTO t VALUES (1)", &[])?;
+            load(&conn, "s", 5000)?.put(1, [1; 8])?;
+            conn.commit()?;
+            conn.kv::<u64>("s")?.delete(0)?;
+            conn.execute("CHECKPOINT", &[])?;
+            conn.kv::<u64>("s")?.delete(3).map(drop)
+        };
+        let done = run();
+        let is_dead = disk.is_dead();
+        drop((conn, database));
+        let disk = if is_dead { disk.restart(step) } else { disk.copy() };
+        let database = Database::open_with(path, config(&disk)).unwrap();
+        let conn = database.connect();
+        let rows = conn.sql("SELECT a FROM t").unwrap().collect().unwrap();
+        let has_row = rows.iter().any(|batch| batch.num_rows() > 0);
+        let len = conn.sql("SELECT count(*) FROM s").map(|_| conn.kv::<u64>("s").unwrap().len().unwrap());
+        assert_eq!(len.is_ok(), has_row, "step {step}");
+        if let Ok(len) = len {
+            assert!((4999..=5001).contains(&len), "step {step}: {len} keys");
+            assert_eq!(conn.kv::<u64>("s").unwrap().get(3 * 4999).unwrap(), Some(4999_u64.to_le_bytes().to_vec()));
+            kept += 1;
+        } else {
+            losses += 1;
+        }
+        if !is_dead {
+            done.unwrap();
+            break;
+        }
+    }
+    assert!(losses > 5 && kept > 5, "{losses} lost, {kept} kept");
+}

@@ -1,11 +1,15 @@
 //! A tree, whatever its keys are: what the catalog, checkpoints and transactions hold, of which each calls the same of all.
 
 use super::draft::Draft;
+use super::ranges::AnyRange;
 use crate::Result;
 use sinter_btree::{
-    Changes, Condition, Cursor, Find, Prepared, Tree, TreeKey, TreeOptions, TreeShape, TreeSizes, Written,
+    Changes, Condition, Cursor, Find, IntegerKey, Loaded, Loader, Prepared, Tree, TreeKey, TreeOptions, TreeShape,
+    TreeSizes, Written,
 };
 use sinter_storage::{Budget, CheckpointWriter, CommitNumber, Numbered, ObjectId, PageId, Record, Store};
+use std::borrow::Borrow;
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// A key as its tree has it.
@@ -136,11 +140,27 @@ macro_rules! each_to {
 
 pub(crate) use {each, each_to};
 
+/// What there is of keys that are whole numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KeySums {
+    pub(crate) count: u64,
+    pub(crate) sum: u128,
+    /// The least and the greatest.
+    pub(crate) bounds: Option<(u64, u64)>,
+}
+
+/// The range, of keys as their tree has them.
+fn owned_range<K: AnyKey + ?Sized>((start, end): &AnyRange) -> (Bound<K::Owned>, Bound<K::Owned>) {
+    let owned = |key: &Key| K::with(key.lent(), ToOwned::to_owned);
+    (start.as_ref().map(owned), end.as_ref().map(owned))
+}
+
 pub(crate) type AnyTree = OfKind<Arc<Tree<u32>>, Arc<Tree<u64>>, Arc<Tree<[u8]>>>;
 pub(crate) type AnyCursor =
     OfKind<Cursor<Arc<Tree<u32>>, u32>, Cursor<Arc<Tree<u64>>, u64>, Cursor<Arc<Tree<[u8]>>, [u8]>>;
 pub(crate) type AnyPrepared<'t> = OfKind<Prepared<'t, u32>, Prepared<'t, u64>, Prepared<'t, [u8]>>;
 pub(crate) type AnyWritten = OfKind<Written<u32>, Written<u64>, Written<[u8]>>;
+pub(crate) type AnyLoader = OfKind<Loader<u32>, Loader<u64>, Loader<[u8]>>;
 pub(crate) type AnyDraft = OfKind<Draft<u32>, Draft<u64>, Draft<[u8]>>;
 /// What a transaction has written.
 pub(crate) type AnyChanges = OfKind<Arc<Changes<u32>>, Arc<Changes<u64>>, Arc<Changes<[u8]>>>;
@@ -206,6 +226,59 @@ impl AnyTree {
         each!(self, tree => tree.shape())
     }
 
+    /// Shows the entries of a range after commit `at`, in order.
+    pub(crate) fn for_each(
+        &self,
+        range: &AnyRange,
+        at: CommitNumber,
+        visit: &mut dyn FnMut(KeyRef<'_>, &[u8]),
+    ) -> Result<()> {
+        fn of<K: AnyKey + ?Sized>(
+            tree: &Tree<K>,
+            range: &AnyRange,
+            at: CommitNumber,
+            visit: &mut dyn FnMut(KeyRef<'_>, &[u8]),
+        ) -> Result<()> {
+            let (start, end) = owned_range::<K>(range);
+            let lent = (start.as_ref().map(Borrow::borrow), end.as_ref().map(Borrow::borrow));
+            Ok(tree.for_each_entries(lent, at, &mut |entries| {
+                let mut records = entries.records();
+                entries.for_each_key(&mut |key| visit(key.any(), records.next().unwrap_or_default()));
+            })?)
+        }
+        each!(self, tree => of(tree, range, at, visit))
+    }
+
+    /// Count and sum, and the least and the greatest, of the keys of a range after commit `at`, as the tree has them.
+    ///
+    /// # Panics
+    /// When they are bytes.
+    pub(crate) fn sums(&self, range: &AnyRange, at: CommitNumber) -> Result<KeySums> {
+        fn of<K: AnyKey + IntegerKey + Into<u64>>(
+            tree: &Tree<K>,
+            range: &AnyRange,
+            at: CommitNumber,
+        ) -> Result<KeySums> {
+            let mut sums = KeySums::default();
+            tree.for_each_block(owned_range::<K>(range), at, &mut |keys| {
+                let [Some(first), Some(last)] = [keys.first(), keys.last()] else { return };
+                let (low, high) = keys.iter().fold((0_u64, 0_u64), |(low, high), key| {
+                    let key: u64 = (*key).into();
+                    (low + (key & u64::from(u32::MAX)), high + (key >> 32))
+                });
+                sums.count += keys.len() as u64;
+                sums.sum += u128::from(low) + (u128::from(high) << 32);
+                sums.bounds = Some((sums.bounds.map_or((*first).into(), |(first, _)| first), (*last).into()));
+            })?;
+            Ok(sums)
+        }
+        match self {
+            OfKind::U32(tree) => of(tree, range, at),
+            OfKind::U64(tree) => of(tree, range, at),
+            OfKind::Bytes(_) => unreachable!("bytes have no sum"),
+        }
+    }
+
     /// What its keys and records take, in all leaves.
     pub(crate) fn sizes(&self, at: CommitNumber) -> Result<TreeSizes> {
         Ok(each!(self, tree => tree.sizes(at))?)
@@ -243,6 +316,49 @@ impl AnyTree {
     pub(crate) fn draft(&self, budget: &Arc<Budget>) -> AnyDraft {
         each_to!(self, tree => Draft::new(Arc::clone(tree), budget))
     }
+}
+
+impl AnyLoader {
+    pub(crate) fn new(kind: Kind, options: TreeOptions, store: &Arc<Store>) -> AnyLoader {
+        let store = Arc::clone(store);
+        match kind {
+            Kind::U32 => OfKind::U32(Loader::new(options, store)),
+            Kind::U64 => OfKind::U64(Loader::new(options, store)),
+            Kind::Bytes => OfKind::Bytes(Loader::new(options, store)),
+        }
+    }
+
+    /// Adds a key behind all before, with its record; whether it is behind them.
+    pub(crate) fn push(&mut self, key: KeyRef<'_>, record: &[u8]) -> Result<bool> {
+        Ok(each!(self, loader => AnyKey::with(key, |key| loader.push(key, record)))?)
+    }
+
+    /// The longest key and record that a leaf takes in.
+    pub(crate) fn bytes_max(&self) -> (usize, usize) {
+        each!(self, loader => loader.bytes_max())
+    }
+
+    /// The tree, and, of one in a file, its pages.
+    pub(crate) fn finish(self) -> Result<(AnyTree, Option<LoadedPages>)> {
+        fn parts<K: AnyKey + ?Sized>(loader: Loader<K>) -> Result<(Arc<Tree<K>>, Option<LoadedPages>)> {
+            let Loaded { tree, root, pages } = loader.finish()?;
+            Ok((tree, root.map(|root| LoadedPages { root, pages: pages.into() })))
+        }
+        Ok(match self {
+            OfKind::U32(loader) => parts(loader).map(|(tree, pages)| (OfKind::U32(tree), pages))?,
+            OfKind::U64(loader) => parts(loader).map(|(tree, pages)| (OfKind::U64(tree), pages))?,
+            OfKind::Bytes(loader) => parts(loader).map(|(tree, pages)| (OfKind::Bytes(tree), pages))?,
+        })
+    }
+}
+
+/// Pages of a tree that its commit is to name.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadedPages {
+    /// The one that leads to the others.
+    pub(crate) root: PageId,
+    /// All of them.
+    pub(crate) pages: Arc<[PageId]>,
 }
 
 impl AnyWritten {

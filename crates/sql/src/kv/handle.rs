@@ -57,6 +57,10 @@ pub struct KvHandle {
 }
 
 impl KvHandle {
+    pub(super) fn new(name: TableName, tree: Arc<KvTree>) -> KvHandle {
+        KvHandle { name, tree }
+    }
+
     /// What it is called.
     pub fn name(&self) -> String {
         self.name.to_string()
@@ -90,30 +94,7 @@ impl KvHandle {
 
     /// Whether the tree takes this key and value.
     fn check(&self, key: KeyRef<'_>, value: Option<&[u8]>) -> Result<()> {
-        let (key_bytes_max, value_bytes_max) = self.tree.tree().bytes_max();
-        if let KeyRef::Bytes(key) = key
-            && key.len() > key_bytes_max
-        {
-            return Err(Error::Data(format!(
-                "a key of {} bytes is too long for '{}', whose keys have {key_bytes_max} at most",
-                key.len(),
-                self.name
-            )));
-        }
-        let Some(value) = value else { return Ok(()) };
-        match self.tree.shape().value.width() {
-            Some(width) if value.len() != width => Err(Error::Data(format!(
-                "a value of {} bytes, where those of '{}' have {width} each",
-                value.len(),
-                self.name
-            ))),
-            None if value.len() > value_bytes_max => Err(Error::Data(format!(
-                "a value of {} bytes is too long for '{}', whose values have {value_bytes_max} at most",
-                value.len(),
-                self.name
-            ))),
-            _ => Ok(()),
-        }
+        check(&self.name, self.value_type(), self.tree.tree().bytes_max(), key, value)
     }
 
     /// Whether the database has the tree.
@@ -141,6 +122,38 @@ impl KvHandle {
             }
             None => Err(self.dropped()),
         }
+    }
+}
+
+/// Whether a tree with these values, whose keys and values have so many bytes at most, takes this key and value.
+///
+/// # Errors
+/// [`Error::Data`]: it does not.
+pub(super) fn check(
+    name: &TableName,
+    value_type: ValueType,
+    (key_bytes_max, value_bytes_max): (usize, usize),
+    key: KeyRef<'_>,
+    value: Option<&[u8]>,
+) -> Result<()> {
+    if let KeyRef::Bytes(key) = key
+        && key.len() > key_bytes_max
+    {
+        return Err(Error::Data(format!(
+            "a key of {} bytes is too long for '{name}', whose keys have {key_bytes_max} at most",
+            key.len()
+        )));
+    }
+    let Some(value) = value else { return Ok(()) };
+    match value_type.width() {
+        Some(width) if value.len() != width => {
+            Err(Error::Data(format!("a value of {} bytes, where those of '{name}' have {width} each", value.len())))
+        }
+        None if value.len() > value_bytes_max => Err(Error::Data(format!(
+            "a value of {} bytes is too long for '{name}', whose values have {value_bytes_max} at most",
+            value.len()
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -295,6 +308,37 @@ impl Session {
             }
         };
         Ok(KvCursor { kv: kv.clone(), place })
+    }
+
+    /// Shows the entries of a range to `visit`, in the order of keys, where they lie: of one state, the last that is durable, or
+    /// of the session's transaction. `visit` is to be quick, and to leave the session and the tree alone: a leaf is latched.
+    ///
+    /// # Errors
+    /// As [`Session::kv_get`].
+    pub fn kv_for_each(
+        &self,
+        kv: &KvHandle,
+        (start, end): (Bound<KvKey<'_>>, Bound<KvKey<'_>>),
+        visit: &mut dyn FnMut(KvKey<'_>, &[u8]),
+    ) -> Result<()> {
+        if self.in_transaction() {
+            let mut cursor = self.kv_cursor(kv)?;
+            match start {
+                Bound::Included(key) => cursor.seek_until(self, Find::GreaterEqual, Some(key), end)?,
+                Bound::Excluded(key) => cursor.seek_until(self, Find::Greater, Some(key), end)?,
+                Bound::Unbounded => cursor.seek_until(self, Find::Greater, None, end)?,
+            }
+            while let Some((key, value)) = cursor.entry() {
+                visit(key, value);
+                cursor.next_until(self, end)?;
+            }
+            return Ok(());
+        }
+        let range = (kv.encode_bound(start)?.map(KeyRef::to_key), kv.encode_bound(end)?.map(KeyRef::to_key));
+        kv.check_live(&self.database)?;
+        self.database.runtime()?;
+        let (ty, snapshot) = (kv.key_type(), self.database.timeline().snapshot());
+        kv.tree.tree().for_each(&range, snapshot.commit(), &mut |key, value| visit(ty.decode(key), value))
     }
 
     /// How many keys there are.

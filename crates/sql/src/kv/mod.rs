@@ -5,6 +5,7 @@
 //!   AnyTree     the tree, whatever its keys are; keys come as `KeyRef`s
 //! KvWork        what a transaction writes and reads of trees; an `AnyDraft` for each
 //! KvHandle      what a user holds of a tree: `Session::kv`, and what a session does with it
+//! KvLoad        a tree that is made at once, of keys in order: `Session::kv_load`
 //! TreeTable     what SQL reads of a tree: pieces of it as row groups of a `TreeSource`, in the state of `TreesSeen`
 //! ```
 //!
@@ -17,6 +18,7 @@
 mod any_tree;
 mod draft;
 mod handle;
+mod load;
 mod ranges;
 mod shape;
 mod source;
@@ -25,6 +27,7 @@ mod table;
 mod work;
 
 pub use handle::{KvChanges, KvCursor, KvHandle, KvKey};
+pub use load::KvLoad;
 pub use shape::{KeyType, KvOptions, ValueType};
 pub use sinter_btree::{Condition, Find};
 pub use sums::KvSums;
@@ -35,6 +38,7 @@ pub(crate) use shape::KvShape;
 pub(crate) use table::{TreeTable, TreesSeen};
 pub(crate) use work::{KvMark, KvWork};
 
+use any_tree::LoadedPages;
 use sinter_storage::{Budget, ObjectId, PageId, Store};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -58,6 +62,8 @@ pub(crate) struct KvTree {
     seen_in: AtomicU64,
     /// See [`KvTree::numbering`].
     numbering: Mutex<()>,
+    /// What it was loaded with, until that is committed.
+    loaded: Mutex<Option<LoadedPages>>,
 }
 
 impl KvTree {
@@ -67,9 +73,22 @@ impl KvTree {
         KvTree::of(id, shape, tree, DRAFT, store)
     }
 
+    /// A tree that was loaded, of which nobody knows yet.
+    fn loaded_with(
+        id: ObjectId,
+        shape: KvShape,
+        tree: AnyTree,
+        pages: Option<LoadedPages>,
+        store: &Arc<Store>,
+    ) -> KvTree {
+        let mut loaded = KvTree::of(id, shape, tree, DRAFT, store);
+        loaded.loaded = Mutex::new(pages);
+        loaded
+    }
+
     fn of(id: ObjectId, shape: KvShape, tree: AnyTree, fate: u8, store: &Arc<Store>) -> KvTree {
         let (fate, budget, seen_in) = (AtomicU8::new(fate), Arc::clone(store.budget()), AtomicU64::new(0));
-        KvTree { id, shape, tree, fate, budget, seen_in, numbering: Mutex::new(()) }
+        KvTree { id, shape, tree, fate, budget, seen_in, numbering: Mutex::new(()), loaded: Mutex::new(None) }
     }
 
     /// The tree that has this root page.
@@ -99,8 +118,14 @@ impl KvTree {
         &self.tree
     }
 
+    /// What it was loaded with, where that is not committed yet.
+    pub(crate) fn loaded(&self) -> Option<LoadedPages> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// It is in the catalog from now on, unless somebody has dropped it already.
     pub(crate) fn set_live(&self) {
+        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let _ = self.fate.compare_exchange(DRAFT, LIVE, Ordering::AcqRel, Ordering::Relaxed);
     }
 

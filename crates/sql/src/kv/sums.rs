@@ -1,16 +1,15 @@
 //! Sums of keys, found within the leaves: what a session tells of a range of a tree without showing its keys.
 
-use super::any_tree::KeyRef;
+use super::KeyType;
+use super::any_tree::{KeyRef, KeySums};
 use super::handle::{KvHandle, KvKey};
 use super::ranges::AnyRange;
 use super::source::KEY;
-use super::table::{TreeTable, TreesSeen};
+use super::table::TreeTable;
 use crate::{Error, Result, Session};
 use sinter_codec::{Block, ValuesBuf};
 use sinter_exec::TableSource;
-use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::Arc;
 
 /// What there is of keys that are whole numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +28,15 @@ impl KvSums {
     /// Their average; `None` where there are none.
     pub fn average(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// Of keys as the tree has them.
+    fn of(KeySums { count, sum, bounds }: KeySums, ty: KeyType) -> KvSums {
+        let value = |key: u64| if ty == KeyType::I64 { ty.signed(key).into() } else { i128::from(key) };
+        let (min, max) = bounds.map(|(min, max)| (value(min), value(max))).unzip();
+        // The tree's key is by 2^63 more than what it stands for.
+        let more = if ty == KeyType::I64 { i128::from(count) << 63 } else { 0 };
+        KvSums { count, sum: sum.cast_signed() - more, min, max }
     }
 
     /// Keys that are greater than those before.
@@ -64,7 +72,8 @@ impl Session {
             }
             None => {
                 kv.check_live(&self.database)?;
-                TreesSeen::new(Arc::new(self.database.timeline().snapshot()), BTreeMap::new())
+                let snapshot = self.database.timeline().snapshot();
+                return Ok(KvSums::of(kv.tree().tree().sums(&range, snapshot.commit())?, kv.key_type()));
             }
         };
         let Some(table) = TreeTable::new(kv.name(), kv.tree(), &seen) else { return Ok(KvSums::default()) };

@@ -1,0 +1,155 @@
+"""Ordered key-value stores beside each other: SinterDB's trees, LMDB, RocksDB, redb, fjall, and a `BTreeMap`.
+
+Each engine is measured by `sinter-bench stores`, in a process and a folder of its own, for each number of keys, order
+in which they are loaded, and length of records. All have the same keys, and promise the same: that what was committed
+survives the death of the process (`off`), or a power loss (`full`).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks import machine, report, rust
+
+ENGINES = ("sinter", "lmdb", "rocksdb", "redb", "fjall", "sinter-memory", "btree-map")
+"""Those in memory have no file."""
+
+IN_MEMORY = {"sinter-memory": "sinter", "btree-map": "btree-map"}
+"""What `sinter-bench` calls them."""
+
+OURS = ("sinter", "sinter-memory")
+
+FIGURES = {
+    "load, s": ("load_s", 1.0),
+    "until settled, s": ("settle_s", 1.0),
+    "file, MB": ("file_bytes", 1e6),
+    "memory after that, MB": ("loaded.anonymous_bytes", 1e6),
+    "mapped after that, MB": ("loaded.mapped_bytes", 1e6),
+    "memory at the end, MB": ("worked.anonymous_bytes", 1e6),
+    "mapped at the end, MB": ("worked.mapped_bytes", 1e6),
+    "get, 1000/s": ("get_per_s", 1e3),
+    "get, 2 threads, 1000/s": ("get_2_threads_per_s", 1e3),
+    "range of 100, 1000/s": ("range_per_s", 1e3),
+    "scan, million entries/s": ("scan_per_s", 1e6),
+    "sum of keys, million/s": ("sum_per_s", 1e6),
+    "insert, 1000/s": ("insert_per_s", 1e3),
+    "delete, 1000/s": ("delete_per_s", 1e3),
+    "get one by one, 1000/s": ("get_alone_per_s", 1e3),
+    "the same beside a writer": ("get_beside_a_writer_per_s", 1e3),
+    "puts one by one beside it": ("writes_beside_a_reader_per_s", 1e3),
+}
+"""What the table shows: where it stands in what was found, and its unit."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was asked for on the command line."""
+
+    engines: list[str]
+    keys: list[int]
+    distribution: str
+    orders: list[str]
+    record_bytes: list[int]
+    level: str
+    operations: int
+    ycsb_operations: int
+    only_ycsb: bool
+    timeout_s: float
+    folder: Path
+    bench: Path | None
+    out: Path | None
+
+
+def run_one(settings: Settings, bench: Path, engine: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """Measure one engine in a process and a folder of its own."""
+    settings.folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=settings.folder, prefix="stores-") as folder:
+        arguments = {**asked, "engine": IN_MEMORY.get(engine, engine), "level": settings.level}
+        arguments |= {"operations": settings.operations, "ycsb-operations": settings.ycsb_operations}
+        if engine not in IN_MEMORY:
+            arguments["folder"] = str(Path(folder) / "database")
+        command = [str(bench), "stores", *(f"--{name}={value}" for name, value in arguments.items())]
+        command += ["--only-ycsb"] if settings.only_ycsb else []
+        try:
+            process = subprocess.run(
+                command, cwd=machine.ROOT, capture_output=True, text=True, timeout=settings.timeout_s
+            )
+        except subprocess.TimeoutExpired:
+            return {"error": f"no answer after {settings.timeout_s:.0f} s"}
+    if process.returncode != 0:
+        lines = process.stderr.strip().splitlines()
+        return {"error": lines[-1] if lines else f"the process ended with {process.returncode}"}
+    found: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])["found"]
+    return found
+
+
+def run(settings: Settings) -> int:
+    """Measure all engines, print a table, and write a record."""
+    record = machine.header("stores")
+    bench = settings.bench or rust.build("stores")
+    record |= {"level": settings.level, "distribution": settings.distribution, "results": []}
+    for keys in settings.keys:
+        for record_bytes in settings.record_bytes:
+            for order in settings.orders:
+                asked = {
+                    "keys": keys,
+                    "distribution": settings.distribution,
+                    "order": order,
+                    "record-bytes": record_bytes,
+                }
+                for engine in settings.engines:
+                    found = run_one(settings, bench, engine, asked)
+                    record["results"].append({"engine": engine, **asked, **found})
+                    report.say(line(record["results"][-1]))
+    report.write(record, "stores", settings.out)
+    print(table(record))
+    return 1 if any("error" in result for result in record["results"]) else 0
+
+
+def line(result: dict[str, Any]) -> str:
+    """Return a result as one line."""
+    name = f"{result['keys']} keys, {result['record-bytes']} bytes, {result['order']}, {result['engine']}"
+    return f"{name}: " + (result.get("error") or f"loaded in {result['load_s']:.1f} s")
+
+
+def figure(result: dict[str, Any], place: str) -> float | None:
+    """Return what stands at a place within a result, such as "loaded.mapped_bytes"."""
+    found: Any = result
+    for name in place.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+def table(record: dict[str, Any]) -> str:
+    """Return the record as text: an engine each column."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for result in record["results"]:
+        name = f"{result['keys']} keys ({record['distribution']}), records of {result['record-bytes']} bytes"
+        groups.setdefault(f"{name}, loaded {result['order']}", []).append(result)
+    lines: list[list[str]] = []
+    notes = []
+    for name, results in groups.items():
+        lines += [[name, *(result["engine"] for result in results)]]
+        rows = {title: (place, unit) for title, (place, unit) in FIGURES.items()}
+        workloads = sorted({workload for result in results for workload in result.get("ycsb", {})})
+        rows |= {f"YCSB {workload} threads, 1000/s": (f"ycsb.{workload}.per_s", 1e3) for workload in workloads}
+        for title, (place, unit) in rows.items():
+            found = [figure(result, place) for result in results]
+            if any(value is not None for value in found):
+                lines.append([title, *(report.number(None if value is None else value / unit) for value in found)])
+        lines.append([])
+        notes += [f"{name}, {result['engine']}: {result['error']}" for result in results if "error" in result]
+    return "\n".join(
+        [
+            *report.columns(lines),
+            report.where(record),
+            f"commits survive {'a power loss' if record['level'] == 'full' else 'the death of the process'}; "
+            "inserts and deletes in commits of 1000 keys; YCSB one by one, zipfian",
+            *notes,
+        ]
+    )
