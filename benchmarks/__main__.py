@@ -231,7 +231,6 @@ def add_stores(suites: Any) -> None:
     suite.add_argument("--only-ycsb", action="store_true", help="nothing but the load and YCSB")
     suite.add_argument("--timeout", type=float, default=3600.0, help="seconds before an engine is given up (3600)")
     suite.add_argument("--folder", type=Path, default=machine.ROOT / "target" / "stores", help="for the databases")
-    suite.add_argument("--bench", type=Path, help="a sinter-bench with stores (built)")
     suite.add_argument("--out", type=Path, help="JSON file to write (benchmarks/record/<date>-stores.json)")
     suite.set_defaults(
         run=lambda arguments: stores.run(
@@ -247,7 +246,6 @@ def add_stores(suites: Any) -> None:
                 only_ycsb=arguments.only_ycsb,
                 timeout_s=arguments.timeout,
                 folder=arguments.folder.resolve(),
-                bench=arguments.bench,
                 out=arguments.out,
             )
         )

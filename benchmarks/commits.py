@@ -140,7 +140,7 @@ def run(settings: Settings) -> int:
         "folder": str(settings.folder),
         "results": [],
     }
-    bench = settings.bench or rust.build("peers")
+    bench = settings.bench or rust.build(peers=True)
     settings.folder.mkdir(parents=True, exist_ok=True)
     traces = shutil.which("strace") is not None
     if not traces:

@@ -10,21 +10,25 @@ from pathlib import Path
 from benchmarks import machine
 
 
-def build(peers: str | None = None) -> Path:
-    """Build `sinter-bench`, with other engines where a feature is named that has them, and return its path."""
+def build(peers: bool = False) -> Path:
+    """Build `sinter-bench`, with the other Rust engines where asked to, and return its path."""
     # All of the workspace, so that libraries have the features that the shell's and the wheel's build gave them.
     command = ["cargo", "build", "--release", "--workspace", "--bin", "sinter-bench"]
-    command += ["--features", f"sinter-bench/{peers}"] if peers else []
-    subprocess.run(
-        command, cwd=machine.ROOT, check=True, env={**os.environ, **(libclang() if peers == "stores" else {})}
-    )
+    subprocess.run([*command, *(["--features", "sinter-bench/peers"] if peers else [])], cwd=machine.ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", "target"))
     return machine.ROOT / target / "release" / "sinter-bench"
 
 
-def libclang() -> dict[str, str]:
-    """Return where the package of that name has the library, by which RocksDB's build reads its headers."""
-    return {"LIBCLANG_PATH": str(Path(metadata.distribution("libclang").locate_file("clang/native")))}
+def build_stores() -> Path:
+    """Build what measures the other key-value stores, in a workspace of its own, and return its path."""
+    folder = machine.ROOT / "benchmarks" / "stores"
+    command = ["cargo", "build", "--release", "--locked", "--features", "peers", "--target-dir", str(folder / "target")]
+    # RocksDB's build reads its headers by libclang, which a package has, without the headers of a compiler.
+    libclang = metadata.distribution("libclang").locate_file("clang/native")
+    headers = subprocess.run(["cc", "-print-file-name=include"], capture_output=True, text=True, check=True)
+    found = {"LIBCLANG_PATH": str(libclang), "BINDGEN_EXTRA_CLANG_ARGS": f"-I{headers.stdout.strip()}"}
+    subprocess.run(command, cwd=folder, check=True, env={**os.environ, **found})
+    return folder / "target" / "release" / "stores"
 
 
 def generate(scale_factor: float, folder: Path, form: str = "parquet") -> None:

@@ -1,8 +1,8 @@
 """Ordered key-value stores beside each other: SinterDB's trees, LMDB, RocksDB, redb, fjall, and a `BTreeMap`.
 
-Each engine is measured by `sinter-bench stores`, in a process and a folder of its own, for each number of keys, order
-in which they are loaded, and length of records. All have the same keys, and promise the same: that what was committed
-survives the death of the process (`off`), or a power loss (`full`).
+Each engine is measured in a process and a folder of its own, ours by `sinter-bench stores`, others by the program in
+`benchmarks/stores`, for each number of keys, order in which they are loaded, and length of records. All have the same
+keys, and promise the same: that what was committed survives the death of the process (`off`), or a power loss (`full`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ENGINES = ("sinter", "lmdb", "rocksdb", "redb", "fjall", "sinter-memory", "btree
 """Those in memory have no file."""
 
 IN_MEMORY = {"sinter-memory": "sinter", "btree-map": "btree-map"}
-"""What `sinter-bench` calls them."""
+"""What the programs call them."""
 
 OURS = ("sinter", "sinter-memory")
 
@@ -61,11 +61,10 @@ class Settings:
     only_ycsb: bool
     timeout_s: float
     folder: Path
-    bench: Path | None
     out: Path | None
 
 
-def run_one(settings: Settings, bench: Path, engine: str, asked: dict[str, Any]) -> dict[str, Any]:
+def run_one(settings: Settings, command: list[str], engine: str, asked: dict[str, Any]) -> dict[str, Any]:
     """Measure one engine in a process and a folder of its own."""
     settings.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=settings.folder, prefix="stores-") as folder:
@@ -73,11 +72,11 @@ def run_one(settings: Settings, bench: Path, engine: str, asked: dict[str, Any])
         arguments |= {"operations": settings.operations, "ycsb-operations": settings.ycsb_operations}
         if engine not in IN_MEMORY:
             arguments["folder"] = str(Path(folder) / "database")
-        command = [str(bench), "stores", *(f"--{name}={value}" for name, value in arguments.items())]
-        command += ["--only-ycsb"] if settings.only_ycsb else []
+        options = [f"--{name}={value}" for name, value in arguments.items()]
+        options += ["--only-ycsb"] if settings.only_ycsb else []
         try:
             process = subprocess.run(
-                command, cwd=machine.ROOT, capture_output=True, text=True, timeout=settings.timeout_s
+                [*command, *options], cwd=machine.ROOT, capture_output=True, text=True, timeout=settings.timeout_s
             )
         except subprocess.TimeoutExpired:
             return {"error": f"no answer after {settings.timeout_s:.0f} s"}
@@ -91,7 +90,7 @@ def run_one(settings: Settings, bench: Path, engine: str, asked: dict[str, Any])
 def run(settings: Settings) -> int:
     """Measure all engines, print a table, and write a record."""
     record = machine.header("stores")
-    bench = settings.bench or rust.build("stores")
+    ours, others = [str(rust.build()), "stores"], [str(rust.build_stores())]
     record |= {"level": settings.level, "distribution": settings.distribution, "results": []}
     for keys in settings.keys:
         for record_bytes in settings.record_bytes:
@@ -103,7 +102,7 @@ def run(settings: Settings) -> int:
                     "record-bytes": record_bytes,
                 }
                 for engine in settings.engines:
-                    found = run_one(settings, bench, engine, asked)
+                    found = run_one(settings, ours if engine in OURS else others, engine, asked)
                     record["results"].append({"engine": engine, **asked, **found})
                     report.say(line(record["results"][-1]))
     report.write(record, "stores", settings.out)

@@ -7,8 +7,6 @@ mod accounts;
 pub mod commits;
 mod csv_file;
 pub mod cycles;
-pub mod keys;
-mod latency;
 mod machine;
 pub mod page_wise;
 mod parquet_file;

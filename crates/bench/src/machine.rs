@@ -65,27 +65,6 @@ pub(crate) fn describe() -> Value {
     })
 }
 
-/// Memory of this process.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Resident {
-    /// In no file.
-    pub(crate) anonymous_bytes: u64,
-    /// Pages of files that are mapped: programs, and databases of engines that map them.
-    pub(crate) file_bytes: u64,
-}
-
-/// What the process has in memory now.
-pub(crate) fn resident() -> Resident {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let bytes = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim_start_matches(':').trim().strip_suffix(" kB")?.parse::<u64>().ok()
-    };
-    let [anonymous, file, shared] =
-        ["RssAnon", "RssFile", "RssShmem"].map(|name| bytes(name).unwrap_or_default() * 1024);
-    Resident { anonymous_bytes: anonymous, file_bytes: file + shared }
-}
-
 /// The commit of the repository; `-changed` where the sources differ from it.
 pub(crate) fn commit() -> String {
     let git = |arguments: &[&str]| {

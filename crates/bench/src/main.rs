@@ -95,8 +95,8 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Measures one ordered key-value store, and prints JSON. `python -m benchmarks stores` compares engines.
-    Stores(stores::Settings),
+    /// Measures key-value trees as a store among others, and prints JSON. `python -m benchmarks stores` compares engines.
+    Stores(sinter_stores_benchmark::Settings),
     /// What `cycles` profiles.
     #[command(hide = true)]
     CyclesProfiled(cycles::ProfiledSettings),

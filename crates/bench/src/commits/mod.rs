@@ -14,9 +14,9 @@ mod sinter;
 mod sqlite;
 
 use crate::accounts::Written;
-use crate::latency::Latencies;
 use crate::{Failure, machine};
 use serde_json::{Value, json};
+use sinter_stores_benchmark::Latencies;
 use std::path::Path;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};

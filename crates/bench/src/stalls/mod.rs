@@ -10,12 +10,12 @@ mod clients;
 mod loading;
 mod stall;
 
-use crate::latency::Latencies;
 use crate::timed_disk::TimedDisk;
 use crate::{Failure, machine};
 use clients::{insert_rows, syncs, transactions};
 use loading::{Load, Opened, beside_load};
 use serde_json::{Value, json};
+use sinter_stores_benchmark::Latencies;
 use stall::{Commit, Stall};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

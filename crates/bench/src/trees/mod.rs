@@ -6,12 +6,12 @@
 //! and on one thread. Codecs take turns, and the median of the rounds counts. Sums and counts are held to those of the keys
 //! themselves.
 
-use crate::keys::{self, Distribution};
 use crate::{Failure, machine};
 use serde_json::{Value, json};
 use sinter_btree::{Condition, IntegerKey, RecordShape, Tree, TreeOptions};
 use sinter_codec::{KEY_CODECS, KeyCodec, key_codec_by_name};
 use sinter_storage::{CommitNumber, Numbered};
+use sinter_stores_benchmark::keys::{self, Distribution};
 use std::cell::Cell;
 use std::fmt::Write as _;
 use std::time::Instant;

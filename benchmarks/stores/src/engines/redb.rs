@@ -1,9 +1,8 @@
 //! redb: a B+tree that is copied on write. `full` is `Durability::Immediate`, `off` is `Durability::None`. It is loaded in one
 //! transaction.
 
-use super::{CACHE_BYTES, Level, Reader, Settings, Store};
-use crate::Failure;
 use redb::{Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, TableDefinition};
+use sinter_stores_benchmark::{CACHE_BYTES, Failure, Level, Reader, Settings, Store};
 use std::path::Path;
 
 const TABLE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("entries");

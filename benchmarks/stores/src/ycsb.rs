@@ -4,9 +4,7 @@
 //! Keys are chosen by Zipf's law with 0.99, scattered over all; of D the last inserted are read most. E reads ranges of 1 to
 //! 100 entries. Engines that can read only within a transaction begin one for each read.
 
-use super::{Run, Store, changed_record};
-use crate::Failure;
-use crate::latency::Latencies;
+use crate::{Failure, Latencies, Run, Store, changed_record};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Map, Value, json};

@@ -6,19 +6,15 @@
 //! what it has to be. Engines whose keys are bytes have them big-endian, so that they are in order.
 
 mod btree_map;
-#[cfg(feature = "stores")]
-mod fjall;
-#[cfg(feature = "stores")]
-mod lmdb;
-#[cfg(feature = "stores")]
-mod redb;
-#[cfg(feature = "stores")]
-mod rocksdb;
-mod sinter;
+pub mod keys;
+mod latency;
+mod resident;
 mod ycsb;
 
-use crate::keys::{self, Distribution};
-use crate::{Failure, machine};
+pub use btree_map::BTreeMapStore;
+pub use latency::Latencies;
+
+use keys::Distribution;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Map, Value, json};
@@ -26,6 +22,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+/// Why a store could not be measured.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// One key in so many is not loaded, but inserted later.
 const HELD_BACK: usize = 10;
@@ -37,7 +36,7 @@ const COMMIT_LEN: usize = 1000;
 const RANGE_LEN: usize = 100;
 
 /// Bytes of memory that engines with a cache of their own may use for it.
-const CACHE_BYTES: usize = 4 << 30;
+pub const CACHE_BYTES: usize = 4 << 30;
 
 /// What a commit promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -60,10 +59,10 @@ pub enum Order {
 /// What is to be measured.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Settings {
-    /// sinter, btree-map; with --features stores also lmdb, rocksdb, redb, fjall.
+    /// What is to be measured: lmdb, rocksdb, redb, fjall, btree-map; of `sinter-bench`, sinter.
     #[arg(long)]
     pub engine: String,
-    /// A folder for the database, empty or to be made; without, it is in memory (sinter and btree-map).
+    /// A folder for the database, empty or to be made; without, it is in memory, if the engine can be.
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
     /// How many keys.
@@ -96,7 +95,7 @@ pub struct Settings {
 }
 
 /// A store that is open.
-trait Store: Sync {
+pub trait Store: Sync {
     /// Fills the empty store with keys in their order.
     fn load(&self, entries: &mut dyn Iterator<Item = (u64, Vec<u8>)>) -> Result<(), Failure>;
 
@@ -136,31 +135,12 @@ trait Store: Sync {
 }
 
 /// Who reads one state.
-trait Reader {
+pub trait Reader {
+    /// Puts the key's record into `record`; whether it is there.
     fn get(&mut self, key: u64, record: &mut Vec<u8>) -> Result<bool, Failure>;
 
     /// Shows so many entries from a key on.
     fn range(&mut self, from: u64, count: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<(), Failure>;
-}
-
-fn open(settings: &Settings) -> Result<Box<dyn Store>, Failure> {
-    let folder = || settings.folder.as_deref().ok_or_else(|| format!("'{}' wants a --folder", settings.engine));
-    match &settings.engine[..] {
-        "sinter" => sinter::open(settings.folder.as_deref(), settings),
-        "btree-map" => Ok(Box::<btree_map::Map>::default()),
-        #[cfg(feature = "stores")]
-        "lmdb" => lmdb::open(folder()?, settings),
-        #[cfg(feature = "stores")]
-        "rocksdb" => rocksdb::open(folder()?, settings),
-        #[cfg(feature = "stores")]
-        "redb" => redb::open(folder()?, settings),
-        #[cfg(feature = "stores")]
-        "fjall" => fjall::open(folder()?, settings),
-        _ => {
-            folder()?;
-            Err(format!("there is no engine '{}' in this build", settings.engine).into())
-        }
-    }
 }
 
 /// The record of a key: bytes as good as drawn.
@@ -183,11 +163,14 @@ fn changed_record(key: u64, version: u64, bytes: usize) -> Vec<u8> {
     record_of(key ^ version.rotate_left(32), bytes)
 }
 
-/// Measures, and returns what was found.
+/// Measures the store that `open` opens, empty, and returns what was found.
 ///
 /// # Errors
 /// Those of the engine; an answer is wrong.
-pub fn measure(settings: &Settings) -> Result<Value, Failure> {
+pub fn measure(
+    settings: &Settings,
+    open: impl FnOnce(&Settings) -> Result<Box<dyn Store>, Failure>,
+) -> Result<Value, Failure> {
     let all = keys::sorted(settings.distribution, settings.keys, settings.seed);
     let (mut loaded, mut held_back) = (Vec::new(), Vec::new());
     for (index, key) in all.into_iter().enumerate() {
@@ -195,7 +178,7 @@ pub fn measure(settings: &Settings) -> Result<Value, Failure> {
     }
     let shuffled = keys::shuffled(&loaded, settings.seed + 1);
     let held_back = keys::shuffled(&held_back, settings.seed + 2);
-    let before = machine::resident();
+    let before = resident::now();
     let store = open(settings)?;
     let mut found = Map::new();
     let run = Run { settings, store: &*store, loaded: &loaded, shuffled: &shuffled, held_back: &held_back };
@@ -216,13 +199,13 @@ pub fn measure(settings: &Settings) -> Result<Value, Failure> {
     }
     Ok(json!({
         "engine": settings.engine, "keys": loaded.len(), "record_bytes": settings.record_bytes,
-        "machine": machine::describe(), "found": found,
+        "found": found,
     }))
 }
 
 /// What the process takes more than before, in memory of its own, and of files that are mapped.
-fn memory(before: &machine::Resident) -> Value {
-    let now = machine::resident();
+fn memory(before: &resident::Resident) -> Value {
+    let now = resident::now();
     json!({
         "anonymous_bytes": now.anonymous_bytes.saturating_sub(before.anonymous_bytes),
         "mapped_bytes": now.file_bytes.saturating_sub(before.file_bytes),

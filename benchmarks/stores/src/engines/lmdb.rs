@@ -1,11 +1,10 @@
 //! LMDB by heed: a B+tree that is mapped into memory. `full` syncs at each commit; `off` is `MDB_NOSYNC`. It is loaded by
 //! `MDB_APPEND` in one transaction.
 
-use super::{Level, Reader, Settings, Store};
-use crate::Failure;
 use heed::byteorder::BigEndian;
 use heed::types::{Bytes, U64};
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, PutFlags, RoTxn, WithTls};
+use sinter_stores_benchmark::{Failure, Level, Reader, Settings, Store};
 use std::path::Path;
 
 /// The most that a database may take: addresses, not memory.

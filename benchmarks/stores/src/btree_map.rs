@@ -1,16 +1,16 @@
 //! `BTreeMap` behind a lock: what a program has without a store.
 
-use super::{Reader, Store};
-use crate::Failure;
+use crate::{Failure, Reader, Store};
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 type Entries = BTreeMap<u64, Box<[u8]>>;
 
+/// The entries.
 #[derive(Debug, Default)]
-pub(super) struct Map(RwLock<Entries>);
+pub struct BTreeMapStore(RwLock<Entries>);
 
-impl Map {
+impl BTreeMapStore {
     fn entries(&self) -> RwLockReadGuard<'_, Entries> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -20,7 +20,7 @@ impl Map {
     }
 }
 
-impl Store for Map {
+impl Store for BTreeMapStore {
     fn load(&self, entries: &mut dyn Iterator<Item = (u64, Vec<u8>)>) -> Result<(), Failure> {
         *self.entries_mut() = entries.map(|(key, record)| (key, record.into())).collect();
         Ok(())

@@ -5,32 +5,32 @@ use std::time::Duration;
 
 /// Times of single calls, sorted.
 #[derive(Debug, Default)]
-pub(crate) struct Latencies(Vec<Duration>);
+pub struct Latencies(Vec<Duration>);
 
 impl Latencies {
     /// Sorts the times of several clients into one list.
-    pub(crate) fn of(clients: impl IntoIterator<Item = Vec<Duration>>) -> Latencies {
+    pub fn of(clients: impl IntoIterator<Item = Vec<Duration>>) -> Latencies {
         let mut all: Vec<Duration> = clients.into_iter().flatten().collect();
         all.sort_unstable();
         Latencies(all)
     }
 
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.0.len()
     }
 
     /// The time within which this share of the calls was done; 1 asks for the longest. In milliseconds, 0 of nothing.
-    pub(crate) fn ms_at(&self, share: f64) -> f64 {
+    pub fn ms_at(&self, share: f64) -> f64 {
         let place = ((self.0.len() as f64 * share).ceil() as usize).clamp(1, self.0.len().max(1));
         self.0.get(place - 1).map_or(0.0, |time| time.as_secs_f64() * 1000.0)
     }
 
     /// How many took longer than this.
-    pub(crate) fn longer_than(&self, limit: Duration) -> usize {
+    pub fn longer_than(&self, limit: Duration) -> usize {
         self.0.len() - self.0.partition_point(|time| *time <= limit)
     }
 
-    pub(crate) fn record(&self) -> Value {
+    pub fn record(&self) -> Value {
         json!({
             "count": self.count(),
             "ms_p50": self.ms_at(0.5),

@@ -16,7 +16,7 @@ pub enum Distribution {
 }
 
 /// So many different keys, in order.
-pub(crate) fn sorted(distribution: Distribution, count: u64, seed: u64) -> Vec<u64> {
+pub fn sorted(distribution: Distribution, count: u64, seed: u64) -> Vec<u64> {
     let mut random = SmallRng::seed_from_u64(seed);
     let mut keys = Vec::with_capacity(count as usize);
     match distribution {
@@ -27,7 +27,7 @@ pub(crate) fn sorted(distribution: Distribution, count: u64, seed: u64) -> Vec<u
 }
 
 /// The same keys, in no order.
-pub(crate) fn shuffled(keys: &[u64], seed: u64) -> Vec<u64> {
+pub fn shuffled(keys: &[u64], seed: u64) -> Vec<u64> {
     let mut keys = keys.to_vec();
     keys.shuffle(&mut SmallRng::seed_from_u64(seed));
     keys

@@ -1,9 +1,9 @@
 //! SinterDB: `Kv`, in a file with a log or in memory, loaded at once or by commits.
 
-use super::{CACHE_BYTES, Level, Reader, Settings, Store};
 use crate::Failure;
+use serde_json::Value;
+use sinter_stores_benchmark::{CACHE_BYTES, Level, Reader, Settings, Store};
 use sinterdb::{Config, Connection, Cursor, Database, Find, Kv, KvOptions, Synchronous, ValueType};
-use std::path::Path;
 use std::sync::OnceLock;
 
 const NAME: &str = "entries";
@@ -15,13 +15,24 @@ struct Sinter {
     kv: OnceLock<Kv<u64>>,
 }
 
-pub(super) fn open(folder: Option<&Path>, settings: &Settings) -> Result<Box<dyn Store>, Failure> {
+/// Measures SinterDB, and returns what was found.
+///
+/// # Errors
+/// Another engine is asked for; an answer is wrong; the database fails.
+pub fn measure(settings: &Settings) -> Result<Value, Failure> {
+    match &settings.engine[..] {
+        "sinter" => sinter_stores_benchmark::measure(settings, open),
+        engine => Err(format!("'{engine}' is measured by benchmarks/stores, not here").into()),
+    }
+}
+
+fn open(settings: &Settings) -> Result<Box<dyn Store>, Failure> {
     let level = match settings.level {
         Level::Full => Synchronous::Full,
         Level::Off => Synchronous::Off,
     };
     let config = Config::builder().synchronous(level).memory_limit_bytes(CACHE_BYTES as u64);
-    let database = match folder {
+    let database = match &settings.folder {
         Some(folder) => {
             std::fs::create_dir_all(folder)?;
             Database::open_with(folder.join("entries.sinter"), config)?

@@ -2,10 +2,9 @@
 //! writes it. Blocks are not compressed, as records cannot be. It is loaded by its ingestion, and settled by a compaction of
 //! all.
 
-use super::{CACHE_BYTES, Level, Reader, Settings, Store};
-use crate::Failure;
 use fjall::config::CompressionPolicy;
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
+use sinter_stores_benchmark::{CACHE_BYTES, Failure, Level, Reader, Settings, Store};
 use std::path::Path;
 
 struct Fjall {

@@ -2,12 +2,11 @@
 //! records cannot be; filters of ten bits a key, and a block cache for all. It is loaded by a file of sorted entries that is
 //! taken in, and settled by a compaction of all.
 
-use super::{CACHE_BYTES, Level, Reader, Settings, Store};
-use crate::Failure;
 use rocksdb::{
     BlockBasedOptions, Cache, DB, DBCompressionType, DBRawIterator, Options, ReadOptions, SstFileWriter, WriteBatch,
     WriteOptions,
 };
+use sinter_stores_benchmark::{CACHE_BYTES, Failure, Level, Reader, Settings, Store};
 use std::path::{Path, PathBuf};
 
 struct Rocks {
