@@ -19,10 +19,20 @@ def build(peers: bool = False) -> Path:
     return machine.ROOT / target / "release" / "sinter-bench"
 
 
-def build_stores() -> Path:
+def build_stores(with_rocksdb: bool) -> Path:
     """Build what measures the other key-value stores, in a workspace of its own, and return its path."""
     folder = machine.ROOT / "benchmarks" / "stores"
-    command = ["cargo", "build", "--release", "--locked", "--features", "peers", "--target-dir", str(folder / "target")]
+    features = "rocksdb" if with_rocksdb else "peers"
+    command = [
+        "cargo",
+        "build",
+        "--release",
+        "--locked",
+        "--features",
+        features,
+        "--target-dir",
+        str(folder / "target"),
+    ]
     # RocksDB's build reads its headers by libclang, which a package has, without the headers of a compiler.
     libclang = metadata.distribution("libclang").locate_file("clang/native")
     headers = subprocess.run(["cc", "-print-file-name=include"], capture_output=True, text=True, check=True)

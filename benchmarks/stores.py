@@ -90,7 +90,7 @@ def run_one(settings: Settings, command: list[str], engine: str, asked: dict[str
 def run(settings: Settings) -> int:
     """Measure all engines, print a table, and write a record."""
     record = machine.header("stores")
-    ours, others = [str(rust.build()), "stores"], [str(rust.build_stores())]
+    ours, others = [str(rust.build()), "stores"], [str(rust.build_stores("rocksdb" in settings.engines))]
     record |= {"level": settings.level, "distribution": settings.distribution, "results": []}
     for keys in settings.keys:
         for record_bytes in settings.record_bytes:

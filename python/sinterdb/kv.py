@@ -64,8 +64,11 @@ class KeyValue(MutableMapping[Any, Any]):
         self._raw.put(key, value)
 
     def __delitem__(self, key: Any) -> None:
-        """Take the key away."""
-        if not self._raw.delete(key):
+        """Take the key away; for a slice, in one commit, all from its start and before its stop."""
+        if isinstance(key, slice):
+            _check_step(key)
+            self._raw.delete_range(key.start, key.stop)
+        elif not self._raw.delete(key):
             raise KeyError(key)
 
     def __contains__(self, key: object) -> bool:
@@ -128,7 +131,7 @@ class KeyValue(MutableMapping[Any, Any]):
 
     def clear(self) -> None:
         """Take all keys away, in one commit."""
-        self._raw.remove(list(self))
+        self._raw.delete_range()
 
     def insert(self, key: Any, value: Any) -> bool:
         """Give the key this value if it is not there; return whether it was not."""
@@ -155,8 +158,7 @@ class KeyValue(MutableMapping[Any, Any]):
         return self._raw.cursor()
 
     def _pairs(self, keys: slice) -> Iterator[tuple[Any, Any]]:
-        if keys.step is not None:
-            raise ValueError("a slice of keys has no step")
+        _check_step(keys)
         cursor = self.cursor()
         if keys.start is None:
             cursor.first()
@@ -164,6 +166,11 @@ class KeyValue(MutableMapping[Any, Any]):
             cursor.seek(">=", keys.start)
         while chunk := cursor.take(_CHUNK, keys.stop):
             yield from chunk
+
+
+def _check_step(keys: slice) -> None:
+    if keys.step is not None:
+        raise ValueError("a slice of keys has no step")
 
 
 class _Items(ItemsView[Any, Any]):

@@ -215,6 +215,20 @@ impl Kv {
         py.detach(|| self.kv.update(changes)).map_err(raise)
     }
 
+    /// Takes away the keys from `start` on and before `end`, in one commit; returns how many there were.
+    #[pyo3(signature = (start=None, end=None))]
+    fn delete_range(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        end: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<u64> {
+        let (start, end) = (start.map(Key::of).transpose()?, end.map(Key::of).transpose()?);
+        let from = start.as_ref().map_or(Border::Unbounded, |start| Border::Included(start.lent()));
+        let until = end.as_ref().map_or(Border::Unbounded, |end| Border::Excluded(end.lent()));
+        py.detach(|| self.kv.delete_range(from, until)).map_err(raise)
+    }
+
     /// The nearest entry: by "<", "<=", "==", ">=" or ">".
     fn find(&self, py: Python<'_>, how: &str, key: &Bound<'_, PyAny>) -> PyResult<Option<Pair>> {
         let (find, key) = (find_of(how)?, Key::of(key)?);
@@ -245,20 +259,24 @@ impl Kv {
     }
 }
 
-/// Entries after which Ctrl-C is looked for.
-const LOADED_BETWEEN_SIGNALS: usize = 1 << 14;
+/// Entries that are loaded at a time, with the interpreter free.
+const LOADED_AT_A_TIME: usize = 1 << 12;
 
 /// The tree that pairs of a key and its value make.
 pub(crate) fn loaded(py: Python<'_>, mut load: AnyLoad, pairs: &Bound<'_, PyAny>) -> PyResult<AnyKv> {
-    for (index, pair) in pairs.try_iter()?.enumerate() {
-        let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair?.extract()?;
-        let value = value_of(load.value_type(), &value)?;
-        load.push(Key::of(&key)?.lent(), &value).map_err(raise)?;
-        if index % LOADED_BETWEEN_SIGNALS == 0 {
-            py.check_signals()?;
+    let mut pairs = pairs.try_iter()?;
+    loop {
+        let mut entries = Vec::with_capacity(LOADED_AT_A_TIME);
+        for pair in pairs.by_ref().take(LOADED_AT_A_TIME) {
+            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair?.extract()?;
+            entries.push((Key::of(&key)?, value_of(load.value_type(), &value)?));
         }
+        if entries.is_empty() {
+            return py.detach(|| load.finish()).map_err(raise);
+        }
+        py.detach(|| entries.iter().try_for_each(|(key, value)| load.push(key.lent(), value))).map_err(raise)?;
+        py.check_signals()?;
     }
-    py.detach(|| load.finish()).map_err(raise)
 }
 
 /// A place in a key-value tree, on an entry or on none; in one state, whatever others do.

@@ -160,3 +160,23 @@ def test_a_tree_is_loaded_in_the_order_of_keys(tmp_path: pathlib.Path) -> None:
         ] == ["s"]
     with sinterdb.connect(path) as db:
         assert dict(db.kv("s").items()) == expected
+
+
+def test_keys_of_a_slice_go_at_once() -> None:
+    with sinterdb.connect() as db:
+        kv = db.kv("s", key="str", value="none")
+        kv.update((f"{key:04}", None) for key in range(3000))
+        del kv["0010":"2000"]
+        assert (len(kv), list(kv)[9:11]) == (1010, ["0009", "2000"])
+        del kv["5":"4"]
+        with pytest.raises(ValueError, match="step"):
+            del kv["1"::"2"]
+        with db.transaction() as tx:
+            inside = tx.kv("s")
+            inside["2500x"] = None
+            del inside["2500":]
+            assert len(inside) == 510
+            assert len(kv) == 1010
+        assert len(kv) == 510
+        kv.clear()
+        assert not kv

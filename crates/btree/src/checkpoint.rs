@@ -275,6 +275,11 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         Ok(tree.shared())
     }
 
+    /// The page that leads to all others, of a tree that was loaded, or in a checkpoint. It keeps its number.
+    pub fn root(&self) -> Option<PageId> {
+        self.home.as_ref()?.pages().root
+    }
+
     /// Calls `visit` for each page that the last checkpoint has of the tree.
     pub fn for_each_page(&self, visit: &mut dyn FnMut(PageId)) {
         let Some(home) = &self.home else { return };

@@ -28,6 +28,9 @@ pub enum Error {
     /// The tree is in memory only, and has no pages.
     #[error("this key-value tree is in memory only, and has no pages")]
     InMemory,
+    /// A leaf could not be written: the keys that were to be in it are lost.
+    #[error("this load of a key-value tree has failed before, and cannot go on; begin it anew")]
+    FailedLoad,
     /// The file failed.
     #[error(transparent)]
     Storage(#[from] sinter_storage::Error),
@@ -38,7 +41,7 @@ impl Error {
     pub fn is_damage(&self) -> bool {
         match self {
             Error::DamagedPage { .. } | Error::DamagedChange { .. } => true,
-            Error::InMemory => false,
+            Error::InMemory | Error::FailedLoad => false,
             Error::Storage(error) => error.is_damage() || matches!(error, sinter_storage::Error::Io { .. }),
         }
     }

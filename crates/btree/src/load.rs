@@ -4,18 +4,19 @@
 //! ([`Loaded::pages`]), and the root by which it is found ([`Loaded::root`]). Keys are written block by block, each once.
 //! The paper fills trees key by key (section 4.3.1, *insert*).
 
-use crate::Result;
 use crate::directory::Directory;
 use crate::directory_draft::{DirectoryDraft, DirectorySink};
+use crate::home::Home;
 use crate::keys::{KeyList, NoRoom, TreeKey, lent};
 use crate::leaf::Leaf;
 use crate::leaf_page;
-use crate::memory::BESIDE_BYTES;
+use crate::memory::{BESIDE_BYTES, LeafMemory};
 use crate::records::Records;
 use crate::slots::{Place, SlotIndex};
 use crate::sync::Arc;
 use crate::sync::atomic::Ordering;
 use crate::tree::{Tree, TreeOptions};
+use crate::{Error, Result};
 use sinter_storage::{PageId, PageKind, Store};
 use std::fmt;
 
@@ -24,7 +25,9 @@ const REST_DIVISOR: usize = 8;
 
 /// See the module. Dropped before it is finished, it leaves nothing behind.
 pub struct Loader<K: TreeKey + ?Sized> {
-    tree: Arc<Tree<K>>,
+    tree: Tree<K>,
+    /// What was to be written is lost.
+    has_failed: bool,
     /// The leaf that is being filled, and those before it, each with the least key that it may have.
     leaf: Leaf<K>,
     leaves: Vec<(Option<K::Owned>, SlotIndex)>,
@@ -86,10 +89,14 @@ impl<K: TreeKey + ?Sized> Loader<K> {
     /// # Panics
     /// When options are out of their ranges.
     pub fn new(options: TreeOptions, store: Arc<Store>) -> Loader<K> {
-        let tree = Tree::<K>::create(options, Arc::clone(&store));
+        let memory = LeafMemory::new(&store);
+        let home = (!store.is_in_memory()).then(|| Home::new(Arc::clone(&store)));
+        // Nobody has memory back from it before it is whole.
+        let tree = Tree::<K>::empty(options, home, Some(memory));
         let (leaf, records) = (Leaf::new(&tree.shape), Records::new(options.records));
         Loader {
             tree,
+            has_failed: false,
             leaf,
             leaves: Vec::new(),
             keys: Vec::new(),
@@ -110,11 +117,12 @@ impl<K: TreeKey + ?Sized> Loader<K> {
     /// Adds a key, which is to be greater than all before, with its record. Returns whether it is: if not, nothing happens.
     ///
     /// # Errors
-    /// A leaf cannot be written, or there is no memory. The loader is of no use any more.
+    /// A leaf cannot be written, or there is no memory: from then on [`Error::FailedLoad`].
     ///
     /// # Panics
     /// As [`Tree::change`].
     pub fn push(&mut self, key: &K, record: &[u8]) -> Result<bool> {
+        self.check()?;
         if self.keys.last().or(self.last.as_ref()).is_some_and(|last| key <= lent(last)) {
             return Ok(false);
         }
@@ -134,6 +142,10 @@ impl<K: TreeKey + ?Sized> Loader<K> {
         Ok(true)
     }
 
+    fn check(&self) -> Result<()> {
+        if self.has_failed { Err(Error::FailedLoad) } else { Ok(()) }
+    }
+
     /// Bytes that keys and records of the leaf may take.
     fn room(&self) -> usize {
         self.tree.shape.size_max.saturating_sub(self.leaf.bounds_size())
@@ -141,6 +153,7 @@ impl<K: TreeKey + ?Sized> Loader<K> {
 
     /// Puts what came last into the leaf, or into the next where it has no room.
     fn flush(&mut self) -> Result<()> {
+        self.has_failed = true;
         let (mut start, mut count) = (0, self.keys.len());
         while start < self.keys.len() {
             let room = self.room();
@@ -160,6 +173,7 @@ impl<K: TreeKey + ?Sized> Loader<K> {
         self.keys.clear();
         self.records.clear();
         self.keys_size = 0;
+        self.has_failed = false;
         Ok(())
     }
 
@@ -199,6 +213,7 @@ impl<K: TreeKey + ?Sized> Loader<K> {
     /// # Errors
     /// As [`Loader::push`].
     pub fn finish(mut self) -> Result<Loaded<K>> {
+        self.check()?;
         self.flush()?;
         let last = std::mem::replace(&mut self.leaf, Leaf::new(&self.tree.shape));
         self.place(last)?;
@@ -214,6 +229,7 @@ impl<K: TreeKey + ?Sized> Loader<K> {
             home.is_as_written.store(true, Ordering::Release);
         }
         tree.take_leaves(Directory::of(leaves));
+        let tree = tree.shared();
         Ok(Loaded { tree, root, pages: std::mem::take(&mut pages.pages) })
     }
 }

@@ -123,7 +123,7 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         Tree::empty(options, home, Some(memory)).shared()
     }
 
-    fn empty(options: TreeOptions, home: Option<Home>, memory: Option<LeafMemory>) -> Tree<K> {
+    pub(crate) fn empty(options: TreeOptions, home: Option<Home>, memory: Option<LeafMemory>) -> Tree<K> {
         if let Some(flaw) = options.flaw() {
             panic!("{flaw}");
         }

@@ -65,6 +65,14 @@ impl AnyKv {
         self.connection.session().kv_update(changes)
     }
 
+    /// Takes the keys of a range away, in one commit. How many there were.
+    ///
+    /// # Errors
+    /// As [`Kv::delete_range`](crate::Kv::delete_range).
+    pub fn delete_range(&self, start: Bound<KvKey<'_>>, end: Bound<KvKey<'_>>) -> Result<u64> {
+        self.connection.session().kv_delete_range(&self.handle, (start, end))
+    }
+
     /// Shows the nearest entry to `use_it`; without a key, the first (`Greater`) or the last (`Less`).
     ///
     /// # Errors

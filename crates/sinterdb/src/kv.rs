@@ -180,6 +180,16 @@ impl<K: Key + ?Sized> Kv<K> {
         self.any.update(all)
     }
 
+    /// Takes the keys of a range away, in one commit. How many there were. The commit is held in memory, about 200 bytes a key,
+    /// and the leaves of all these keys with it.
+    ///
+    /// # Errors
+    /// As [`Kv::put`]; nothing of it has happened then.
+    pub fn delete_range<'a>(&self, range: impl RangeBounds<K::Lent<'a>>) -> Result<u64> {
+        let lent = |bound: Bound<&K::Lent<'a>>| bound.map(|key| (*key).into());
+        self.any.delete_range(lent(range.start_bound()), lent(range.end_bound()))
+    }
+
     /// The entry of this key, or the nearest on one side of it.
     ///
     /// # Errors
@@ -234,8 +244,8 @@ impl<K: Key + ?Sized> Kv<K> {
         self.any.sums(lent(range.start_bound()), lent(range.end_bound()))
     }
 
-    /// Shows the entries whose keys are in the range to `visit`, in their order and where they lie, of one state: the quickest
-    /// way over many. `visit` is to be quick, since who writes near it waits, and to call nothing of the database.
+    /// Shows the entries whose keys are in the range to `visit`, in their order and where they lie, of one state: outside
+    /// of a transaction the quickest way over many. `visit` is to be quick, since who writes near it waits, and to call nothing of the database.
     ///
     /// # Errors
     /// As [`Kv::get`]; [`Error::Damaged`]: a key is none of the type.

@@ -252,7 +252,8 @@ impl Catalog {
                 next.views.insert(name.clone(), Arc::clone(view));
             } else if let Some(tree) = self.trees.get(name) {
                 records.push(put_tree(name, tree));
-                if let Some(loaded) = tree.loaded() {
+                // Another name is no other load.
+                if let Some(loaded) = tree.loaded().filter(|_| base.tree_by_id(id).is_none()) {
                     records.push(tree_loaded(id, loaded.root));
                     pages.extend_from_slice(&loaded.pages);
                 }
@@ -348,6 +349,9 @@ impl Catalog {
         let root = PageId(input.u64()?);
         input.end()?;
         let Some((name, tree)) = self.tree_by_id(record.object) else { return self.check_damaged(record.object) };
+        if tree.tree().root() == Some(root) {
+            return Ok(());
+        }
         let (name, loaded) = (name.clone(), KvTree::open(record.object, *tree.shape(), store, root)?);
         if let Some(empty) = self.trees.insert(name, Arc::new(loaded)) {
             empty.set_dropped();

@@ -537,7 +537,11 @@ impl Transaction {
             return Err(Error::Sql(format!("there is no schema '{}'; CREATE SCHEMA makes one", name.schema)));
         }
         if self.work.catalog.definition(&name).is_some() {
-            let what = if tree.shape().is_index() { "taken" } else { "no key-value tree" };
+            let what = match tree.shape().is_index() {
+                true => "taken",
+                false if self.work.catalog.kv_tree(&name).is_some() => "there already",
+                false => "no key-value tree",
+            };
             return Err(Error::Sql(format!("'{name}' is {what}; use another name")));
         }
         self.redefine().trees.insert(name, tree);

@@ -3,6 +3,7 @@
 mod fjall;
 mod lmdb;
 mod redb;
+#[cfg(feature = "rocksdb")]
 mod rocksdb;
 
 use sinter_stores_benchmark::{BTreeMapStore, Failure, Settings, Store};
@@ -15,6 +16,7 @@ pub(crate) fn open(settings: &Settings) -> Result<Box<dyn Store>, Failure> {
         "fjall" => fjall::open(folder()?, settings),
         "lmdb" => lmdb::open(folder()?, settings),
         "redb" => redb::open(folder()?, settings),
+        #[cfg(feature = "rocksdb")]
         "rocksdb" => rocksdb::open(folder()?, settings),
         engine => Err(format!("there is no engine '{engine}'").into()),
     }

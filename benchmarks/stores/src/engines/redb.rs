@@ -65,7 +65,7 @@ impl Store for Redb {
     }
 
     fn read(&self, body: &mut dyn FnMut(&mut dyn Reader) -> Result<(), Failure>) -> Result<(), Failure> {
-        body(&mut self.database.begin_read()?.open_table(TABLE)?)
+        body(&mut OfTable(self.database.begin_read()?.open_table(TABLE)?))
     }
 
     fn scan(&self, visit: &mut dyn FnMut(u64, &[u8])) -> Result<(), Failure> {
@@ -82,9 +82,11 @@ impl Store for Redb {
     }
 }
 
-impl Reader for ReadOnlyTable<u64, &'static [u8]> {
+struct OfTable(ReadOnlyTable<u64, &'static [u8]>);
+
+impl Reader for OfTable {
     fn get(&mut self, key: u64, record: &mut Vec<u8>) -> Result<bool, Failure> {
-        let found = ReadableTable::get(self, key)?;
+        let found = self.0.get(key)?;
         if let Some(found) = &found {
             record.clear();
             record.extend_from_slice(found.value());
@@ -93,7 +95,7 @@ impl Reader for ReadOnlyTable<u64, &'static [u8]> {
     }
 
     fn range(&mut self, from: u64, count: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<(), Failure> {
-        for entry in ReadableTable::range(self, from..)?.take(count) {
+        for entry in self.0.range(from..)?.take(count) {
             let (key, record) = entry?;
             visit(key.value(), record.value());
         }

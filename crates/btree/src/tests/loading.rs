@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::Loader;
-use sinter_storage::testing::CrashingFileSystem;
+use sinter_storage::testing::{CrashingFileSystem, Fault};
 use sinter_storage::{Options, PageKind, Store};
+use std::io::ErrorKind;
 use std::path::Path;
 
 const TREE: ObjectId = ObjectId(1);
@@ -123,4 +124,20 @@ fn leaves_that_were_loaded_are_full() {
         let bytes = shape.key_bytes + shape.record_bytes;
         assert!(bytes >= (shape.leaves - 1) * (13 << 10), "{bytes} bytes in {} leaves, {records:?}", shape.leaves);
     }
+}
+
+#[test]
+fn a_load_that_could_not_write_goes_no_further() {
+    let disk = CrashingFileSystem::new();
+    let (store, _) = open(&disk);
+    let options = options(KeyCodec::Vbyte, RecordShape::Fixed(8));
+    let mut loader = Loader::<u64>::new(options, Arc::clone(&store));
+    disk.plan(disk.calls().len() as u64 + 5, Fault::Fail(ErrorKind::StorageFull));
+    let mut keys = 0..100_000_u64;
+    let failed = keys.find_map(|key| loader.push(&key, &[0; 8]).err());
+    assert!(matches!(failed, Some(Error::Storage(_))), "{failed:?}");
+    let next = keys.next().unwrap();
+    assert!(matches!(loader.push(&next, &[0; 8]), Err(Error::FailedLoad)));
+    assert!(matches!(loader.finish(), Err(Error::FailedLoad)));
+    assert_eq!(page_count(&store), 0);
 }

@@ -8,7 +8,9 @@ use sinter_storage::testing::{CrashingFileSystem, Fault};
 use sinterdb::arrow::array::AsArray;
 use sinterdb::arrow::datatypes::Int64Type;
 use sinterdb::{Config, Connection, Database, Error, Find, Kv, KvOptions, ValueType};
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn all(kv: &Kv<u32>) -> BTreeMap<u32, Vec<u8>> {
@@ -438,7 +440,16 @@ impl Held {
     /// A random change, of the model first: of one that fails nobody knows whether it was committed.
     fn change(&mut self, conn: &Connection, random: &mut SmallRng) -> Result<(), Error> {
         let (numbers, texts) = (conn.kv::<u32>("numbers")?, conn.kv::<str>("texts")?);
-        match random.random_range(0..6) {
+        match random.random_range(0..7) {
+            6 => {
+                let first = random.random_range(0..3000_u32);
+                let range = first..first + random.random_range(0..200);
+                let before = self.numbers.len();
+                self.numbers.retain(|key, _| !range.contains(key));
+                let deleted = numbers.delete_range(range)?;
+                assert_eq!(deleted as usize, before - self.numbers.len());
+                Ok(())
+            }
             0 => {
                 self.rows += 1;
                 conn.execute("INSERT INTO t VALUES (1)", &[]).map(drop)
@@ -547,6 +558,30 @@ fn what_was_committed_is_there_after_any_loss_of_power() {
     }
 }
 
+#[test]
+fn a_range_goes_with_what_is_in_it_when_it_goes() {
+    let database = Database::memory().unwrap();
+    let (conn, other) = (database.connect(), database.connect());
+    let (kv, beside) = (conn.kv::<u32>("s").unwrap(), other.kv::<u32>("s").unwrap());
+    kv.update((0..1000).map(|key| (key, Some(b"")))).unwrap();
+    assert_eq!(kv.delete_range(100..=899).unwrap(), 800);
+    assert_eq!(kv.delete_range(100..=899).unwrap(), 0);
+    assert_eq!(
+        kv.delete_range((Bound::Included(20), Bound::Excluded(10))).unwrap() + kv.delete_range(10..10).unwrap(),
+        0
+    );
+    assert_eq!(kv.len().unwrap(), 200);
+    conn.begin(false).unwrap();
+    kv.update([(55, None), (150, Some(b""))]).unwrap();
+    assert_eq!(kv.delete_range(50..200).unwrap(), 50, "one of them was gone, one is new");
+    assert_eq!(all(&kv).len(), 150);
+    // Nothing was there, and nobody may put something there meanwhile.
+    beside.put(120, b"").unwrap();
+    assert!(is_conflict(&conn.commit()));
+    assert_eq!(kv.delete_range(..).unwrap(), 201);
+    assert!(beside.is_empty().unwrap());
+}
+
 fn is_loaded(kv: &Kv<u64>, count: u64) {
     let keys = kv.range(..).unwrap().map(|entry| entry.unwrap());
     assert!(keys.eq((0..count).map(|key| (3 * key, key.to_le_bytes().to_vec()))));
@@ -626,14 +661,21 @@ fn a_load_is_whole_or_not_there_after_a_loss_of_power() {
             conn.execute("CHECKPOINT", &[]).unwrap();
         }
         disk.plan(disk.calls().len() as u64 + step, Fault::Crash);
+        let acknowledged = Cell::new(0);
         let run = || {
             conn.begin(false)?;
             conn.execute("INSERT INTO t VALUES (1)", &[])?;
             load(&conn, "s", 5000)?.put(1, [1; 8])?;
             conn.commit()?;
+            acknowledged.set(1);
             conn.kv::<u64>("s")?.delete(0)?;
+            acknowledged.set(2);
+            conn.execute("ALTER TABLE s RENAME TO u", &[])?;
+            conn.execute("ALTER TABLE u RENAME TO s", &[])?;
             conn.execute("CHECKPOINT", &[])?;
-            conn.kv::<u64>("s")?.delete(3).map(drop)
+            conn.kv::<u64>("s")?.delete(3)?;
+            acknowledged.set(3);
+            Ok::<_, Error>(())
         };
         let done = run();
         let is_dead = disk.is_dead();
@@ -643,14 +685,26 @@ fn a_load_is_whole_or_not_there_after_a_loss_of_power() {
         let conn = database.connect();
         let rows = conn.sql("SELECT a FROM t").unwrap().collect().unwrap();
         let has_row = rows.iter().any(|batch| batch.num_rows() > 0);
-        let len = conn.sql("SELECT count(*) FROM s").map(|_| conn.kv::<u64>("s").unwrap().len().unwrap());
-        assert_eq!(len.is_ok(), has_row, "step {step}");
-        if let Ok(len) = len {
-            assert!((4999..=5001).contains(&len), "step {step}: {len} keys");
-            assert_eq!(conn.kv::<u64>("s").unwrap().get(3 * 4999).unwrap(), Some(4999_u64.to_le_bytes().to_vec()));
-            kept += 1;
-        } else {
-            losses += 1;
+        let name = ["s", "u"].into_iter().find(|name| conn.sql(&format!("SELECT count(*) FROM {name}")).is_ok());
+        assert_eq!(name.is_some(), has_row, "step {step}");
+        assert!(has_row || acknowledged.get() == 0, "step {step}: what was acknowledged is lost");
+        match name {
+            Some(name) => {
+                let kv = conn.kv::<u64>(name).unwrap();
+                let found: BTreeMap<u64, Vec<u8>> = kv.range(..).unwrap().collect::<Result<_, _>>().unwrap();
+                let mut expected: BTreeMap<_, _> =
+                    (0..5000_u64).map(|key| (3 * key, key.to_le_bytes().to_vec())).collect();
+                expected.insert(1, vec![1; 8]);
+                for (deletes, key) in [(2, 0), (3, 3)] {
+                    assert!(acknowledged.get() < deletes || !found.contains_key(&key), "step {step}: {key} is back");
+                    if !found.contains_key(&key) {
+                        expected.remove(&key);
+                    }
+                }
+                assert!(found == expected, "step {step}: {} keys", found.len());
+                kept += 1;
+            }
+            None => losses += 1,
         }
         if !is_dead {
             done.unwrap();

@@ -150,7 +150,7 @@ pub(crate) struct KeySums {
 }
 
 /// The range, of keys as their tree has them.
-fn owned_range<K: AnyKey + ?Sized>((start, end): &AnyRange) -> (Bound<K::Owned>, Bound<K::Owned>) {
+pub(super) fn owned_range<K: AnyKey + ?Sized>((start, end): &AnyRange) -> (Bound<K::Owned>, Bound<K::Owned>) {
     let owned = |key: &Key| K::with(key.lent(), ToOwned::to_owned);
     (start.as_ref().map(owned), end.as_ref().map(owned))
 }
@@ -298,6 +298,11 @@ impl AnyTree {
 
     pub(crate) fn for_each_page(&self, visit: &mut dyn FnMut(PageId)) {
         each!(self, tree => tree.for_each_page(visit));
+    }
+
+    /// The page that leads to all others, where it has one.
+    pub(crate) fn root(&self) -> Option<PageId> {
+        each!(self, tree => tree.root())
     }
 
     pub(crate) fn abandon(&self) {

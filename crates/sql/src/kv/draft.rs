@@ -1,6 +1,8 @@
 //! What a transaction writes and reads of one tree, over the state that it sees.
 
-use super::any_tree::{AnyChanges, AnyDraft, AnyKey, AnyPrepared, Entry, Key, KeyRef, OfKind, each, each_to};
+use super::any_tree::{
+    AnyChanges, AnyDraft, AnyKey, AnyPrepared, Entry, Key, KeyRef, OfKind, each, each_to, owned_range,
+};
 use super::ranges::AnyRange;
 use crate::Result;
 use crate::index::{row_id_bytes, row_id_of};
@@ -49,6 +51,9 @@ impl<K: AnyKey + ?Sized> Draft<K> {
     }
 
     fn note(&mut self, start: Bound<K::Owned>, end: Bound<K::Owned>) {
+        if is_empty(&start, &end) {
+            return;
+        }
         // Steps of a cursor make one range.
         if let Some((_, Bound::Included(last))) = self.reads.last()
             && let Bound::Included(start) | Bound::Excluded(start) = &start
@@ -89,6 +94,36 @@ impl<K: AnyKey + ?Sized> Draft<K> {
         let before = Arc::make_mut(&mut self.changes).insert(key.to_owned(), record.map(Box::from));
         self.undo.push(Undo { key: key.to_owned(), before });
         Ok(())
+    }
+
+    /// Takes the keys of a range away, and returns how many there were.
+    fn delete_range(&mut self, range: &AnyRange, at: CommitNumber, notes_reads: bool) -> Result<u64> {
+        let (start, end) = owned_range::<K>(range);
+        if is_empty(&start, &end) {
+            return Ok(0);
+        }
+        if notes_reads {
+            self.note(start.clone(), end.clone());
+        }
+        let lent = || (start.as_ref().map(Borrow::<K>::borrow), end.as_ref().map(Borrow::<K>::borrow));
+        let own = self.changes.range::<K, _>(lent()).filter(|(_, record)| record.is_some());
+        let mut keys: Vec<K::Owned> = own.map(|(key, _)| key.clone()).collect();
+        // Before there are so many: it may be refused.
+        let mut bytes = 0;
+        self.tree.for_each_entries(lent(), at, &mut |entries| {
+            entries.for_each_key(&mut |key| bytes += size_of::<K::Owned>() + key.byte_len());
+        })?;
+        let mut collected = self.memory.budget().take(Use::Query, 0);
+        collected.grow(bytes)?;
+        self.tree.for_each_entries(lent(), at, &mut |entries| {
+            entries.for_each_key(&mut |key| {
+                if !self.changes.contains_key::<K>(key) {
+                    keys.push(key.to_owned());
+                }
+            });
+        })?;
+        keys.iter().try_for_each(|key| self.change(key.borrow(), None))?;
+        Ok(keys.len() as u64)
     }
 
     fn go_back(&mut self, mark: usize) {
@@ -204,6 +239,15 @@ impl<K: AnyKey + ?Sized> Draft<K> {
     }
 }
 
+/// Whether no key can be between.
+fn is_empty<T: Ord>(start: &Bound<T>, end: &Bound<T>) -> bool {
+    match (start, end) {
+        (Bound::Included(start), Bound::Included(end)) => start > end,
+        (Bound::Included(start) | Bound::Excluded(start), Bound::Included(end) | Bound::Excluded(end)) => start >= end,
+        _ => false,
+    }
+}
+
 fn entry_of<K: AnyKey + ?Sized>(cursor: &Cursor<Arc<Tree<K>>, K>) -> Option<Entry> {
     cursor.entry().map(|(key, record)| Entry { key: key.any().to_key(), record: record.into() })
 }
@@ -256,6 +300,15 @@ impl AnyDraft {
     /// There is no memory for it.
     pub(crate) fn change(&mut self, key: KeyRef<'_>, record: Option<&[u8]>) -> Result<()> {
         each!(self, draft => AnyKey::with(key, |key| draft.change(key, record)))
+    }
+
+    /// Takes the keys of a range away, and returns how many there were in the transaction, whose state is that after commit
+    /// `at`.
+    ///
+    /// # Errors
+    /// A leaf cannot be read; there is no memory for it.
+    pub(crate) fn delete_range(&mut self, range: &AnyRange, at: CommitNumber, notes_reads: bool) -> Result<u64> {
+        each!(self, draft => draft.delete_range(range, at, notes_reads))
     }
 
     /// How many changes there were.

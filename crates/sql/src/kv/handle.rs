@@ -261,6 +261,18 @@ impl Session {
         })
     }
 
+    /// Takes the keys of a range away, in one commit, and says how many there were.
+    ///
+    /// # Errors
+    /// As [`Session::kv_change`]: nothing has happened then.
+    pub fn kv_delete_range(&self, kv: &KvHandle, (start, end): (Bound<KvKey<'_>>, Bound<KvKey<'_>>)) -> Result<u64> {
+        let range = (kv.encode_bound(start)?.map(KeyRef::to_key), kv.encode_bound(end)?.map(KeyRef::to_key));
+        self.change(|transaction| {
+            transaction.check_changeable()?;
+            transaction.with_tree(&kv.tree, |draft, at, notes_reads| draft.delete_range(&range, at, notes_reads))
+        })
+    }
+
     /// The entry that is looked for, shown to `use_it`; without a key, the first (`Greater`) or the last (`Less`).
     ///
     /// # Errors

@@ -48,9 +48,18 @@ impl Session {
     /// [`Error::Sql`]: something has the name already.
     pub fn kv_load(&self, name: &str, options: &KvOptions) -> Result<KvLoad> {
         self.check_changeable()?;
+        self.database.runtime()?;
         let name = parse_table_name(name)?;
         let shape = options.shape()?;
-        if self.readable()?.catalog.definition(&name).is_some() {
+        // What would be refused at the end is to be refused now.
+        if let Some(transaction) = self.transaction().as_ref() {
+            transaction.check_changeable()?;
+        }
+        let catalog = self.readable()?.catalog;
+        if !catalog.has_schema(&name.schema) {
+            return Err(Error::Sql(format!("there is no schema '{}'; CREATE SCHEMA makes one", name.schema)));
+        }
+        if catalog.definition(&name).is_some() {
             return Err(Error::Sql(format!("'{name}' is there already; a tree is loaded when it is made")));
         }
         let loader = AnyLoader::new(shape.kind(), shape.options(), self.database.store());
