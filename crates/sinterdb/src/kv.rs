@@ -180,7 +180,7 @@ impl<K: Key + ?Sized> Kv<K> {
         self.any.update(all)
     }
 
-    /// Takes the keys of a range away, in one commit. How many there were. The commit is held in memory, about 200 bytes a key,
+    /// Takes the keys of a range away, in one commit. How many there were. The commit is held in memory,
     /// and the leaves of all these keys with it.
     ///
     /// # Errors
