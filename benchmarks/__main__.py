@@ -222,12 +222,15 @@ def add_stores(suites: Any) -> None:
     names, orders = list(stores.ENGINES), ["sorted", "random"]
     suite.add_argument("--engines", type=some(names), default=names, help="separated by commas (all)")
     suite.add_argument("--keys", type=numbers, default=[10_000_000], help="how many, separated by commas (10000000)")
-    suite.add_argument("--distribution", choices=["cluster", "uniform"], default="cluster", help="of keys (cluster)")
+    kinds = ["cluster", "uniform"]
+    suite.add_argument("--distributions", type=some(kinds), default=kinds, help="of keys (cluster,uniform)")
     suite.add_argument("--orders", type=some(orders), default=orders, help="in which they are loaded (sorted,random)")
     suite.add_argument("--record-bytes", type=numbers, default=[8, 100], help="separated by commas (8,100)")
     suite.add_argument("--level", choices=["full", "off"], default="off", help="what commits promise (off)")
-    suite.add_argument("--operations", type=int, default=1_000_000, help="look-ups; a tenth of others (1000000)")
-    suite.add_argument("--ycsb-operations", type=int, default=1_000_000, help="of each workload (1000000)")
+    suite.add_argument("--operations", type=int, default=1_000_000, help="look-ups; a tenth of ranges (1000000)")
+    fewer = "where commits survive a power loss"
+    suite.add_argument("--writes", type=int, help=f"keys inserted and deleted (1000000; 200000 {fewer})")
+    suite.add_argument("--ycsb-operations", type=int, help=f"of each workload (1000000; 10000 {fewer})")
     suite.add_argument("--only-ycsb", action="store_true", help="nothing but the load and YCSB")
     suite.add_argument("--timeout", type=float, default=3600.0, help="seconds before an engine is given up (3600)")
     suite.add_argument("--folder", type=Path, default=machine.ROOT / "target" / "stores", help="for the databases")
@@ -237,11 +240,12 @@ def add_stores(suites: Any) -> None:
             stores.Settings(
                 engines=arguments.engines,
                 keys=[int(count) for count in arguments.keys],
-                distribution=arguments.distribution,
+                distributions=arguments.distributions,
                 orders=arguments.orders,
                 record_bytes=[int(count) for count in arguments.record_bytes],
                 level=arguments.level,
                 operations=arguments.operations,
+                writes=arguments.writes,
                 ycsb_operations=arguments.ycsb_operations,
                 only_ycsb=arguments.only_ycsb,
                 timeout_s=arguments.timeout,

@@ -50,7 +50,8 @@ def commit() -> str:
         return subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
-        changed = git("status", "--porcelain", "--", "crates", "python", "Cargo.toml", "Cargo.lock")
+        sources = ("crates", "python", "benchmarks", ":!benchmarks/record", "Cargo.toml", "Cargo.lock")
+        changed = git("status", "--porcelain", "--", *sources)
         return git("rev-parse", "--short=12", "HEAD") + ("-changed" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from importlib import metadata
 from pathlib import Path
@@ -37,8 +38,17 @@ def build_stores(with_rocksdb: bool) -> Path:
     libclang = metadata.distribution("libclang").locate_file("clang/native")
     headers = subprocess.run(["cc", "-print-file-name=include"], capture_output=True, text=True, check=True)
     found = {"LIBCLANG_PATH": str(libclang), "BINDGEN_EXTRA_CLANG_ARGS": f"-I{headers.stdout.strip()}"}
+    # Others get what this processor has; RocksDB has no checksums by its instructions otherwise. We choose at run time.
+    found["RUSTFLAGS"] = "-C target-cpu=native"
     subprocess.run(command, cwd=folder, check=True, env={**os.environ, **found})
     return folder / "target" / "release" / "stores"
+
+
+def versions_of_stores() -> dict[str, str]:
+    """Return the versions of the other key-value stores, as their workspace locks them."""
+    locked = (machine.ROOT / "benchmarks" / "stores" / "Cargo.lock").read_text()
+    found = dict(re.findall(r'^name = "([^"]+)"\nversion = "([^"]+)"$', locked, re.M))
+    return {name: found[name] for name in ("fjall", "heed", "librocksdb-sys", "lmdb-master-sys", "redb")}
 
 
 def generate(scale_factor: float, folder: Path, form: str = "parquet") -> None:

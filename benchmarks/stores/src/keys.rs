@@ -26,6 +26,20 @@ pub fn sorted(distribution: Distribution, count: u64, seed: u64) -> Vec<u64> {
     keys
 }
 
+/// One key in so many is not loaded, but inserted later.
+const HELD_BACK: usize = 10;
+
+/// So many keys that are loaded, in order, and a ninth as many that lie between them, in none.
+pub(crate) fn loaded_and_held_back(distribution: Distribution, count: u64, seed: u64) -> (Vec<u64>, Vec<u64>) {
+    let all = sorted(distribution, count + count.div_ceil(HELD_BACK as u64 - 1), seed);
+    let (mut loaded, mut held_back) = (Vec::with_capacity(count as usize), Vec::new());
+    for (index, key) in all.into_iter().enumerate() {
+        let is_held_back = index % HELD_BACK == HELD_BACK / 2 || loaded.len() as u64 == count;
+        if is_held_back { held_back.push(key) } else { loaded.push(key) }
+    }
+    (loaded, shuffled(&held_back, seed + 2))
+}
+
 /// The same keys, in no order.
 pub fn shuffled(keys: &[u64], seed: u64) -> Vec<u64> {
     let mut keys = keys.to_vec();
@@ -80,6 +94,15 @@ fn chosen(keys: &mut Vec<u64>, count: u64, range: Range<u64>, random: &mut Small
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn as_many_are_loaded_as_wanted() {
+        for count in [1, 9, 10, 999, 100_000] {
+            let (loaded, held_back) = loaded_and_held_back(Distribution::Cluster, count, count);
+            assert_eq!(loaded.len() as u64, count);
+            assert_eq!(held_back.len() as u64, count.div_ceil(9));
+        }
+    }
 
     #[test]
     fn keys_are_in_order_and_as_many_as_wanted() {

@@ -4,36 +4,32 @@
 //! them side by side. Keys are 64-bit numbers of a [distribution](Distribution), of which every tenth is held back to be
 //! inserted later; records are bytes that cannot be compressed and follow from their keys, so that each answer is held to
 //! what it has to be. Engines whose keys are bytes have them big-endian, so that they are in order.
+//!
+//! What a phase asks for is drawn before its clock starts, from a stream of its own, and its answers are held to what they
+//! have to be after it: within, they are only counted and added up. Loaded databases are closed and opened again, so that
+//! none is still at work on its files when their bytes are counted. Phases that read are repeated; medians are kept.
 
 mod btree_map;
 pub mod keys;
 mod latency;
+mod phases;
+mod records;
 mod resident;
 mod ycsb;
 
-pub use btree_map::BTreeMapStore;
+pub use btree_map::btree_map;
 pub use latency::Latencies;
+pub use records::Entries;
 
 use keys::Distribution;
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
+use phases::{Keys, Run};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Why a store could not be measured.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
-
-/// One key in so many is not loaded, but inserted later.
-const HELD_BACK: usize = 10;
-
-/// Changes of one commit, where they do not come one by one.
-const COMMIT_LEN: usize = 1000;
-
-/// Entries of a range.
-const RANGE_LEN: usize = 100;
 
 /// Bytes of memory that engines with a cache of their own may use for it.
 pub const CACHE_BYTES: usize = 4 << 30;
@@ -65,7 +61,7 @@ pub struct Settings {
     /// A folder for the database, empty or to be made; without, it is in memory, if the engine can be.
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
-    /// How many keys.
+    /// How many keys are loaded.
     #[arg(long, default_value_t = 10_000_000)]
     pub keys: u64,
     /// Which keys.
@@ -80,38 +76,59 @@ pub struct Settings {
     /// What commits promise.
     #[arg(long, value_enum, default_value = "off")]
     pub level: Level,
-    /// Look-ups; a tenth as many ranges, inserts and deletes.
+    /// Look-ups of each thread; a tenth as many ranges.
     #[arg(long, default_value_t = 1_000_000)]
-    pub operations: u64,
+    pub operations: usize,
+    /// Keys that are inserted, and deleted again; of those held back, which are a ninth of the others.
+    #[arg(long, default_value_t = 1_000_000)]
+    pub writes: usize,
     /// Operations of each workload of YCSB; of none, they are left out.
     #[arg(long, default_value_t = 1_000_000)]
-    pub ycsb_operations: u64,
+    pub ycsb_operations: usize,
     /// Nothing but the load and the workloads of YCSB.
     #[arg(long)]
     pub only_ycsb: bool,
+    /// Milliseconds of reads alone, and of as many beside a writer; three times each.
+    #[arg(long, default_value_t = 1000)]
+    pub beside_ms: u64,
     /// Of the keys.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
 
+/// A change: a record for the key, or none where it goes.
+pub type Change<'a> = (u64, Option<&'a [u8]>);
+
 /// A store that is open.
 pub trait Store: Sync {
-    /// Fills the empty store with keys in their order.
-    fn load(&self, entries: &mut dyn Iterator<Item = (u64, Vec<u8>)>) -> Result<(), Failure>;
+    /// Fills the empty store with keys in their order, and commits them.
+    fn load(&self, entries: &mut Entries<'_>) -> Result<(), Failure>;
 
-    /// Makes changes in one commit: a record for the key, or none where it goes.
-    fn commit(&self, changes: &[(u64, Option<Vec<u8>>)]) -> Result<(), Failure>;
+    /// What one thread works with.
+    fn client(&self) -> Result<Box<dyn Client + '_>, Failure>;
 
-    /// Runs `body` with a reader of one state.
-    fn read(&self, body: &mut dyn FnMut(&mut dyn Reader) -> Result<(), Failure>) -> Result<(), Failure>;
+    /// Has everything in its final place, as far as the engine can be asked to.
+    fn settle(&mut self) -> Result<(), Failure>;
+}
+
+/// A thread's way to a store.
+pub trait Client: Send {
+    /// Makes changes in one commit.
+    fn commit(&mut self, changes: &[Change<'_>]) -> Result<(), Failure>;
+
+    /// Runs `body` with a reader, of one state or of whatever is the newest, as the engine has it.
+    fn read(&mut self, body: &mut dyn FnMut(&mut dyn Reader) -> Result<(), Failure>) -> Result<(), Failure>;
+
+    /// Shows all entries.
+    fn scan(&mut self, visit: &mut dyn FnMut(u64, &[u8])) -> Result<(), Failure>;
 
     /// Puts one key, in a commit of its own.
-    fn put(&self, key: u64, record: &[u8]) -> Result<(), Failure> {
-        self.commit(&[(key, Some(record.to_vec()))])
+    fn put(&mut self, key: u64, record: &[u8]) -> Result<(), Failure> {
+        self.commit(&[(key, Some(record))])
     }
 
     /// Looks a key up in the newest state; its record is put into `record`. Whether it is there.
-    fn get(&self, key: u64, record: &mut Vec<u8>) -> Result<bool, Failure> {
+    fn get(&mut self, key: u64, record: &mut Vec<u8>) -> Result<bool, Failure> {
         let mut is_there = false;
         self.read(&mut |reader| {
             is_there = reader.get(key, record)?;
@@ -120,21 +137,15 @@ pub trait Store: Sync {
         Ok(is_there)
     }
 
-    /// Shows all entries.
-    fn scan(&self, visit: &mut dyn FnMut(u64, &[u8])) -> Result<(), Failure>;
-
     /// The sum of all keys.
-    fn sum(&self) -> Result<u128, Failure> {
+    fn sum(&mut self) -> Result<u128, Failure> {
         let mut sum = 0;
         self.scan(&mut |key, _| sum += u128::from(key))?;
         Ok(sum)
     }
-
-    /// Has everything in its final place, as far as the engine can be asked to.
-    fn settle(&self) -> Result<(), Failure>;
 }
 
-/// Who reads one state.
+/// Who reads.
 pub trait Reader {
     /// Puts the key's record into `record`; whether it is there.
     fn get(&mut self, key: u64, record: &mut Vec<u8>) -> Result<bool, Failure>;
@@ -143,73 +154,161 @@ pub trait Reader {
     fn range(&mut self, from: u64, count: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<(), Failure>;
 }
 
-/// The record of a key: bytes as good as drawn.
-fn record_of(key: u64, bytes: usize) -> Vec<u8> {
-    let mut record = Vec::with_capacity(bytes + 8);
-    let mut state = key;
-    while record.len() < bytes {
-        // Steele, Lea, Flood: Fast splittable pseudorandom number generators (OOPSLA 2014).
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        record.extend((word ^ (word >> 31)).to_le_bytes());
+/// What was found, and which phases failed: one that does leaves the others' figures.
+#[derive(Debug, Default)]
+struct Found {
+    figures: Map<String, Value>,
+    failures: Map<String, Value>,
+}
+
+impl Found {
+    fn note(&mut self, what: &str, figure: impl Into<Value>) {
+        self.figures.insert(what.to_owned(), figure.into());
     }
-    record.truncate(bytes);
-    record
+
+    /// Keeps a phase's figure, or why it has none.
+    fn phase<T: Into<Value>>(&mut self, what: &str, phase: impl FnOnce() -> Result<T, Failure>) {
+        self.phases(&[what], || phase().map(|figure| [figure]));
+    }
+
+    /// The same of a phase that has several figures.
+    fn phases<T: Into<Value>, const N: usize>(
+        &mut self,
+        what: &[&str; N],
+        phase: impl FnOnce() -> Result<[T; N], Failure>,
+    ) {
+        match unless_it_panics(phase) {
+            Ok(figures) => what.iter().zip(figures).for_each(|(what, figure)| self.note(what, figure)),
+            Err(failure) => what.iter().for_each(|what| self.fail(what, &failure)),
+        }
+    }
+
+    fn fail(&mut self, what: &str, failure: &Failure) {
+        self.failures.insert(what.to_owned(), json!(failure.to_string()));
+    }
 }
 
-/// A record after its `version`-th change.
-fn changed_record(key: u64, version: u64, bytes: usize) -> Vec<u8> {
-    record_of(key ^ version.rotate_left(32), bytes)
-}
-
-/// Measures the store that `open` opens, empty, and returns what was found.
+/// Measures the store that `open` opens, empty at first, and returns what was found, and of which phases nothing.
 ///
 /// # Errors
-/// Those of the engine; an answer is wrong.
+/// The store cannot be opened or loaded.
 pub fn measure(
     settings: &Settings,
-    open: impl FnOnce(&Settings) -> Result<Box<dyn Store>, Failure>,
+    open: impl Fn(&Settings) -> Result<Box<dyn Store>, Failure>,
 ) -> Result<Value, Failure> {
-    let all = keys::sorted(settings.distribution, settings.keys, settings.seed);
-    let (mut loaded, mut held_back) = (Vec::new(), Vec::new());
-    for (index, key) in all.into_iter().enumerate() {
-        if index % HELD_BACK == HELD_BACK / 2 { held_back.push(key) } else { loaded.push(key) }
-    }
-    let shuffled = keys::shuffled(&loaded, settings.seed + 1);
-    let held_back = keys::shuffled(&held_back, settings.seed + 2);
+    let (loaded, held_back) = keys::loaded_and_held_back(settings.distribution, settings.keys, settings.seed);
+    let shuffled = match settings.order {
+        Order::Random => keys::shuffled(&loaded, settings.seed + 1),
+        Order::Sorted => Vec::new(),
+    };
+    resident::forget_peak();
     let before = resident::now();
-    let store = open(settings)?;
-    let mut found = Map::new();
-    let run = Run { settings, store: &*store, loaded: &loaded, shuffled: &shuffled, held_back: &held_back };
-    found.insert("load_s".to_owned(), json!(run.load()?));
+    let mut store = open(settings)?;
+    let mut found = Found::default();
+    found.note("load_s", phases::load(&*store, settings, &loaded, &shuffled)?);
     let settling = Instant::now();
     store.settle()?;
-    found.insert("settle_s".to_owned(), json!(settling.elapsed().as_secs_f64()));
+    found.note("settle_s", settling.elapsed().as_secs_f64());
     if let Some(folder) = &settings.folder {
-        found.insert("file_bytes".to_owned(), json!(bytes_in(folder)?));
+        let closing = Instant::now();
+        drop(store);
+        // Some engines have done so before: here all of it is on disk.
+        sync_all(folder)?;
+        found.note("close_s", closing.elapsed().as_secs_f64());
+        found.note("file_bytes", bytes_in(folder)?);
+        let opening = Instant::now();
+        store = open(settings)?;
+        found.note("open_s", opening.elapsed().as_secs_f64());
     }
-    found.insert("loaded".to_owned(), memory(&before));
+    let keys = Keys { loaded, held_back };
+    found.phase("every_entry_is_right", || Run { settings, store: &*store, keys: &keys }.every_entry());
     if !settings.only_ycsb {
-        run.operations(&mut found)?;
-        found.insert("worked".to_owned(), memory(&before));
+        Run { settings, store: &*store, keys: &keys }.read(&mut found);
+        found.note("reading", memory(&before));
+        Run { settings, store: &*store, keys: &keys }.read_beside_a_writer(&mut found);
+        for (are_put, figure, settled) in
+            [(true, "insert_per_s", "insert_settled_per_s"), (false, "delete_per_s", "delete_settled_per_s")]
+        {
+            store.settle()?;
+            let changed = unless_it_panics(|| Run { settings, store: &*store, keys: &keys }.changes(are_put));
+            let count = Run { settings, store: &*store, keys: &keys }.written().len() as f64;
+            let settling = Instant::now();
+            store.settle()?;
+            match changed {
+                Ok(seconds) => {
+                    found.note(figure, count / seconds);
+                    found.note(settled, count / (seconds + settling.elapsed().as_secs_f64()));
+                }
+                Err(failure) => found.fail(figure, &failure),
+            }
+        }
     }
     if settings.ycsb_operations > 0 {
-        found.insert("ycsb".to_owned(), ycsb::measure(&run)?);
+        let figures = ycsb::measure(&Run { settings, store: &*store, keys: &keys }, &mut found);
+        found.note("ycsb", figures);
+    }
+    if !found.failures.is_empty() {
+        let failures = std::mem::take(&mut found.failures);
+        found.note("failures", failures);
     }
     Ok(json!({
-        "engine": settings.engine, "keys": loaded.len(), "record_bytes": settings.record_bytes,
-        "found": found,
+        "engine": settings.engine, "keys": keys.loaded.len(), "record_bytes": settings.record_bytes,
+        "found": found.figures,
     }))
 }
 
-/// What the process takes more than before, in memory of its own, and of files that are mapped.
+/// Runs `work` in a thread of its own for each of `parts`, with a client of its own; all begin together. What they return,
+/// and the seconds from the first's beginning to the last's end.
+fn in_threads<P: Sync, R: Send>(
+    store: &dyn Store,
+    parts: &[P],
+    work: impl Fn(&mut dyn Client, &P) -> Result<R, Failure> + Sync,
+) -> Result<(Vec<R>, f64), Failure> {
+    let clients = parts.iter().map(|_| store.client()).collect::<Result<Vec<_>, _>>()?;
+    let (barrier, work) = (&Barrier::new(parts.len()), &work);
+    let done = std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (mut client, part) in clients.into_iter().zip(parts) {
+            // The clock is the thread's own: the one that starts them may be woken late.
+            threads.push(scope.spawn(move || {
+                barrier.wait();
+                let begun = Instant::now();
+                work(&mut *client, part).map(|returned| (returned, begun, Instant::now()))
+            }));
+        }
+        // All of them, first: one that panicked and is not asked about ends the process.
+        let ends: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+        ends.into_iter().map(|end| end.map_err(|_| "a thread panicked")?).collect::<Result<Vec<_>, Failure>>()
+    })?;
+    let begun = done.iter().map(|(_, begun, _)| *begun).min();
+    let ended = done.iter().map(|(.., ended)| *ended).max();
+    let time = ended.zip(begun).map_or(Duration::ZERO, |(ended, begun)| ended - begun);
+    Ok((done.into_iter().map(|(returned, ..)| returned).collect(), time.as_secs_f64()))
+}
+
+/// Does it; a panic of an engine's is a failure of that phase.
+fn unless_it_panics<T>(phase: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(phase));
+    outcome.unwrap_or_else(|_| Err("it panicked; see what stderr says".into()))
+}
+
+/// What the process takes more than before, in memory of its own, and of files that are mapped; and the most of both so far.
 fn memory(before: &resident::Resident) -> Value {
     let now = resident::now();
     json!({
         "anonymous_bytes": now.anonymous_bytes.saturating_sub(before.anonymous_bytes),
         "mapped_bytes": now.file_bytes.saturating_sub(before.file_bytes),
+        "peak_bytes": now.peak_bytes.saturating_sub(before.anonymous_bytes + before.file_bytes),
     })
+}
+
+/// Has the system write all files of a folder out.
+fn sync_all(folder: &Path) -> Result<(), Failure> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() { sync_all(&path)? } else { std::fs::File::open(&path)?.sync_all()? }
+    }
+    Ok(())
 }
 
 /// Bytes of all files, on disk: one may have holes.
@@ -228,183 +327,126 @@ fn bytes_in(folder: &Path) -> Result<u64, Failure> {
     Ok(bytes)
 }
 
-/// One measurement.
-struct Run<'a> {
-    settings: &'a Settings,
-    store: &'a dyn Store,
-    /// The keys that are there, in their order and in none.
-    loaded: &'a [u64],
-    shuffled: &'a [u64],
-    /// Those that are inserted.
-    held_back: &'a [u64],
-}
-
-impl Run<'_> {
-    fn record(&self, key: u64) -> Vec<u8> {
-        record_of(key, self.settings.record_bytes)
-    }
-
-    /// How long loading takes, in seconds.
-    fn load(&self) -> Result<f64, Failure> {
-        let begun = Instant::now();
-        match self.settings.order {
-            Order::Sorted => self.store.load(&mut self.loaded.iter().map(|&key| (key, self.record(key))))?,
-            Order::Random => {
-                for keys in self.shuffled.chunks(COMMIT_LEN) {
-                    let changes: Vec<_> = keys.iter().map(|&key| (key, Some(self.record(key)))).collect();
-                    self.store.commit(&changes)?;
-                }
-            }
-        }
-        Ok(begun.elapsed().as_secs_f64())
-    }
-
-    /// Everything beside loading, in operations a second, or entries a second of scans.
-    fn operations(&self, found: &mut Map<String, Value>) -> Result<(), Failure> {
-        let mut note = |what: &str, per_s: f64| {
-            found.insert(what.to_owned(), json!(per_s));
-        };
-        let gets = self.settings.operations as usize;
-        note("get_per_s", self.gets(1, gets)?);
-        note("get_2_threads_per_s", self.gets(2, gets)?);
-        note("range_per_s", self.ranges(gets / 10)?);
-        let (count, sum) = (self.loaded.len() as f64, self.loaded.iter().map(|key| u128::from(*key)).sum::<u128>());
-        note("sum_per_s", count / timed(&mut || same("the sum of all keys", self.store.sum()?, sum))?);
-        note("scan_per_s", count / timed(&mut || self.scan(sum))?);
-        let (alone, beside, writes) = self.gets_beside_a_writer()?;
-        note("get_alone_per_s", alone);
-        note("get_beside_a_writer_per_s", beside);
-        note("writes_beside_a_reader_per_s", writes);
-        let keys = &self.held_back[..(gets / 10).min(self.held_back.len())];
-        let changes = |is_put: bool| {
-            let change = move |key: &u64| (*key, is_put.then(|| self.record(*key)));
-            keys.chunks(COMMIT_LEN).try_for_each(|keys| self.store.commit(&keys.iter().map(change).collect::<Vec<_>>()))
-        };
-        note("insert_per_s", keys.len() as f64 / timed(&mut || changes(true))?);
-        self.check_there(keys, true)?;
-        note("delete_per_s", keys.len() as f64 / timed(&mut || changes(false))?);
-        self.check_there(keys, false)
-    }
-
-    fn check_there(&self, keys: &[u64], is_there: bool) -> Result<(), Failure> {
-        let mut record = Vec::new();
-        keys.iter()
-            .step_by(97)
-            .try_for_each(|key| same("whether a key is there", self.store.get(*key, &mut record)?, is_there))
-    }
-
-    /// Look-ups a second, of keys in no order, of all threads together.
-    fn gets(&self, threads: usize, count: usize) -> Result<f64, Failure> {
-        let barrier = Barrier::new(threads + 1);
-        std::thread::scope(|scope| {
-            let readers: Vec<_> = (0..threads)
-                .map(|thread| {
-                    let barrier = &barrier;
-                    scope.spawn(move || {
-                        self.store.read(&mut |reader| {
-                            barrier.wait();
-                            let mut record = Vec::new();
-                            let keys = self.shuffled.iter().cycle().skip(thread * self.shuffled.len() / threads);
-                            keys.take(count)
-                                .try_for_each(|key| self.check(*key, reader.get(*key, &mut record)?, &record))
-                        })
-                    })
-                })
-                .collect();
-            barrier.wait();
-            let begun = Instant::now();
-            for reader in readers {
-                reader.join().map_err(|_| "a reader panicked")??;
-            }
-            Ok((threads * count) as f64 / begun.elapsed().as_secs_f64())
-        })
-    }
-
-    fn check(&self, key: u64, is_there: bool, record: &[u8]) -> Result<(), Failure> {
-        // The first bytes tell.
-        let expected = record_of(key, self.settings.record_bytes.min(8));
-        match is_there && record.len() == self.settings.record_bytes && record.starts_with(&expected) {
-            true => Ok(()),
-            false => Err(format!("key {key} has not the record that it should have").into()),
-        }
-    }
-
-    fn ranges(&self, count: usize) -> Result<f64, Failure> {
-        let seconds = timed(&mut || {
-            self.store.read(&mut |reader| {
-                let mut random = SmallRng::seed_from_u64(self.settings.seed);
-                for _ in 0..count {
-                    let start = random.random_range(0..self.loaded.len().saturating_sub(RANGE_LEN).max(1));
-                    let expected = &self.loaded[start..self.loaded.len().min(start + RANGE_LEN)];
-                    let (mut index, mut is_right) = (0, true);
-                    reader.range(expected[0], expected.len(), &mut |key, record| {
-                        is_right &= expected.get(index) == Some(&key) && record.len() == self.settings.record_bytes;
-                        index += 1;
-                    })?;
-                    same("a range", (index, is_right), (expected.len(), true))?;
-                }
-                Ok(())
-            })
-        })?;
-        Ok(count as f64 / seconds)
-    }
-
-    fn scan(&self, sum: u128) -> Result<(), Failure> {
-        let (mut keys, mut bytes, mut first) = (0, 0, 0_u64);
-        self.store.scan(&mut |key, record| {
-            keys += u128::from(key);
-            bytes += record.len();
-            first = first.wrapping_add(record.first().copied().unwrap_or_default().into());
-        })?;
-        std::hint::black_box(first);
-        same("a scan", (keys, bytes), (sum, self.loaded.len() * self.settings.record_bytes))
-    }
-
-    /// Look-ups a second of one thread alone, then beside another that puts what is there once more, and those puts.
-    fn gets_beside_a_writer(&self) -> Result<(f64, f64, f64), Failure> {
-        let time = Duration::from_secs(3);
-        let reads = || -> Result<f64, Failure> {
-            let (begun, mut count, mut record) = (Instant::now(), 0_u64, Vec::new());
-            let mut keys = self.shuffled.iter().cycle();
-            while begun.elapsed() < time {
-                for key in keys.by_ref().take(100) {
-                    self.check(*key, self.store.get(*key, &mut record)?, &record)?;
-                    count += 1;
-                }
-            }
-            Ok(count as f64 / begun.elapsed().as_secs_f64())
-        };
-        let alone = reads()?;
-        let (is_over, writes) = (AtomicBool::new(false), AtomicU64::new(0));
-        std::thread::scope(|scope| {
-            let writer = scope.spawn(|| -> Result<f64, Failure> {
-                let begun = Instant::now();
-                let mut keys = self.shuffled.iter().rev().cycle();
-                while !is_over.load(Ordering::Relaxed) {
-                    let Some(key) = keys.next() else { break };
-                    self.store.put(*key, &self.record(*key))?;
-                    writes.fetch_add(1, Ordering::Relaxed);
-                }
-                Ok(writes.load(Ordering::Relaxed) as f64 / begun.elapsed().as_secs_f64())
-            });
-            let beside = reads();
-            is_over.store(true, Ordering::Relaxed);
-            let writes = writer.join().map_err(|_| "the writer panicked")??;
-            Ok((alone, beside?, writes))
-        })
-    }
-}
-
-/// Seconds that it takes.
-fn timed(run: &mut dyn FnMut() -> Result<(), Failure>) -> Result<f64, Failure> {
-    let begun = Instant::now();
-    run()?;
-    Ok(begun.elapsed().as_secs_f64())
-}
-
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), Failure> {
     match found == expected {
         true => Ok(()),
         false => Err(format!("{what}: {found:?}, where it is {expected:?}").into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Settings {
+        Settings {
+            engine: "btree-map".to_owned(),
+            folder: None,
+            keys: 20_000,
+            distribution: Distribution::Cluster,
+            order: Order::Sorted,
+            record_bytes: 8,
+            level: Level::Off,
+            operations: 2000,
+            writes: 2000,
+            ycsb_operations: 1000,
+            only_ycsb: false,
+            beside_ms: 5,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn every_phase_of_a_right_store_has_a_figure() {
+        for (order, record_bytes) in [(Order::Sorted, 8), (Order::Random, 100)] {
+            let found = measure(&Settings { order, record_bytes, ..settings() }, btree_map).unwrap();
+            assert_eq!(found["keys"], 20_000);
+            assert_eq!(found["found"]["failures"], Value::Null);
+            let figures = ["load_s", "get_per_s", "get_2_threads_per_s", "range_per_s", "scan_per_s", "sum_per_s"];
+            for figure in figures.iter().chain(&["insert_per_s", "delete_per_s", "get_beside_a_writer_per_s"]) {
+                assert!(found["found"][figure].as_f64().is_some_and(|figure| figure > 0.0), "{figure}: {found}");
+            }
+            assert_eq!(found["found"]["ycsb"].as_object().map(Map::len), Some(12));
+        }
+    }
+
+    /// A store that answers wrongly in one way.
+    struct Wrong(Box<dyn Store>, &'static str);
+
+    struct WrongClient<'a>(Box<dyn Client + 'a>, &'static str);
+
+    struct WrongReader<'a>(&'a mut dyn Reader, &'static str);
+
+    impl Store for Wrong {
+        fn load(&self, entries: &mut Entries<'_>) -> Result<(), Failure> {
+            self.0.load(entries)
+        }
+
+        fn client(&self) -> Result<Box<dyn Client + '_>, Failure> {
+            Ok(Box::new(WrongClient(self.0.client()?, self.1)))
+        }
+
+        fn settle(&mut self) -> Result<(), Failure> {
+            Ok(())
+        }
+    }
+
+    impl Client for WrongClient<'_> {
+        fn commit(&mut self, changes: &[Change<'_>]) -> Result<(), Failure> {
+            let lost = usize::from(self.1 == "commit");
+            self.0.commit(&changes[lost..])
+        }
+
+        fn read(&mut self, body: &mut dyn FnMut(&mut dyn Reader) -> Result<(), Failure>) -> Result<(), Failure> {
+            let how = self.1;
+            self.0.read(&mut |reader| body(&mut WrongReader(reader, how)))
+        }
+
+        fn scan(&mut self, visit: &mut dyn FnMut(u64, &[u8])) -> Result<(), Failure> {
+            let (mut index, skipped) = (0, if self.1 == "scan" { 1 } else { usize::MAX });
+            self.0.scan(&mut |key, record| {
+                if index != skipped {
+                    visit(key, record);
+                }
+                index += 1;
+            })
+        }
+    }
+
+    impl Reader for WrongReader<'_> {
+        fn get(&mut self, key: u64, record: &mut Vec<u8>) -> Result<bool, Failure> {
+            let found = self.0.get(key, record)?;
+            assert!(self.1 != "panic" || !key.is_multiple_of(64), "an engine's own panic");
+            if self.1 == "record" {
+                record.iter_mut().take(1).for_each(|byte| *byte ^= 1);
+            }
+            Ok(found && !(self.1 == "get" && key.is_multiple_of(64)))
+        }
+
+        fn range(&mut self, from: u64, count: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<(), Failure> {
+            let shift = u64::from(self.1 == "range");
+            let count = if self.1 == "short" { 1 } else { count };
+            self.0.range(from, count, &mut |key, record| visit(key + shift, record))
+        }
+    }
+
+    #[test]
+    fn wrong_answers_are_noticed_where_they_are_given() {
+        for (how, phases) in [
+            ("scan", &["every_entry_is_right", "scan_per_s", "sum_per_s"][..]),
+            ("get", &["get_per_s", "get_2_threads_per_s", "get_alone_per_s", "ycsb C, 1"]),
+            ("record", &["get_per_s", "insert_per_s", "get_alone_per_s", "ycsb A, 2", "ycsb C, 2"]),
+            ("short", &["range_per_s", "ycsb E, 2"]),
+            ("panic", &["get_2_threads_per_s", "get_alone_per_s", "insert_per_s", "ycsb B, 2"]),
+            ("range", &["range_per_s", "ycsb E, 1"]),
+            ("commit", &["insert_per_s", "writes_beside_a_reader_per_s", "ycsb A, 1", "ycsb D, 1"]),
+        ] {
+            let open = |settings: &Settings| Ok(Box::new(Wrong(btree_map(settings)?, how)) as Box<dyn Store>);
+            let found = measure(&settings(), open).unwrap();
+            for phase in phases {
+                assert!(found["found"]["failures"][phase].is_string(), "{how}, {phase}: {found}");
+            }
+            assert!(found["found"]["load_s"].is_number());
+        }
     }
 }

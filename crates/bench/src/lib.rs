@@ -4,6 +4,7 @@
 //! on it, so nobody compiles it by accident.
 
 mod accounts;
+pub mod beyond_memory;
 pub mod commits;
 mod csv_file;
 pub mod cycles;

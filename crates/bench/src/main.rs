@@ -2,8 +2,8 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 use sinter_bench::{
-    Failure, Invocation, commits, cycles, page_wise, planning, stalls, stores, strings, throttled, tpch, trees,
-    write_csv, write_parquet,
+    Failure, Invocation, beyond_memory, commits, cycles, page_wise, planning, stalls, stores, strings, throttled, tpch,
+    trees, write_csv, write_parquet,
 };
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -95,6 +95,14 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Measures a key-value tree that is much larger than memory_limit: load, look-ups, inserts, a scan.
+    BeyondMemory {
+        #[command(flatten)]
+        settings: beyond_memory::Settings,
+        /// Also writes a record as JSON.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
     /// Measures key-value trees as a store among others, and prints JSON. `python -m benchmarks stores` compares engines.
     Stores(sinter_stores_benchmark::Settings),
     /// What `cycles` profiles.
@@ -131,6 +139,9 @@ fn main() -> Result<(), Failure> {
         Command::Planning { settings, out } => show(planning::measure(&settings)?, &invocation, out.as_deref()),
         Command::Throttled { settings, out } => show(throttled::measure(&settings)?, &invocation, out.as_deref()),
         Command::Cycles { settings, out } => show(cycles::measure(&settings)?, &invocation, out.as_deref()),
+        Command::BeyondMemory { settings, out } => {
+            show(beyond_memory::measure(&settings)?, &invocation, out.as_deref())
+        }
         Command::Trees { settings, out } => show(trees::measure(&settings)?, &invocation, out.as_deref()),
         Command::CyclesProfiled(settings) => cycles::run_profiled(&settings),
         Command::PageWise { settings, out } => show(page_wise::measure(&settings)?, &invocation, out.as_deref()),

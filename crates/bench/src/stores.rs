@@ -2,23 +2,20 @@
 
 use crate::Failure;
 use serde_json::Value;
-use sinter_stores_benchmark::{CACHE_BYTES, Level, Reader, Settings, Store};
-use sinterdb::{Config, Connection, Cursor, Database, Find, Kv, KvOptions, Synchronous, ValueType};
-use std::sync::OnceLock;
+use sinter_stores_benchmark::{CACHE_BYTES, Change, Client, Entries, Level, Reader, Settings, Store};
+use sinterdb::{Config, Cursor, Database, Find, Kv, KvOptions, Synchronous, ValueType};
 
 const NAME: &str = "entries";
 
 struct Sinter {
     database: Database,
-    connection: Connection,
     options: KvOptions,
-    kv: OnceLock<Kv<u64>>,
 }
 
 /// Measures SinterDB, and returns what was found.
 ///
 /// # Errors
-/// Another engine is asked for; an answer is wrong; the database fails.
+/// Another engine is asked for; the database fails.
 pub fn measure(settings: &Settings) -> Result<Value, Failure> {
     match &settings.engine[..] {
         "sinter" => sinter_stores_benchmark::measure(settings, open),
@@ -41,55 +38,66 @@ fn open(settings: &Settings) -> Result<Box<dyn Store>, Failure> {
     };
     let value = ValueType::Fixed(u32::try_from(settings.record_bytes)?);
     let options = KvOptions { value: Some(value), ..KvOptions::default() };
-    let connection = database.connect();
-    Ok(Box::new(Sinter { database, connection, options, kv: OnceLock::new() }))
-}
-
-impl Sinter {
-    fn kv(&self) -> Result<&Kv<u64>, Failure> {
-        if let Some(kv) = self.kv.get() {
-            return Ok(kv);
-        }
-        let kv = self.connection.kv_with::<u64>(NAME, self.options)?;
-        Ok(self.kv.get_or_init(|| kv))
-    }
+    Ok(Box::new(Sinter { database, options }))
 }
 
 impl Store for Sinter {
-    fn load(&self, entries: &mut dyn Iterator<Item = (u64, Vec<u8>)>) -> Result<(), Failure> {
-        let mut load = self.connection.load_kv::<u64>(NAME, self.options)?;
-        for (key, record) in entries {
+    fn load(&self, entries: &mut Entries<'_>) -> Result<(), Failure> {
+        let mut load = self.database.connect().load_kv::<u64>(NAME, self.options)?;
+        while let Some((key, record)) = entries.next_entry() {
             load.push(key, record)?;
         }
         load.finish()?;
         Ok(())
     }
 
-    fn commit(&self, changes: &[(u64, Option<Vec<u8>>)]) -> Result<(), Failure> {
-        Ok(self.kv()?.update(changes.iter().map(|(key, record)| (*key, record.as_deref())))?)
+    fn client(&self) -> Result<Box<dyn Client + '_>, Failure> {
+        Ok(Box::new(OfConnection(self.database.connect().kv_with(NAME, self.options)?)))
     }
 
-    fn put(&self, key: u64, record: &[u8]) -> Result<(), Failure> {
-        Ok(self.kv()?.put(key, record)?)
-    }
-
-    fn read(&self, body: &mut dyn FnMut(&mut dyn Reader) -> Result<(), Failure>) -> Result<(), Failure> {
-        let kv = self.kv()?;
-        body(&mut OfKv { kv, cursor: None })
-    }
-
-    fn scan(&self, visit: &mut dyn FnMut(u64, &[u8])) -> Result<(), Failure> {
-        Ok(self.kv()?.for_each(.., visit)?)
-    }
-
-    fn sum(&self) -> Result<u128, Failure> {
-        Ok(self.kv()?.sums(..)?.sum.unsigned_abs())
-    }
-
-    fn settle(&self) -> Result<(), Failure> {
+    fn settle(&mut self) -> Result<(), Failure> {
         self.database.connect().execute("CHECKPOINT", &[])?;
         Ok(())
     }
+}
+
+/// The tree, of a connection of its own.
+struct OfConnection(Kv<u64>);
+
+impl Client for OfConnection {
+    fn commit(&mut self, changes: &[Change<'_>]) -> Result<(), Failure> {
+        Ok(self.0.update(changes.iter().copied())?)
+    }
+
+    fn put(&mut self, key: u64, record: &[u8]) -> Result<(), Failure> {
+        Ok(self.0.put(key, record)?)
+    }
+
+    fn read(&mut self, body: &mut dyn FnMut(&mut dyn Reader) -> Result<(), Failure>) -> Result<(), Failure> {
+        body(&mut OfKv { kv: &self.0, cursor: None })
+    }
+
+    fn get(&mut self, key: u64, record: &mut Vec<u8>) -> Result<bool, Failure> {
+        get(&self.0, key, record)
+    }
+
+    fn scan(&mut self, visit: &mut dyn FnMut(u64, &[u8])) -> Result<(), Failure> {
+        Ok(self.0.for_each(.., visit)?)
+    }
+
+    fn sum(&mut self) -> Result<u128, Failure> {
+        Ok(self.0.sums(..)?.sum.unsigned_abs())
+    }
+}
+
+fn get(kv: &Kv<u64>, key: u64, record: &mut Vec<u8>) -> Result<bool, Failure> {
+    Ok(kv.get_with(key, |found| {
+        if let Some(found) = found {
+            record.clear();
+            record.extend_from_slice(found);
+        }
+        found.is_some()
+    })?)
 }
 
 struct OfKv<'a> {
@@ -100,13 +108,7 @@ struct OfKv<'a> {
 
 impl Reader for OfKv<'_> {
     fn get(&mut self, key: u64, record: &mut Vec<u8>) -> Result<bool, Failure> {
-        Ok(self.kv.get_with(key, |found| {
-            if let Some(found) = found {
-                record.clear();
-                record.extend_from_slice(found);
-            }
-            found.is_some()
-        })?)
+        get(self.kv, key, record)
     }
 
     fn range(&mut self, from: u64, count: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<(), Failure> {

@@ -3,6 +3,7 @@
 use crate::Result;
 use crate::keys::{DecodedKeys, KeyList, TreeKey, lent};
 use crate::leaf::Leaf;
+use crate::records::Records;
 use crate::tree::Tree;
 use sinter_storage::CommitNumber;
 use std::fmt;
@@ -43,21 +44,20 @@ const NO_ENTRY: (usize, usize) = (0, 0);
 struct Block<K: TreeKey + ?Sized> {
     keys: <K::List as KeyList<K>>::Block,
     count: usize,
-    records: Vec<u8>,
-    /// Where each record ends.
-    ends: Vec<usize>,
+    records: Records,
 }
 
 impl<T: Deref<Target = Tree<K>>, K: TreeKey + ?Sized> Cursor<T, K> {
     /// A cursor over what is in the tree after commit `at`, on no entry yet.
     pub fn new(tree: T, at: CommitNumber) -> Cursor<T, K> {
-        let block = Block { keys: Default::default(), count: 0, records: Vec::new(), ends: Vec::new() };
+        let records = Records::new(tree.shape.records);
+        let block = Block { keys: Default::default(), count: 0, records };
         Cursor { tree, at, block: Box::new(block), index: 0 }
     }
 
     /// The entry that it is on, if it is on one.
     pub fn entry(&self) -> Option<(&K, &[u8])> {
-        (self.index < self.block.count).then(|| (self.block.keys.key(self.index), self.block.record(self.index)))
+        (self.index < self.block.count).then(|| (self.block.keys.key(self.index), self.block.records.get(self.index)))
     }
 
     /// Goes to the first entry, and returns it.
@@ -186,19 +186,8 @@ fn fill<K: TreeKey + ?Sized>(block: &mut Block<K>, at: &mut usize, leaf: &Leaf<K
     leaf.keys().decode(block_index, &mut block.keys);
     block.count = block.keys.len();
     block.records.clear();
-    block.ends.clear();
-    for index in indices.clone() {
-        block.records.extend_from_slice(leaf.record(index));
-        block.ends.push(block.records.len());
-    }
     *at = index - indices.start;
-}
-
-impl<K: TreeKey + ?Sized> Block<K> {
-    fn record(&self, index: usize) -> &[u8] {
-        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.records[start..self.ends[index]]
-    }
+    block.records.append(leaf.records(), indices);
 }
 
 impl<T, K: TreeKey + ?Sized> fmt::Debug for Cursor<T, K> {

@@ -19,10 +19,10 @@ pub enum OnDamage {
 pub struct LeftOut(Mutex<BTreeMap<Table, Groups>>);
 
 /// By number: the rows of a group, and why it could not be read.
-type Groups = BTreeMap<usize, (u64, String)>;
+type Groups = BTreeMap<u64, (u64, String)>;
 
 /// A table's name, and where its value is in memory: several databases may have tables of one name.
-type Table = (String, usize);
+type Table = (String, u64);
 
 /// What was left out of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,14 +40,15 @@ pub struct LeftOutOfTable {
 impl LeftOut {
     pub(crate) fn add(&self, source: &dyn TableSource, group: usize, rows: u64, why: String) {
         let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let table = (source.name().to_owned(), std::ptr::from_ref(source).addr());
-        tables.entry(table).or_default().insert(group, (rows, why));
+        let (table, group) =
+            source.group_id(group).unwrap_or_else(|| (std::ptr::from_ref(source).addr() as u64, group as u64));
+        tables.entry((source.name().to_owned(), table)).or_default().insert(group, (rows, why));
     }
 
     /// Everything that was left out since the last call, by table.
     pub fn take(&self) -> Vec<LeftOutOfTable> {
         let tables = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        let of_table = |((table, _), groups): (Table, BTreeMap<usize, (u64, String)>)| {
+        let of_table = |((table, _), groups): (Table, BTreeMap<u64, (u64, String)>)| {
             let mut left_out = LeftOutOfTable { table, groups: groups.len() as u64, rows: 0, reasons: Vec::new() };
             for (rows, why) in groups.into_values() {
                 left_out.rows += rows;

@@ -163,7 +163,8 @@ impl Pipeline {
             return Err(Error::Unsupported("a sample of groups that are not there yet".into()));
         };
         let scan = ScanPlan::new(self)?;
-        let (claims, next_announced, cancelled) = (Claims::new(self, None), Default::default(), Default::default());
+        let (claims, next_announced, cancelled) =
+            (Claims::new(self, Some(&**table), None), Default::default(), Default::default());
         let shared = Shared {
             plan: &scan,
             layout: Layout { scan_columns: self.columns.len(), scan_types: scan.types(), payload: &[], tables: &[] },

@@ -67,7 +67,19 @@ impl fmt::Display for PlanText<'_> {
         match &pipeline.source {
             Source::Table(table) => {
                 write!(f, "Scan {} [{columns}]{}", table.name(), self.source_note())?;
-                if let Some(seek) = table.seek() {
+                let found = self.run.and_then(|run| run.found_by.get());
+                let by_keys = |(number, join)| {
+                    let by = pipeline.found_by_join(number, join)?;
+                    Some(format!("{by}, where the keys of join {} are few", number + 1))
+                };
+                let planned = || {
+                    pipeline
+                        .joins()
+                        .enumerate()
+                        .find_map(by_keys)
+                        .filter(|_| self.run.is_none() && self.stage.is_none())
+                };
+                if let Some(seek) = found.cloned().or_else(|| table.seek()).or_else(planned) {
                     write!(f, "\n  seek: {seek}")?;
                 }
             }

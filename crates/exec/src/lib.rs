@@ -51,7 +51,7 @@ pub use read_as::ReadAs;
 pub use run::{Counters, Reader, Run, Worker, panicked};
 pub use scan::Gathered;
 pub use sort::{Merged, Order, SortKey, Sorted};
-pub use source::{ReadAhead, RowIds, ScanColumn, TableSource};
+pub use source::{Finder, ReadAhead, RowIds, ScanColumn, TableSource};
 pub use spill::{SpillCompression, SpillFile, Spilled};
 pub use types::{Field, LogicalType, TimeUnit};
 pub use vector::{Batch, Dictionary, Vector};

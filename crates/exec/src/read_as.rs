@@ -1,7 +1,8 @@
-//! A table read in other ways than usual, with the same answers: to compare with, and for tests.
+//! A table read in other ways than usual, with the same answers: by what finds rows of it once the keys of joins are known; and
+//! to compare with, and for tests.
 
-use crate::{LogicalType, Pinned, ReadAhead, Result, RowIds, TableSource};
-use sinter_codec::{Bitmap, Block, BlockStats};
+use crate::{Finder, LogicalType, Pinned, ReadAhead, Result, RowIds, TableSource};
+use sinter_codec::{Bitmap, Block, BlockStats, VECTOR_LEN};
 use std::sync::Arc;
 
 /// Shows another source so.
@@ -15,6 +16,8 @@ pub struct ReadAs {
     pub page_wise: bool,
     /// As [`TableSource::vector_rows`].
     pub vector_rows: usize,
+    /// As [`TableSource::finder`].
+    pub finder: Option<Arc<dyn Finder>>,
 }
 
 impl TableSource for ReadAs {
@@ -82,6 +85,20 @@ impl TableSource for ReadAs {
 
     fn segment_bytes(&self, group: usize, column: usize) -> Option<usize> {
         self.table.segment_bytes(group, column)
+    }
+
+    fn finder(&self) -> Option<&dyn Finder> {
+        self.finder.as_deref()
+    }
+
+    fn without_finder(&self) -> Option<Arc<dyn TableSource>> {
+        self.finder.as_ref()?;
+        let table = Arc::clone(&self.table);
+        if !self.page_wise && self.vector_rows >= VECTOR_LEN {
+            return Some(table);
+        }
+        let (page_wise, vector_rows) = (self.page_wise, self.vector_rows);
+        Some(Arc::new(ReadAs { table, page_wise, vector_rows, finder: None }))
     }
 
     fn will_read(&self, group: usize, columns: &[usize]) -> Option<ReadAhead> {

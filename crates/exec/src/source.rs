@@ -1,6 +1,6 @@
 //! What a table shows to the engine: the row groups of one snapshot.
 
-use crate::{LogicalType, Pinned, Result};
+use crate::{Expr, LogicalType, Pinned, Result};
 use sinter_codec::{Bitmap, BlockStats};
 use std::fmt;
 use std::sync::Arc;
@@ -108,9 +108,29 @@ pub trait TableSource: Send + Sync + std::fmt::Debug {
     fn vector_rows(&self) -> usize {
         sinter_codec::VECTOR_LEN
     }
+    /// What finds rows of it by their values, if anything does.
+    fn finder(&self) -> Option<&dyn Finder> {
+        None
+    }
+    /// The same without [`TableSource::finder`], of which it holds what that needs; `None` where it has none.
+    fn without_finder(&self) -> Option<Arc<dyn TableSource>> {
+        None
+    }
     /// Says that these segments of a group will probably be asked for soon, in this order. A source that has to fetch
     /// them may begin, and goes on as long as what it returns is held.
     fn will_read(&self, _group: usize, _columns: &[usize]) -> Option<ReadAhead> {
         None
     }
+}
+
+/// Finds rows of a table by their values, where that is quicker than to scan all: an index, or the order of a tree. Asked once the
+/// keys of a join are known.
+pub trait Finder: Send + Sync + fmt::Debug {
+    /// What it would find rows by for conditions over these columns, for plans; `None` where it finds none by them.
+    fn finds_by(&self, columns: &[ScanColumn], conditions: &[Expr]) -> Option<String>;
+    /// The rows that the conditions let through, and perhaps others; `None` where they are too many for that to be quicker.
+    ///
+    /// # Errors
+    /// As [`TableSource::segment`].
+    fn find(&self, columns: &[ScanColumn], conditions: &[Expr]) -> Result<Option<Arc<dyn TableSource>>>;
 }

@@ -49,7 +49,10 @@ impl From<sinter_exec::Error> for Error {
                     Ok(inner) => Error::from(*inner),
                     Err(inner) => match inner.downcast::<sinter_btree::Error>() {
                         Ok(inner) => Error::from(*inner),
-                        Err(inner) => Error::Io(inner.to_string()),
+                        Err(inner) => match inner.downcast::<Error>() {
+                            Ok(inner) => *inner,
+                            Err(inner) => Error::Io(inner.to_string()),
+                        },
                     },
                 }
             }

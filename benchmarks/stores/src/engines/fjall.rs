@@ -1,10 +1,9 @@
 //! fjall: a log-structured merge tree in Rust. `full` persists its journal at each commit (`PersistMode::SyncData`), `off`
-//! writes it. Blocks are not compressed, as records cannot be. It is loaded by its ingestion, and settled by a compaction of
-//! all.
+//! writes it. Blocks are compressed by LZ4 below the first two levels, as it does by default. It is loaded by its ingestion,
+//! and settled by a compaction of all.
 
-use fjall::config::CompressionPolicy;
-use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
-use sinter_stores_benchmark::{CACHE_BYTES, Failure, Level, Reader, Settings, Store};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
+use sinter_stores_benchmark::{CACHE_BYTES, Change, Client, Entries, Failure, Level, Reader, Settings, Store};
 use std::path::Path;
 
 struct Fjall {
@@ -15,12 +14,8 @@ struct Fjall {
 
 pub(super) fn open(folder: &Path, settings: &Settings) -> Result<Box<dyn Store>, Failure> {
     let database = Database::builder(folder).cache_size(CACHE_BYTES as u64).open()?;
-    let plain = || {
-        KeyspaceCreateOptions::default()
-            .data_block_compression_policy(CompressionPolicy::all(CompressionType::None))
-            .expect_point_read_hits(true)
-    };
-    let entries = database.keyspace("entries", plain)?;
+    let options = || KeyspaceCreateOptions::default().expect_point_read_hits(true);
+    let entries = database.keyspace("entries", options)?;
     Ok(Box::new(Fjall { database, entries, level: settings.level }))
 }
 
@@ -40,19 +35,30 @@ fn show(entry: fjall::Guard, visit: &mut dyn FnMut(u64, &[u8])) -> Result<(), Fa
 }
 
 impl Store for Fjall {
-    fn load(&self, entries: &mut dyn Iterator<Item = (u64, Vec<u8>)>) -> Result<(), Failure> {
+    fn load(&self, entries: &mut Entries<'_>) -> Result<(), Failure> {
         let mut ingestion = self.entries.start_ingestion()?;
-        for (key, record) in entries {
+        while let Some((key, record)) = entries.next_entry() {
             ingestion.write(key.to_be_bytes(), record)?;
         }
         Ok(ingestion.finish()?)
     }
 
-    fn commit(&self, changes: &[(u64, Option<Vec<u8>>)]) -> Result<(), Failure> {
+    fn client(&self) -> Result<Box<dyn Client + '_>, Failure> {
+        Ok(Box::new(self))
+    }
+
+    fn settle(&mut self) -> Result<(), Failure> {
+        self.entries.rotate_memtable_and_wait()?;
+        Ok(self.entries.major_compact()?)
+    }
+}
+
+impl Client for &Fjall {
+    fn commit(&mut self, changes: &[Change<'_>]) -> Result<(), Failure> {
         let mut batch = self.database.batch();
         for (key, record) in changes {
             match record {
-                Some(record) => batch.insert(&self.entries, key.to_be_bytes(), &record[..]),
+                Some(record) => batch.insert(&self.entries, key.to_be_bytes(), *record),
                 None => batch.remove(&self.entries, key.to_be_bytes()),
             }
         }
@@ -60,16 +66,16 @@ impl Store for Fjall {
         self.persist()
     }
 
-    fn put(&self, key: u64, record: &[u8]) -> Result<(), Failure> {
+    fn put(&mut self, key: u64, record: &[u8]) -> Result<(), Failure> {
         self.entries.insert(key.to_be_bytes(), record)?;
         self.persist()
     }
 
-    fn read(&self, body: &mut dyn FnMut(&mut dyn Reader) -> Result<(), Failure>) -> Result<(), Failure> {
+    fn read(&mut self, body: &mut dyn FnMut(&mut dyn Reader) -> Result<(), Failure>) -> Result<(), Failure> {
         body(&mut OfSnapshot { entries: &self.entries, snapshot: self.database.snapshot() })
     }
 
-    fn get(&self, key: u64, record: &mut Vec<u8>) -> Result<bool, Failure> {
+    fn get(&mut self, key: u64, record: &mut Vec<u8>) -> Result<bool, Failure> {
         let found = self.entries.get(key.to_be_bytes())?;
         if let Some(found) = &found {
             record.clear();
@@ -78,13 +84,8 @@ impl Store for Fjall {
         Ok(found.is_some())
     }
 
-    fn scan(&self, visit: &mut dyn FnMut(u64, &[u8])) -> Result<(), Failure> {
+    fn scan(&mut self, visit: &mut dyn FnMut(u64, &[u8])) -> Result<(), Failure> {
         self.entries.iter().try_for_each(|entry| show(entry, visit))
-    }
-
-    fn settle(&self) -> Result<(), Failure> {
-        self.entries.rotate_memtable_and_wait()?;
-        Ok(self.entries.major_compact()?)
     }
 }
 

@@ -218,6 +218,7 @@ fn partners() -> (Pipeline, Arc<JoinTable>) {
     let types = [LogicalType::Int64, LogicalType::Float64, LogicalType::Utf8];
     let build = over(&types, Output::Rows((0..types.len()).map(Expr::Column).collect()));
     let wanted = WantedTable {
+        lists_keys: false,
         kind: JoinKind::Left,
         nulls_are_equal: false,
         has_condition: false,

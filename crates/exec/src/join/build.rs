@@ -29,6 +29,8 @@ pub(crate) struct BuildPlan {
     pub(super) has_condition: bool,
     /// For each key, the most different values of which a filter is made for the scan; 0 where none is wanted.
     pub(super) filter_keys_max: Vec<usize>,
+    /// Whether the values of keys are listed where they are few.
+    pub(super) lists_keys: bool,
     /// Between which integers the one key is, where it only matters which keys there are.
     only_keys: Option<(i128, i128)>,
 }
@@ -45,6 +47,8 @@ pub(crate) struct WantedTable {
     pub(crate) is_wanted: Vec<bool>,
     /// For each key, the most different values of which a filter is made for the scan; 0 where none is wanted.
     pub(crate) filter_keys_max: Vec<usize>,
+    /// Whether the values of keys are listed where they are few.
+    pub(crate) lists_keys: bool,
 }
 
 impl BuildPlan {
@@ -53,7 +57,8 @@ impl BuildPlan {
     /// # Errors
     /// [`Error::Unsupported`] where the build side hands out no rows, or keys that ours cannot equal.
     pub(crate) fn new(build: &Pipeline, wanted: &WantedTable) -> Result<BuildPlan> {
-        let WantedTable { kind, nulls_are_equal, has_condition, key_types, is_wanted, filter_keys_max } = wanted;
+        let WantedTable { kind, nulls_are_equal, has_condition, key_types, is_wanted, filter_keys_max, lists_keys } =
+            wanted;
         let types = build.column_types();
         let exprs = if let Output::Rows(exprs) = &build.output { &exprs[..] } else { &[] };
         let Some((keys, payload)) = exprs.split_at_checked(key_types.len()) else {
@@ -96,6 +101,7 @@ impl BuildPlan {
             kind: *kind,
             has_condition: *has_condition,
             filter_keys_max: filter_keys_max.clone(),
+            lists_keys: *lists_keys,
             only_keys,
         })
     }

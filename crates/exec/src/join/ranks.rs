@@ -181,6 +181,12 @@ impl Ranks {
         self.stretches.iter().map(|stretch| stretch[BITS])
     }
 
+    /// All that occur, the least one first.
+    pub(super) fn integers(&self) -> impl Iterator<Item = i64> {
+        let bits = |word: u64| (0..64).filter(move |bit| word >> bit & 1 == 1);
+        self.words().zip(0_i64..).flat_map(move |(word, at)| bits(word).map(move |bit| self.min + 64 * at + bit))
+    }
+
     pub(super) fn count(&self) -> usize {
         self.count
     }

@@ -9,11 +9,19 @@ use crate::aggregate::Argument;
 use crate::memory::Held;
 use crate::parallel::threads_for_quick;
 use crate::store::RowStore;
+use crate::vector::scalar_at;
 use crate::{Error, Memory, Result, Vector};
 use foldhash::fast::RandomState;
-use sinter_codec::VECTOR_LEN;
+use sinter_codec::{Bitmap, Scalar, VECTOR_LEN, Values};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// So many values of a key are listed at most: as many as an index is asked for at once (`index/look_up.rs` of sql).
+const LISTED_MAX: usize = 1024;
+
+/// Of so many rows at most.
+const LISTED_ROWS_MAX: usize = 4 * LISTED_MAX;
 
 /// The rows of a build side with an index over their keys.
 #[derive(Debug)]
@@ -30,6 +38,8 @@ pub(crate) struct JoinTable {
     filter: Option<(usize, Arc<KeyFilter>)>,
     /// Of each key, how many different ones at most.
     key_counts: Vec<usize>,
+    /// Of each key, all values, where they were asked for and are few.
+    key_lists: Vec<Option<Vec<Scalar>>>,
     /// Whether there are any, and any without a key.
     has_rows: bool,
     has_null: bool,
@@ -70,6 +80,8 @@ impl JoinTable {
         let key_counts: Vec<usize> =
             keys.clone().map(|key| index.ranks(key).map_or(store.rows(), Ranks::count)).collect();
         let filter = filter_of(&store, &index, &key_counts, plan, memory);
+        let list = |key: usize| plan.lists_keys.then(|| listed(store.values(key), store.validity(key))).flatten();
+        let key_lists = keys.map(list).collect();
         let is_payload = |column: usize| plan.payload.contains(&Some(column));
         (0..plan.key_types.len()).filter(|&key| !is_payload(key)).for_each(|key| store.forget(key));
         let has_rows = store.rows() > 0;
@@ -81,6 +93,7 @@ impl JoinTable {
             key_bounds,
             filter,
             key_counts,
+            key_lists,
             has_rows,
             has_null,
             _memory: held,
@@ -98,6 +111,8 @@ impl JoinTable {
         let store = RowStore::new(&[], memory);
         let has_rows = has_null || keys.count() > 0;
         let (key_bounds, key_counts) = (vec![keys.bounds()], vec![keys.count()]);
+        let is_listed = plan.lists_keys && keys.count() <= LISTED_MAX;
+        let key_lists = vec![is_listed.then(|| keys.integers().map(|key| Scalar::Int(key.into())).collect())];
         let index = JoinIndex::of_keys(keys);
         let filter = filter_of(&store, &index, &key_counts, plan, memory);
         let payload = plan.payload.clone();
@@ -109,10 +124,16 @@ impl JoinTable {
             key_bounds,
             filter,
             key_counts,
+            key_lists,
             has_rows,
             has_null,
             _memory: held,
         })
+    }
+
+    /// All values of a key, but NULL; `None` where nobody asked for them before, or they are many.
+    pub(crate) fn key_list(&self, key: usize) -> Option<&[Scalar]> {
+        self.key_lists.get(key)?.as_deref()
     }
 
     /// Between which integers a key is; `None` where that is not known.
@@ -239,6 +260,30 @@ impl JoinTable {
             self.store.gather(column, rows, out);
         }
     }
+}
+
+/// The values, each once; `None` where they are many, or floats, of which some are equal that do not look it.
+fn listed(values: Values<'_>, validity: Option<&Bitmap>) -> Option<Vec<Scalar>> {
+    if values.len() > LISTED_ROWS_MAX || matches!(values, Values::F32(_) | Values::F64(_)) {
+        return None;
+    }
+    let present = (0..values.len()).filter(|&row| validity.is_none_or(|validity| validity.get(row)));
+    let mut known = HashSet::new();
+    let mut list = Vec::new();
+    for value in present.map(|row| scalar_at(values, row)) {
+        let is_new = match &value {
+            Scalar::Int(value) => known.insert(value.to_le_bytes().to_vec()),
+            Scalar::Bytes(value) => known.insert(value.clone()),
+            Scalar::Null | Scalar::Float(_) => false,
+        };
+        if is_new {
+            list.push(value);
+        }
+        if list.len() > LISTED_MAX {
+            return None;
+        }
+    }
+    Some(list)
 }
 
 /// The filter of the key whose values are fewest beside those of the scan, where they are few enough for any. Without memory for

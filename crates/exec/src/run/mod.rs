@@ -21,7 +21,7 @@ use crate::expr::compile_condition;
 use crate::flow::{Layout, StepPlan, StepsPlan};
 use crate::join::{ProbePlan, WantedTable};
 use crate::measure::{Measured, NotedMemory, Stage};
-use crate::scan::{Claims, DecodedFields, ScanPlan, Shared, vector_count};
+use crate::scan::{Claims, DecodedFields, ScanPlan, Shared, vector_count, worker_count_max};
 use crate::sort::{SortPlan, SortedRuns};
 use crate::{
     AggregateState, Error, Expr, Gathered, Groups, LogicalType, Memory, Output, Pipeline, Result, Sorted, Source, Step,
@@ -50,6 +50,8 @@ pub struct Run {
     scan: ScanPlan,
     /// The scan as joins narrowed it; of measured runs alone.
     explained_scan: OnceLock<Arc<ScanPlan>>,
+    /// How keys of joins led to rows of the table, where they did.
+    pub(crate) found_by: OnceLock<String>,
     steps: StepsPlan,
     /// Of which join each column beyond those of the scan is, and which of its payload.
     payload: Vec<(usize, usize)>,
@@ -163,12 +165,14 @@ impl Run {
             let (kind, nulls_are_equal, has_condition) = (join.kind, join.nulls_are_equal, join.condition.is_some());
             let filter_keys_max = pipeline.filter_keys_max(number, join, scan.has_conditions_on_values());
             let build = without_unwanted(&join.build, key_types.len(), &is_wanted);
-            let wanted = WantedTable { kind, nulls_are_equal, has_condition, key_types, is_wanted, filter_keys_max };
+            let lists_keys = pipeline.found_by_join(number, join).is_some();
+            let wanted =
+                WantedTable { kind, nulls_are_equal, has_condition, key_types, is_wanted, filter_keys_max, lists_keys };
             builds.push(Run::new(build, Role::Build(wanted), shares.clone())?);
         }
         let needs_nothing = builds.is_empty() && !matches!(pipeline.source, Source::Gathered(_));
         Ok(Arc::new(Run {
-            claims: Claims::new(&pipeline, shares.decoded.clone()),
+            claims: Claims::new(&pipeline, pipeline.source.table().map(|table| &**table), shares.decoded.clone()),
             counters: Arc::clone(&shares.counters),
             own_counters: Counters::default(),
             measured,
@@ -176,6 +180,7 @@ impl Run {
             pipeline,
             scan,
             explained_scan: OnceLock::new(),
+            found_by: OnceLock::new(),
             steps,
             payload,
             inputs,
@@ -232,7 +237,12 @@ impl Run {
     /// How many of the [vectors to scan](Pipeline::vectors_to_scan) are done or under way. Cheap enough to be asked many times
     /// a second. Where rows are spilled, what is read again does not count: it stands still meanwhile.
     pub fn vectors_scanned(&self) -> usize {
-        let own = self.pipeline.source.table().map_or(0, |table| self.claims.taken(&**table));
+        let taken = |table: &Arc<dyn TableSource>| match self.found_by.get() {
+            // What is left of it is as good as done.
+            Some(_) => vector_count(&**table),
+            None => self.claims.taken(&**table),
+        };
+        let own = self.pipeline.source.table().map_or(0, taken);
         own + self.inputs.iter().chain(&self.builds).map(|run| run.vectors_scanned()).sum::<usize>()
     }
 
@@ -374,26 +384,32 @@ impl Run {
 
     /// How many workers find something to do.
     fn worker_count_max(&self) -> usize {
-        match self.prepared().ok().and_then(|prepared| prepared.gathered.clone()) {
-            Some(gathered) => gathered.len().div_ceil(VECTOR_LEN),
-            None => self.pipeline.worker_count_max(),
+        let Ok(prepared) = self.prepared() else { return self.pipeline.worker_count_max() };
+        match (&prepared.gathered, &prepared.found) {
+            (Some(gathered), _) => gathered.len().div_ceil(VECTOR_LEN),
+            (None, Some(found)) => worker_count_max(&self.pipeline, &*found.table),
+            (None, None) => self.pipeline.worker_count_max(),
         }
     }
 
     /// How much workers share: vectors of a table, or gathered rows.
     fn source_len(&self, prepared: &Prepared) -> usize {
         match (&prepared.gathered, self.pipeline.source.table()) {
-            (None, Some(table)) => vector_count(&**table),
+            (None, Some(table)) => vector_count(prepared.found.as_ref().map_or(&**table, |found| &*found.table)),
             (gathered, _) => gathered.as_ref().map_or(0, |gathered| gathered.len()),
         }
     }
 
     fn shared<'a>(&'a self, prepared: &'a Prepared, table: &'a dyn TableSource, layout: Layout<'a>) -> Shared<'a> {
+        let (source, claims) = match &prepared.found {
+            Some(found) => (&*found.table, &found.claims),
+            None => (table, &self.claims),
+        };
         Shared {
             plan: prepared.scan.as_deref().unwrap_or(&self.scan),
             layout,
-            source: table,
-            claims: &self.claims,
+            source,
+            claims,
             next_announced: &self.next_announced,
             is_limited: self.pipeline.limit.is_some(),
             cancelled: self.stop.flag(),

@@ -34,6 +34,27 @@ impl Pipeline {
         join.keys.iter().map(keys_max).collect()
     }
 
+    /// What finds rows of the table that it scans by the keys of its `number`-th join, where these turn out to be few.
+    pub(crate) fn found_by_join(&self, number: usize, join: &Join) -> Option<String> {
+        let finder = self.source.table()?.finder()?;
+        let all_matter = drops_rows(join) && !self.joins().take(number).any(|before| before.kind.has_rest());
+        let keys: Vec<Expr> = join.keys.iter().map(|key| is_one_of(key, &[])).collect();
+        if all_matter { finder.finds_by(&self.columns, &keys) } else { None }
+    }
+
+    /// That keys of its rows are those of the tables of its joins, which have been listed: no other row comes out.
+    pub(super) fn lists_of_joins(&self, tables: &[Arc<JoinTable>]) -> Vec<Expr> {
+        let mut lists = Vec::new();
+        for (join, table) in self.joins().zip(tables) {
+            let keys = join.keys.iter().enumerate().filter(|_| drops_rows(join));
+            lists.extend(keys.filter_map(|(number, key)| Some(is_one_of(key, table.key_list(number)?))));
+            if join.kind.has_rest() {
+                break;
+            }
+        }
+        lists
+    }
+
     /// Conditions on the table that it scans without which its rows come to nothing, as the tables of its joins tell: a row
     /// whose key is none of theirs has no partner. Only what drops much is worth a test.
     pub(super) fn conditions_of_joins(&self, tables: &[Arc<JoinTable>]) -> Vec<Expr> {
@@ -95,6 +116,11 @@ impl Pipeline {
         };
         Some(Expr::And(vec![compare(CompareOp::GreaterOrEqual, low), compare(CompareOp::LessOrEqual, high)]))
     }
+}
+
+/// That a key is one of these.
+fn is_one_of(key: &Expr, list: &[Scalar]) -> Expr {
+    Expr::InList { expr: Box::new(key.clone()), list: list.to_vec(), has_null: false, negated: false }
 }
 
 /// Whether rows are dropped that have no partner, those with a NULL among their keys too.

@@ -2,8 +2,8 @@
 
 use super::{OutputPlan, Run};
 use crate::join::JoinTable;
-use crate::scan::ScanPlan;
-use crate::{Error, Gathered, Memory, OnDamage, Output, Pipeline, Result, Source};
+use crate::scan::{Claims, ScanPlan};
+use crate::{Error, Gathered, Memory, OnDamage, Output, Pipeline, Result, Source, TableSource};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
@@ -16,6 +16,15 @@ pub(crate) struct Prepared {
     pub(crate) gathered: Option<Arc<Gathered>>,
     /// What the scan does instead, where the tables tell which rows meet nobody.
     pub(crate) scan: Option<Arc<ScanPlan>>,
+    /// Rows of the table that keys of joins lead to: no others meet anybody.
+    pub(super) found: Option<Arc<Found>>,
+}
+
+/// Some rows of a table, and who has taken which.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) table: Arc<dyn TableSource>,
+    pub(super) claims: Claims,
 }
 
 /// How far that is.
@@ -103,8 +112,23 @@ impl Run {
         if let (Some(_), Some(scan)) = (&self.measured, &prepared.scan) {
             self.explained_scan.get_or_init(|| Arc::clone(scan));
         }
+        prepared.found = self.found(&prepared.tables)?.map(Arc::new);
         *self.prepared.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(prepared));
         Ok(())
+    }
+
+    /// The rows of its table that joins lead to, where their keys are few and something finds rows by them.
+    fn found(&self, tables: &[Arc<JoinTable>]) -> Result<Option<Found>> {
+        let Some(finder) = self.pipeline.source.table().and_then(|table| table.finder()) else { return Ok(None) };
+        let lists = self.pipeline.lists_of_joins(tables);
+        if lists.is_empty() {
+            return Ok(None);
+        }
+        let conditions = [&self.pipeline.filter[..], &lists].concat();
+        let Some(table) = finder.find(&self.pipeline.columns, &conditions)? else { return Ok(None) };
+        let claims = Claims::new(&self.pipeline, Some(&*table), self.shares.decoded.clone());
+        self.found_by.get_or_init(|| table.seek().unwrap_or_else(|| "by the keys of joins".to_owned()));
+        Ok(Some(Found { table, claims }))
     }
 
     /// What its workers find there.

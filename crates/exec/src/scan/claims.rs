@@ -37,9 +37,13 @@ pub(super) struct Claim {
 }
 
 impl Claims {
-    /// On the pipeline's table; there is nothing to claim where it has none.
-    pub(crate) fn new(pipeline: &Pipeline, decoded: Option<Arc<DecodedFields>>) -> Claims {
-        let group_count = pipeline.source.table().map_or(0, |table| table.group_count());
+    /// On a table, which is the pipeline's or some of its rows; there is nothing to claim where it has none.
+    pub(crate) fn new(
+        pipeline: &Pipeline,
+        table: Option<&dyn TableSource>,
+        decoded: Option<Arc<DecodedFields>>,
+    ) -> Claims {
+        let group_count = table.map_or(0, |table| table.group_count());
         let columns = pipeline.columns.len();
         Claims {
             next_group: AtomicUsize::new(0),

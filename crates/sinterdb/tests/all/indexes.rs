@@ -4,7 +4,7 @@ use crate::answers::{lines, rows, value};
 use crate::engine::counted;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use sinterdb::{Config, Connection, Database, Error};
+use sinterdb::{Config, Connection, Database, Error, KvOptions, ValueType};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -57,6 +57,81 @@ fn conditions_on_few_rows_are_looked_up() {
     for condition in ["id > 0", "part = 5", "name LIKE '%5'", "id = 5 OR part = 5", "id <> 5", "id IS NULL"] {
         assert_eq!(seek(&conn, &format!("SELECT * FROM t WHERE {condition}")), None, "{condition}");
     }
+}
+
+/// How EXPLAIN ANALYZE says that the scan with that found its rows.
+fn sought(conn: &Connection, sql: &str) -> Vec<String> {
+    let plan = lines(conn, &format!("EXPLAIN ANALYZE {sql}"));
+    plan.iter().filter_map(|line| Some(line.trim().strip_prefix("seek: ")?.to_owned())).collect()
+}
+
+#[test]
+fn few_keys_of_a_join_are_looked_up() {
+    let conn = shuffled();
+    run(&conn, "CREATE TABLE plain AS SELECT * FROM t");
+    run(&conn, "CREATE INDEX by_name ON t (name, part)");
+    run(&conn, "CREATE TABLE few (a BIGINT, b INT, c VARCHAR, d SMALLINT)");
+    run(
+        &conn,
+        "INSERT INTO few VALUES (7919, 1, 'name 1', 5), (15838, 2, 'name 2', 6), (-1, 3, 'nobody', 7), (NULL, 3, 'name 3', 8), (7919, 9, 'name 1', 9)",
+    );
+    let by_id = "SELECT count(*), sum(t.part), min(few.b) FROM few JOIN t ON t.id = few.a";
+    assert_eq!(seek(&conn, by_id).as_deref(), Some("by index t_pkey, where the keys of join 1 are few"));
+    assert!(counted(&conn, by_id).vectors <= 256, "{:?}", counted(&conn, by_id));
+    for (query, found) in [
+        (by_id, Some("2 rows by index t_pkey")),
+        (
+            "SELECT few.*, t.name FROM few, t WHERE t.id = few.a AND t.part > 1 ORDER BY few.b",
+            Some("2 rows by index t_pkey"),
+        ),
+        ("SELECT count(*) FROM t JOIN few ON t.id = few.d", Some("5 rows by index t_pkey")),
+        ("SELECT id FROM t WHERE id IN (SELECT a FROM few) ORDER BY id", Some("2 rows by index t_pkey")),
+        ("SELECT count(*), sum(t.id) FROM t JOIN few ON t.name = few.c", Some("30 rows by index by_name")),
+        (
+            "SELECT count(*), sum(t.id) FROM t JOIN few ON t.part = few.b AND t.name = few.c",
+            Some("20 rows by index by_name"),
+        ),
+        (
+            "SELECT count(*), sum(t.id) FROM t JOIN few ON t.id = few.a JOIN few AS more ON t.name = more.c",
+            Some("2 rows by index t_pkey"),
+        ),
+        ("SELECT few.b, t.id FROM few LEFT JOIN t ON t.id = few.a ORDER BY 1", Some("2 rows by index t_pkey")),
+        ("SELECT count(few.a) FROM t LEFT JOIN few ON t.id = few.a", None),
+        ("SELECT count(*) FROM t WHERE id NOT IN (SELECT a FROM few WHERE a IS NOT NULL)", None),
+        ("SELECT count(*) FROM t JOIN few ON t.part = few.b", None),
+    ] {
+        let seeks = sought(&conn, query);
+        assert_eq!(seeks.iter().find(|seek| seek.contains("index")).map(String::as_str), found, "{query}: {seeks:?}");
+        let without = query.replace("FROM t ", "FROM plain AS t ").replace("JOIN t ", "JOIN plain AS t ");
+        let without = without.replace("few, t ", "few, plain AS t ");
+        assert_ne!(without, query);
+        assert_eq!(lines(&conn, query), lines(&conn, &without), "{query}");
+    }
+    // Too many keys for that, and too many rows of few keys.
+    run(&conn, "CREATE TABLE many AS SELECT value AS a FROM generate_series(1, 2000)");
+    assert!(sought(&conn, "SELECT count(*) FROM t JOIN many ON t.id = many.a").is_empty());
+    run(&conn, "CREATE INDEX by_part ON t (part)");
+    assert!(sought(&conn, "SELECT count(*) FROM t JOIN few ON t.part = few.b").is_empty());
+    // What the transaction has written itself is found too, and what was deleted is not.
+    conn.begin(false).unwrap();
+    run(&conn, "DELETE FROM t WHERE id = 7919");
+    run(&conn, "INSERT INTO t VALUES (-1, 77, 'new')");
+    assert_eq!(value(&conn, "SELECT count(*), sum(t.part) FROM few JOIN t ON t.id = few.a"), "2 79");
+    conn.roll_back().unwrap();
+}
+
+#[test]
+fn few_keys_of_a_join_are_looked_up_in_trees() {
+    let conn = shuffled();
+    let kv = conn.kv_with::<u64>("tree", KvOptions { value: Some(ValueType::U64), ..KvOptions::default() }).unwrap();
+    kv.update((0..300_000_u64).map(|key| (key * 3, Some((key * 7).to_le_bytes())))).unwrap();
+    run(&conn, "CREATE TABLE few AS SELECT v * 1000 AS a FROM generate_series(0, 9) AS g (v)");
+    let sql = "SELECT count(*), sum(tree.value) FROM few JOIN tree ON tree.key = few.a";
+    let keys: Vec<u64> = (0..10).map(|key| key * 1000).filter(|key| key % 3 == 0).collect();
+    let sum: u64 = keys.iter().map(|key| key / 3 * 7).sum();
+    assert_eq!(value(&conn, sql), format!("{} {sum}", keys.len()));
+    assert!(seek(&conn, sql).is_some_and(|seek| seek.contains("by key, where the keys of join 1 are few")));
+    assert!(counted(&conn, sql).vectors <= 64, "{:?}", counted(&conn, sql));
 }
 
 #[test]

@@ -172,9 +172,7 @@ fn what_sql_cannot_do_to_a_tree_it_says() {
     let conn = database.connect();
     let kv = squares(&conn, 10);
     for sql in [
-        "INSERT INTO squares VALUES (1, 2)",
-        "UPDATE squares SET value = 1",
-        "DELETE FROM squares",
+        "MERGE INTO squares USING (SELECT 1 AS k) AS s ON squares.key = s.k WHEN MATCHED THEN DELETE",
         "ALTER TABLE squares ADD COLUMN more INT",
         "CREATE TABLE squares (a INT)",
         "CREATE VIEW squares AS SELECT 1 AS a",

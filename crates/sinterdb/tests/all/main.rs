@@ -12,6 +12,7 @@ mod indexes;
 mod kill;
 mod kill_writers;
 mod kv;
+mod kv_changes;
 mod kv_sql;
 mod layouts;
 mod memory;

@@ -49,17 +49,7 @@ impl IndexesSeen {
         columns: &[ScanColumn],
         filter: &[Expr],
     ) -> Result<Option<SelectedRows>> {
-        let schema = table.schema();
-        let mut asked = Asked { columns, schema, of: (0..schema.columns.len()).map(|_| None).collect() };
-        filter.iter().for_each(|condition| asked.ask(condition));
-        let mut ways: Vec<Way<'_>> = schema
-            .indexes
-            .iter()
-            .zip(&self.trees)
-            .filter_map(|(index, tree)| Way::of(index, tree, schema, &asked.of))
-            .collect();
-        // First where most is said of the values.
-        ways.sort_by_key(|way| std::cmp::Reverse((way.is_of_one, way.equal_columns, way.has_range)));
+        let ways = self.ways(table.schema(), columns, filter);
         let found_max = FOUND_MIN.max((table.live_rows() / ROWS_PER_FOUND_MIN) as usize);
         for way in ways {
             if let Some(ids) = self.ids(&way, found_max)? {
@@ -69,6 +59,21 @@ impl IndexesSeen {
             }
         }
         Ok(None)
+    }
+
+    /// The index that would be looked into first for such conditions, if any would.
+    pub(crate) fn name_for(&self, schema: &TableSchema, columns: &[ScanColumn], filter: &[Expr]) -> Option<String> {
+        self.ways(schema, columns, filter).first().map(|way| way.index.name.clone())
+    }
+
+    /// The ways in which indexes lead to rows, first where most is said of the values.
+    fn ways<'a>(&'a self, schema: &'a TableSchema, columns: &[ScanColumn], filter: &[Expr]) -> Vec<Way<'a>> {
+        let mut asked = Asked { columns, schema, of: (0..schema.columns.len()).map(|_| None).collect() };
+        filter.iter().for_each(|condition| asked.ask(condition));
+        let of_index = |(index, tree)| Way::of(index, tree, schema, &asked.of);
+        let mut ways: Vec<Way<'_>> = schema.indexes.iter().zip(&self.trees).filter_map(of_index).collect();
+        ways.sort_by_key(|way| std::cmp::Reverse((way.is_of_one, way.equal_columns, way.has_range)));
+        ways
     }
 
     /// The ids in the ranges of a way, ascending; `None` where there are more than `found_max`.

@@ -21,7 +21,7 @@ pub(crate) enum KeyRef<'a> {
 }
 
 /// A key that is held.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Key {
     U32(u32),
     U64(u64),

@@ -80,7 +80,7 @@ impl KvHandle {
         &self.tree
     }
 
-    fn encode<'k>(&self, key: KvKey<'k>) -> Result<KeyRef<'k>> {
+    pub(super) fn encode<'k>(&self, key: KvKey<'k>) -> Result<KeyRef<'k>> {
         self.key_type().encode(key)
     }
 
@@ -93,7 +93,7 @@ impl KvHandle {
     }
 
     /// Whether the tree takes this key and value.
-    fn check(&self, key: KeyRef<'_>, value: Option<&[u8]>) -> Result<()> {
+    pub(super) fn check(&self, key: KeyRef<'_>, value: Option<&[u8]>) -> Result<()> {
         check(&self.name, self.value_type(), self.tree.tree().bytes_max(), key, value)
     }
 

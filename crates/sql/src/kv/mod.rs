@@ -6,6 +6,7 @@
 //! KvWork        what a transaction writes and reads of trees; an `AnyDraft` for each
 //! KvHandle      what a user holds of a tree: `Session::kv`, and what a session does with it
 //! KvLoad        a tree that is made at once, of keys in order: `Session::kv_load`
+//! TreeRows      a tree as INSERT, UPDATE and DELETE see it: rows become entries
 //! TreeTable     what SQL reads of a tree: pieces of it as row groups of a `TreeSource`, in the state of `TreesSeen`
 //! ```
 //!
@@ -20,6 +21,7 @@ mod draft;
 mod handle;
 mod load;
 mod ranges;
+mod rows;
 mod shape;
 mod source;
 mod sums;
@@ -32,8 +34,9 @@ pub use shape::{KeyType, KvOptions, ValueType};
 pub use sinter_btree::{Condition, Find};
 pub use sums::KvSums;
 
-pub(crate) use any_tree::{AnyDraft, AnyTree, AnyWritten, KeyRef};
-pub(crate) use ranges::{AnyRange, union};
+pub(crate) use any_tree::{AnyDraft, AnyTree, AnyWritten, Key, KeyRef};
+pub(crate) use ranges::{ALL_KEYS, AnyRange, union};
+pub(crate) use rows::TreeRows;
 pub(crate) use shape::KvShape;
 pub(crate) use table::{TreeTable, TreesSeen};
 pub(crate) use work::{KvMark, KvWork};

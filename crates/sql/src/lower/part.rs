@@ -315,7 +315,14 @@ impl Part {
     }
 
     fn pipeline_with(self, output: Output) -> (Pipeline, Vec<NotedScan>) {
-        let pipeline = self.as_pipeline(output).narrowed();
+        let mut pipeline = self.as_pipeline(output).narrowed();
+        let has_joins = pipeline.steps.iter().any(|step| matches!(step, Step::Join(_)));
+        if let (Source::Table(table), false) = (&mut pipeline.source, has_joins)
+            && let Some(without) = table.without_finder()
+        {
+            // It holds a state of indexes and trees.
+            *table = without;
+        }
         let own = self.noted.map(|noted| (noted, self.columns, self.filter));
         (pipeline, own.into_iter().chain(self.others).collect())
     }

@@ -205,7 +205,7 @@ impl Tables {
         // The optimizer may find that no row of it is needed, by how it is defined.
         self.reads().definition(table.id());
         let indexes = IndexesSeen::of(table, &self.catalog, self.of.databases.seen.trees_of(&self.database));
-        self.stored(Stored::Table(Arc::clone(table), indexes), with_row_id).map(Some)
+        self.stored(Stored::Table(Arc::clone(table), indexes.map(Arc::new)), with_row_id).map(Some)
     }
 
     fn stored(&self, stored: Stored, with_row_id: bool) -> Result<Arc<dyn TableProvider>> {
@@ -217,7 +217,7 @@ impl Tables {
         self.reads().definition(tree.id());
         let Some(seen) = self.of.databases.seen.trees_of(&self.database) else { return Ok(None) };
         let Some(tree) = TreeTable::new(name.to_string(), tree, seen) else { return Ok(None) };
-        self.stored(Stored::Tree(tree), false).map(Some)
+        self.stored(Stored::Tree(Arc::new(tree)), false).map(Some)
     }
 
     /// A view as the plan of its query, over the tables of its own database.

@@ -2,7 +2,7 @@
 
 use super::statistics;
 use crate::index::IndexesSeen;
-use crate::kv::{AnyRange, TreeTable};
+use crate::kv::{ALL_KEYS, AnyRange, TreeTable};
 use crate::lower::{can_run_anywhere, lower_filters};
 use crate::physical::PipelineExec;
 use crate::transaction::Reads;
@@ -14,7 +14,7 @@ use datafusion::logical_expr::{Expr as DfExpr, TableProviderFilterPushDown, Tabl
 use datafusion::physical_plan::ExecutionPlan;
 use sinter_codec::VECTOR_LEN;
 use sinter_column::ColumnTable;
-use sinter_exec::{Expr, OnDamage, Output, Pipeline, ReadAs, ScanColumn, Source, TableSource};
+use sinter_exec::{Expr, Finder, OnDamage, Output, Pipeline, ReadAs, ScanColumn, Source, TableSource};
 use sinter_storage::ObjectId;
 use std::sync::Arc;
 
@@ -33,11 +33,71 @@ pub(crate) struct Reading {
 }
 
 /// What is read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Stored {
     /// With its indexes, if it has any.
-    Table(Arc<ColumnTable>, Option<IndexesSeen>),
-    Tree(TreeTable),
+    Table(Arc<ColumnTable>, Option<Arc<IndexesSeen>>),
+    Tree(Arc<TreeTable>),
+}
+
+/// Finds rows once the keys of a join are known.
+#[derive(Debug)]
+struct ByKeys {
+    stored: Stored,
+    reading: Reading,
+    /// Of a tree: the keys that are scanned otherwise.
+    known_ranges: Vec<AnyRange>,
+}
+
+impl Finder for ByKeys {
+    fn finds_by(&self, columns: &[ScanColumn], conditions: &[Expr]) -> Option<String> {
+        match &self.stored {
+            Stored::Table(table, indexes) => {
+                let name = indexes.as_ref()?.name_for(table.schema(), columns, conditions)?;
+                Some(format!("by index {name}"))
+            }
+            Stored::Tree(tree) => (tree.ranges(columns, conditions) != [ALL_KEYS]).then(|| "by key".to_owned()),
+        }
+    }
+
+    fn find(&self, columns: &[ScanColumn], conditions: &[Expr]) -> sinter_exec::Result<Option<Arc<dyn TableSource>>> {
+        let found: crate::Result<Option<Arc<dyn TableSource>>> = match &self.stored {
+            Stored::Table(table, indexes) => self.reading.rows_by(indexes.as_deref(), table, columns, conditions),
+            Stored::Tree(tree) => {
+                let ranges = tree.ranges(columns, conditions);
+                if ranges == self.known_ranges { Ok(None) } else { tree.source(&ranges).map(Some) }
+            }
+        };
+        let found = found.map_err(|error| sinter_exec::Error::Source(Box::new(error)))?;
+        Ok(found.map(|table| self.reading.read(table, None)))
+    }
+}
+
+impl Reading {
+    /// The rows that an index finds for conditions, if one does. Where damage is left out, the table is not damaged by an index
+    /// that is.
+    fn rows_by(
+        &self,
+        indexes: Option<&IndexesSeen>,
+        table: &Arc<ColumnTable>,
+        columns: &[ScanColumn],
+        conditions: &[Expr],
+    ) -> crate::Result<Option<Arc<dyn TableSource>>> {
+        let found = match indexes.map_or(Ok(None), |indexes| indexes.rows(table, columns, conditions)) {
+            Err(crate::Error::Damaged(_)) if matches!(self.on_damage, OnDamage::LeaveOut(_)) => None,
+            found => found?,
+        };
+        Ok(found.map(|found| Arc::new(found) as _))
+    }
+
+    /// The table read in this way, by who finds rows of it.
+    fn read(&self, table: Arc<dyn TableSource>, finder: Option<Arc<dyn Finder>>) -> Arc<dyn TableSource> {
+        let Reading { page_wise, vector_rows, .. } = *self;
+        if finder.is_none() && !page_wise && vector_rows >= VECTOR_LEN {
+            return table;
+        }
+        Arc::new(ReadAs { table, page_wise, vector_rows, finder })
+    }
 }
 
 /// One table or key-value tree at one moment. With `with_row_id`, the last column is the row id.
@@ -78,29 +138,34 @@ impl StoredProvider {
         columns: &[ScanColumn],
         filter: &[Expr],
     ) -> crate::Result<(Arc<dyn TableSource>, Noted)> {
+        let is_planned_only = self.reads.are_of_definitions();
+        let mut finder = None;
+        let by_keys = |known_ranges: &[AnyRange]| -> Option<Arc<dyn Finder>> {
+            let (stored, reading) = (self.stored.clone(), self.reading.clone());
+            (!is_planned_only).then(|| Arc::new(ByKeys { stored, reading, known_ranges: known_ranges.to_vec() }) as _)
+        };
         let (table, object): (Arc<dyn TableSource>, _) = match &self.stored {
             Stored::Table(table, indexes) => {
-                let indexes = indexes.as_ref().filter(|_| !self.reads.are_of_definitions() && !filter.is_empty());
-                let found = match indexes.map_or(Ok(None), |indexes| indexes.rows(table, columns, filter)) {
-                    // The table is not damaged by it.
-                    Err(crate::Error::Damaged(_)) if matches!(self.reading.on_damage, OnDamage::LeaveOut(_)) => None,
-                    found => found?,
+                let indexes = indexes.as_deref().filter(|_| !is_planned_only);
+                let by_constants = indexes.filter(|_| !filter.is_empty());
+                let source = match self.reading.rows_by(by_constants, table, columns, filter)? {
+                    Some(found) => found,
+                    None => {
+                        finder = indexes.and_then(|_| by_keys(&[]));
+                        Arc::clone(table) as _
+                    }
                 };
-                let source = found.map_or_else(|| Arc::clone(table) as _, |found| Arc::new(found) as _);
                 (source, NotedObject::Table(table.id()))
             }
             Stored::Tree(tree) => {
                 // What is only planned reads no leaf.
-                let ranges = if self.reads.are_of_definitions() { Vec::new() } else { tree.ranges(columns, filter) };
+                let ranges = if is_planned_only { Vec::new() } else { tree.ranges(columns, filter) };
+                finder = by_keys(&ranges);
                 (tree.source(&ranges)?, NotedObject::Tree(tree.id(), ranges.into()))
             }
         };
         let noted = Noted { object, reads: self.reads.clone() };
-        let Reading { page_wise, vector_rows, .. } = self.reading;
-        if page_wise || vector_rows < VECTOR_LEN {
-            return Ok((Arc::new(ReadAs { table, page_wise, vector_rows }), noted));
-        }
-        Ok((table, noted))
+        Ok((self.reading.read(table, finder), noted))
     }
 
     /// What is known without reading; of trees nothing.
@@ -196,6 +261,7 @@ impl TableProvider for StoredProvider {
             return datafusion::common::internal_err!("a pushed filter cannot be lowered: {filters:?}");
         };
         let (source, noted) = self.source(&columns, &filter)?;
+        let source = source.without_finder().unwrap_or(source);
         noted.rows(&columns, &filter);
         let schema = Arc::new(self.schema.project(&projection)?);
         let exact = filter.is_empty() && limit.is_none();

@@ -229,7 +229,7 @@ fn hold(
     let own = Arc::clone(&seen.name);
     let state = session.statement_state(seen, Notes::default());
     // Compiled as it will be for every row to come: a condition that is none is refused here.
-    Assigner::new(table, (0..table.schema().columns.len()).map(Some).collect(), &state)?;
+    Assigner::in_order(table.name(), table.schema(), &state)?;
     let query = parse_one(&format!("SELECT count(*) FROM {} WHERE NOT ({})", full_name(&own, name), check.sql))?;
     let batches = session.plan_query(&state, query)?.collect()?;
     let breaches = batches[0].column(0).as_primitive::<Int64Type>().value(0);

@@ -19,13 +19,15 @@ use arrow::temporal_conversions::timestamp_us_to_datetime;
 use arrow::util::display::array_value_to_string;
 use datafusion::common::DFSchema;
 use datafusion::execution::SessionState;
-use sinter_column::{Check, ColumnSchema, ColumnTable, TableSchema};
+use sinter_column::{Check, ColumnSchema, TableSchema};
 use sinter_exec::{LogicalType, edge};
 use std::sync::Arc;
 
 /// Casts batches of one schema to a table's, and holds them against its rules.
 pub(crate) struct Assigner {
-    table: Arc<ColumnTable>,
+    /// Of the table.
+    name: String,
+    schema: Arc<TableSchema>,
     /// For each column of the table, which column of the batch it comes from; NULL where none.
     sources: Vec<Option<usize>>,
     /// For each column without a source, the one value that it takes; NULL where none.
@@ -55,16 +57,24 @@ pub(crate) fn sources_by_name(table: &TableSchema, given: &SchemaRef) -> Result<
 }
 
 impl Assigner {
-    /// `sources` says for each column of the table where it comes from; `state` is to compile CHECKs.
-    pub(crate) fn new(table: &Arc<ColumnTable>, sources: Vec<Option<usize>>, state: &SessionState) -> Result<Assigner> {
-        let schema = table.schema();
+    /// For the table of that name. `sources` says for each of its columns where it comes from; `state` is to compile CHECKs.
+    pub(crate) fn new(
+        name: &str,
+        schema: &Arc<TableSchema>,
+        sources: Vec<Option<usize>>,
+        state: &SessionState,
+    ) -> Result<Assigner> {
         let checks = schema.checks.iter().map(|check| compile(check, schema, state)).collect::<Result<_>>()?;
-        Ok(Assigner { checks, ..Assigner::unchecked(table, sources)? })
+        Ok(Assigner { checks, ..Assigner::unchecked(name, schema, sources)? })
+    }
+
+    /// For rows that have the table's columns in its order.
+    pub(crate) fn in_order(name: &str, schema: &Arc<TableSchema>, state: &SessionState) -> Result<Assigner> {
+        Assigner::new(name, schema, (0..schema.columns.len()).map(Some).collect(), state)
     }
 
     /// For a table that has no CHECKs.
-    pub(crate) fn unchecked(table: &Arc<ColumnTable>, sources: Vec<Option<usize>>) -> Result<Assigner> {
-        let schema = table.schema();
+    pub(crate) fn unchecked(name: &str, schema: &Arc<TableSchema>, sources: Vec<Option<usize>>) -> Result<Assigner> {
         if sources.len() != schema.columns.len() {
             return Err(Error::Sql(format!(
                 "{} values were given for a table of {} columns",
@@ -73,7 +83,7 @@ impl Assigner {
             )));
         }
         let defaults = vec![None; sources.len()];
-        Ok(Assigner { table: Arc::clone(table), sources, defaults, checks: Vec::new() })
+        Ok(Assigner { name: name.to_owned(), schema: Arc::clone(schema), sources, defaults, checks: Vec::new() })
     }
 
     /// Where the table's columns come from.
@@ -83,7 +93,7 @@ impl Assigner {
 
     /// The same, where columns without a source take their defaults, evaluated once and now.
     pub(crate) fn with_defaults(mut self, session: &Session) -> Result<Assigner> {
-        for (index, column) in self.table.schema().columns.iter().enumerate() {
+        for (index, column) in self.schema.columns.iter().enumerate() {
             if self.sources[index].is_none() {
                 self.defaults[index] = default_value(session, column)?;
             }
@@ -98,8 +108,7 @@ impl Assigner {
     pub(crate) fn assign(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
         let mut columns = Vec::with_capacity(self.sources.len());
-        let table = self.table.schema();
-        for ((source, default), column) in self.sources.iter().zip(&self.defaults).zip(&table.columns) {
+        for ((source, default), column) in self.sources.iter().zip(&self.defaults).zip(&self.schema.columns) {
             let wanted = storage_type(&column.ty);
             columns.push(match source {
                 None => match default {
@@ -115,19 +124,19 @@ impl Assigner {
                 }
             });
         }
-        let fields = table.columns.iter().zip(&columns);
+        let fields = self.schema.columns.iter().zip(&columns);
         let fields = fields.map(|(column, array)| Field::new(&column.name, array.data_type().clone(), true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let assigned = RecordBatch::try_new_with_options(schema, columns, &options)?;
-        self.checks.iter().try_for_each(|check| check.hold(&assigned, &self.table))?;
+        self.checks.iter().try_for_each(|check| check.hold(&assigned, &self.name, &self.schema))?;
         Ok(assigned)
     }
 }
 
 impl CompiledCheck {
     /// A row keeps the rule unless it is plainly false: unknown is no breach.
-    fn hold(&self, batch: &RecordBatch, table: &ColumnTable) -> Result<()> {
+    fn hold(&self, batch: &RecordBatch, table: &str, schema: &TableSchema) -> Result<()> {
         let values = self.expr.evaluate(batch.columns(), batch.num_rows())?;
         let Some(values) = values.as_boolean_opt() else {
             return Err(Error::Sql(format!("CHECK ({}) is no condition: it is {}", self.text, values.data_type())));
@@ -136,8 +145,7 @@ impl CompiledCheck {
             None => Ok(()),
             Some(row) => {
                 let text = |column: &ArrayRef| array_value_to_string(column, row).unwrap_or_default();
-                let values: Vec<String> = table
-                    .schema()
+                let values: Vec<String> = schema
                     .columns
                     .iter()
                     .zip(batch.columns())
@@ -153,7 +161,7 @@ impl CompiledCheck {
                 Err(Error::Data(format!(
                     "a row breaks CHECK ({}) of table '{}': {}",
                     self.text,
-                    table.name(),
+                    table,
                     values.join(", ")
                 )))
             }

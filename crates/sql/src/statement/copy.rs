@@ -4,6 +4,7 @@ use super::assign::{Assigner, storage_type};
 use super::databases::{self, TABLE_NAME_PARTS};
 use super::insert::pull;
 use super::names::{normal, quoted};
+use super::target::{Receiver, Target};
 use super::{done, table_name};
 use crate::batches::{Outcome, outer_batch, outer_schema};
 use crate::parse::{Copy, CopyTarget, FileOption, parse_one};
@@ -50,8 +51,8 @@ fn from(
     }
     session.change(|transaction| {
         let notes = Notes::default();
-        let table = transaction.find(&name)?;
-        let schema = table.schema();
+        let target = Target::find(transaction, &name)?;
+        let schema = target.schema();
         let wanted = wanted_columns(schema, columns)?;
         let fields = wanted.iter().map(|&index| {
             let column = &schema.columns[index];
@@ -61,14 +62,12 @@ fn from(
         let files = sniff(&expand(path)?, &read, Some(Arc::new(expected)))?;
         let sources = (0..schema.columns.len()).map(|index| wanted.iter().position(|&wanted| wanted == index));
         let state = session.statement_state(session.seen_by(transaction), notes.clone());
-        let assigner = Assigner::new(&table, sources.collect(), &state)?.with_defaults(session)?;
+        let assigner = Assigner::new(target.name(), schema, sources.collect(), &state)?.with_defaults(session)?;
         let rows = FilesExec::new(files.clone(), path.to_owned(), None, Arc::clone(files.schema()), notes.clone());
         let planned = Planned::new(Arc::new(rows), &state).sorted_for(schema, assigner.sources())?;
-        let mut change = transaction.change(&table, session.settings().threads)?;
-        pull(session, planned, table.name(), |batch| Ok(change.insert(&assigner.assign(&batch)?)?))?;
-        let rows = change.rows_inserted();
-        transaction.put(change.finish()?)?;
-        Ok(done("COPY", Some(rows), &notes))
+        let mut receiver = Receiver::new(&target, transaction, session.settings().threads)?;
+        pull(session, planned, target.name(), |batch| receiver.take(transaction, &assigner.assign(&batch)?))?;
+        Ok(done("COPY", Some(receiver.finish(transaction)?), &notes))
     })
 }
 

@@ -52,7 +52,7 @@ pub(super) fn run(session: &Session, create: &ast::CreateTable) -> Result<Outcom
         }
         let threads = settings.threads;
         let table = transaction.create_table(&session.database, name.clone(), schema)?;
-        let assigner = Assigner::new(&table, (0..table.schema().columns.len()).map(Some).collect(), &state)?;
+        let assigner = Assigner::in_order(table.name(), table.schema(), &state)?;
         let mut rows = None;
         if let Some(planned) = planned {
             let planned = planned.sorted_for(table.schema(), assigner.sources())?;

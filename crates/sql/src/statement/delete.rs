@@ -7,11 +7,14 @@
 
 use super::assign::Assigner;
 use super::insert::pull;
-use super::names::{assigned_column, normal, quoted};
+use super::names::{assigned_column, full_name, normal, quoted};
+use super::target::Target;
+use super::trees::{self, TreeUpdate};
 use super::values::{default_of, is_default};
 use super::{done, table_name};
 use crate::attached::Seen;
 use crate::batches::Outcome;
+use crate::catalog::TableName;
 use crate::parse::parse_one;
 use crate::progress::Notes;
 use crate::provider::{ROW_ID, ROW_ID_SCHEMA};
@@ -20,14 +23,13 @@ use arrow::array::{AsArray, RecordBatch, UInt64Array};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::UInt64Type;
 use datafusion::sql::sqlparser::ast;
-use sinter_column::ColumnTable;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// A statement that changes rows, as the query for them.
 pub(super) struct Rewritten {
-    table: Arc<ColumnTable>,
-    /// Yields the ids of the rows that go, and behind them what an UPDATE puts in their places.
+    target: Target,
+    /// Yields the ids of the rows that go, or their keys in a tree, and behind them what an UPDATE puts in their places.
     pub(super) query: ast::Statement,
     /// Whether other tables are joined, so that a row may come several times.
     joined: bool,
@@ -35,14 +37,14 @@ pub(super) struct Rewritten {
 
 /// The query under construction. It is put together as a tree, never as text: what users wrote is not read twice.
 pub(super) struct Rewriting {
-    pub(super) table: Arc<ColumnTable>,
+    pub(super) target: Target,
     /// How other parts of the statement name the table.
     pub(super) alias: ast::Ident,
     query: Box<ast::Query>,
 }
 
 impl Rewriting {
-    /// `SELECT alias."row id" FROM t AS alias`.
+    /// `SELECT alias."row id" FROM t AS alias`; of a tree its keys.
     pub(super) fn new(seen: &Seen, relation: &ast::TableFactor) -> Result<Rewriting> {
         let not_a_table = || Error::Sql(format!("'{relation}' is no table that can be changed"));
         let ast::TableFactor::Table { name, alias, args, with_hints, version, partitions, sample, .. } = relation
@@ -53,18 +55,21 @@ impl Rewriting {
             return Err(not_a_table());
         }
         let full = table_name(name)?;
-        let table = Arc::clone(seen.find(&full)?);
+        let target = Target::seen(seen, &full)?;
         let alias = alias.as_ref().map_or_else(|| full.table.to_string(), |alias| normal(&alias.name));
         let named = quoted(&alias);
-        let sql = format!(
-            "SELECT {named}.{} FROM {}.{}.{} AS {named}",
-            quoted(ROW_ID),
-            quoted(&seen.name),
-            quoted(ROW_ID_SCHEMA),
-            quoted(&table.id().0.to_string())
-        );
+        let (id, from) = match &target {
+            Target::Table(table) => {
+                (ROW_ID, full_name(&seen.name, &TableName::new(ROW_ID_SCHEMA, &table.id().0.to_string())))
+            }
+            Target::Tree(tree) => (tree.schema().columns[0].name.as_str(), full_name(&seen.name, &full)),
+        };
+        let sql = format!("SELECT {named}.{} FROM {from} AS {named}", quoted(id));
         match parse_one(&sql)? {
-            ast::Statement::Query(query) => Ok(Rewriting { table, alias: ast::Ident::with_quote('"', alias), query }),
+            ast::Statement::Query(query) => {
+                let alias = ast::Ident::with_quote('"', alias);
+                Ok(Rewriting { target, alias, query })
+            }
             _ => Err(Error::Internal(format!("a rewritten statement is no query: {sql}"))),
         }
     }
@@ -81,7 +86,7 @@ impl Rewriting {
         let select = self.select()?;
         select.from.extend(others);
         select.selection = condition;
-        Ok(Rewritten { table: self.table, query: ast::Statement::Query(self.query), joined })
+        Ok(Rewritten { target: self.target, query: ast::Statement::Query(self.query), joined })
     }
 }
 
@@ -105,15 +110,27 @@ pub(super) fn run(session: &Session, delete: &ast::Delete) -> Result<Outcome> {
     session.change(|transaction| {
         let notes = Notes::default();
         let seen = session.seen_by(transaction);
-        let Rewritten { table, query, .. } = rewritten_delete(&seen, delete.clone())?;
+        let Rewritten { target, query, .. } = rewritten_delete(&seen, delete.clone())?;
         let state = session.statement_state(seen, notes.clone());
         let planned = session.plan(&state, query)?;
+        let table = match &target {
+            Target::Table(table) => table,
+            Target::Tree(tree) => {
+                transaction.check_changeable()?;
+                let mut rows = 0;
+                pull(session, planned, tree.name(), |batch| {
+                    rows += trees::delete(transaction, tree, &batch)?;
+                    Ok(())
+                })?;
+                return Ok(done("DELETE", Some(rows), &notes));
+            }
+        };
         let mut ids = Vec::new();
         pull(session, planned, table.name(), |batch| {
             ids.extend_from_slice(row_ids(&batch)?.values());
             Ok(())
         })?;
-        let mut change = transaction.change(&table, session.settings().threads)?;
+        let mut change = transaction.change(table, session.settings().threads)?;
         change.delete(ids)?;
         let rows = change.rows_deleted();
         transaction.put(change.finish()?)?;
@@ -130,10 +147,10 @@ pub(super) fn rewritten_update(seen: &Seen, update: ast::Update) -> Result<Rewri
         return Err(Error::Sql("UPDATE changes one table; join others with FROM".to_owned()));
     }
     let mut rewriting = Rewriting::new(seen, &update.table.relation)?;
-    let schema = Arc::clone(rewriting.table.schema());
+    let schema = Arc::clone(rewriting.target.schema());
     let mut assigned: BTreeMap<usize, ast::Expr> = BTreeMap::new();
     for assignment in update.assignments {
-        let index = assigned_column(&assignment.target, &rewriting.table, &rewriting.alias.value)?;
+        let index = assigned_column(&assignment.target, rewriting.target.name(), &schema, &rewriting.alias.value)?;
         let value = if is_default(&assignment.value) { default_of(&schema.columns[index])? } else { assignment.value };
         if assigned.insert(index, value).is_some() {
             return Err(Error::Sql(format!("column '{}' is set twice", assignment.target)));
@@ -159,12 +176,24 @@ pub(super) fn update(session: &Session, update: &ast::Update) -> Result<Outcome>
     session.change(|transaction| {
         let notes = Notes::default();
         let seen = session.seen_by(transaction);
-        let Rewritten { table, query, joined } = rewritten_update(&seen, update.clone())?;
+        let Rewritten { target, query, joined } = rewritten_update(&seen, update.clone())?;
         let state = session.statement_state(seen, notes.clone());
         let planned = session.plan(&state, query)?;
-        let sources = (1..=table.schema().columns.len()).map(Some).collect();
-        let assigner = Assigner::new(&table, sources, &state)?;
-        let mut change = transaction.change(&table, session.settings().threads)?;
+        let sources = (1..=target.schema().columns.len()).map(Some).collect();
+        let assigner = Assigner::new(target.name(), target.schema(), sources, &state)?;
+        let table = match &target {
+            Target::Table(table) => table,
+            Target::Tree(tree) => {
+                transaction.check_changeable()?;
+                let mut update = TreeUpdate::new(tree, joined);
+                pull(session, planned, tree.name(), |batch| {
+                    let batch = update.counting(batch)?;
+                    update.take(transaction, &batch, &assigner.assign(&batch)?)
+                })?;
+                return Ok(done("UPDATE", Some(update.finish(transaction)?), &notes));
+            }
+        };
+        let mut change = transaction.change(table, session.settings().threads)?;
         let mut ids = Vec::new();
         let mut seen = HashSet::new();
         pull(session, planned, table.name(), |batch| {

@@ -3,7 +3,7 @@
 use super::assign::{Assigner, sources_by_name};
 use super::databases::{self, TABLE_NAME_PARTS};
 use super::names::{normal, parse_object_name, quoted};
-use super::on_conflict::{self, Meeting};
+use super::target::{Receiver, Target};
 use super::values::{
     constant_rows, nothing_but_values, write_defaults, write_floats_as_decimals, write_mixed_columns_as_text,
 };
@@ -14,6 +14,7 @@ use crate::parse::parse_one;
 use crate::planner::{Planned, keeping_order};
 use crate::progress::{Notes, Progress};
 use crate::session::Awaited;
+use crate::transaction::Transaction;
 use crate::{Error, Result, Session};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -27,52 +28,37 @@ pub(super) fn run(session: &Session, insert: &ast::Insert) -> Result<Outcome> {
     if insert.returning.is_some() || insert.overwrite {
         return Err(Error::Sql("INSERT with RETURNING or OVERWRITE is not supported yet".to_owned()));
     }
-    let may_meet = on_conflict::is_said(insert)?;
     let ast::TableObject::TableName(name) = &insert.table else {
         return Err(Error::Sql("INSERT wants the name of a table".to_owned()));
     };
     let name = table_name(name)?;
+    let threads = session.settings().threads;
     session.change(|transaction| {
         let notes = Notes::default();
-        let table = transaction.find(&name)?;
-        if let Some((rows, sources)) = constants(table.schema(), insert)? {
-            let assigned = Assigner::unchecked(&table, sources)?.assign(&rows)?;
-            if may_meet {
-                let state = session.statement_state(session.seen_by(transaction), notes.clone());
-                let mut meeting = Meeting::new(insert, &name, &table, transaction, &state, session.settings().threads)?;
-                let rows = meeting.insert(transaction, &assigned)?;
-                return Ok(done("INSERT", Some(rows), &notes));
-            }
-            let mut change = transaction.change(&table, session.settings().threads)?;
-            change.insert(&assigned)?;
-            transaction.put(change.finish()?)?;
-            return Ok(done("INSERT", Some(rows.num_rows() as u64), &notes));
+        let target = Target::find(transaction, &name)?;
+        let schema = target.schema();
+        if let Some((rows, sources)) = constants(schema, insert)? {
+            let assigned = Assigner::unchecked(target.name(), schema, sources)?.assign(&rows)?;
+            let state =
+                |transaction: &Transaction| session.statement_state(session.seen_by(transaction), notes.clone());
+            let mut receiver = Receiver::of_insert(insert, &name, &target, transaction, threads, state)?;
+            receiver.take(transaction, &assigned)?;
+            return Ok(done("INSERT", Some(receiver.finish(transaction)?), &notes));
         }
         let state = keeping_order(session.query_state(session.seen_by(transaction), notes.clone()));
-        let (planned, sources) = planned(session, &state, table.schema(), insert)?;
+        let (planned, sources) = planned(session, &state, schema, insert)?;
         let width = planned.physical.schema().fields().len();
         if matches!(sources.iter().flatten().max(), Some(&last) if last >= width)
             || width > sources.iter().flatten().count()
         {
-            let given = given_columns(table.schema(), &insert.columns)?.len();
+            let given = given_columns(schema, &insert.columns)?.len();
             return Err(Error::Sql(format!("{given} columns are to be filled, but the query yields {width}")));
         }
-        let assigner = Assigner::new(&table, sources, &state)?;
-        let planned = planned.sorted_for(table.schema(), assigner.sources())?;
-        if may_meet {
-            let mut meeting = Meeting::new(insert, &name, &table, transaction, &state, session.settings().threads)?;
-            let mut rows = 0;
-            pull(session, planned, table.name(), |batch| {
-                rows += meeting.insert(transaction, &assigner.assign(&batch)?)?;
-                Ok(())
-            })?;
-            return Ok(done("INSERT", Some(rows), &notes));
-        }
-        let mut change = transaction.change(&table, session.settings().threads)?;
-        pull(session, planned, table.name(), |batch| Ok(change.insert(&assigner.assign(&batch)?)?))?;
-        let rows = change.rows_inserted();
-        transaction.put(change.finish()?)?;
-        Ok(done("INSERT", Some(rows), &notes))
+        let assigner = Assigner::new(target.name(), schema, sources, &state)?;
+        let planned = planned.sorted_for(schema, assigner.sources())?;
+        let mut receiver = Receiver::of_insert(insert, &name, &target, transaction, threads, |_| state.clone())?;
+        pull(session, planned, target.name(), |batch| receiver.take(transaction, &assigner.assign(&batch)?))?;
+        Ok(done("INSERT", Some(receiver.finish(transaction)?), &notes))
     })
 }
 
@@ -150,10 +136,10 @@ fn append_to(
     batches: &mut dyn Iterator<Item = Result<RecordBatch>>,
 ) -> Result<u64> {
     session.change_once(|transaction| {
-        let table = transaction.find(name)?;
+        let target = Target::find(transaction, name)?;
         let state = session.statement_state(session.seen_by(transaction), Notes::default());
         let running = session.running();
-        let mut change = transaction.change(&table, session.settings().threads)?;
+        let mut receiver = Receiver::new(&target, transaction, session.settings().threads)?;
         let mut assigner: Option<(SchemaRef, Assigner)> = None;
         for batch in batches {
             let batch = batch?;
@@ -163,18 +149,17 @@ fn append_to(
             let assigner = match &mut assigner {
                 Some((schema, assigner)) if *schema == batch.schema() => assigner,
                 other => {
-                    let sources = sources_by_name(table.schema(), &batch.schema())?;
-                    let assigner = Assigner::new(&table, sources, &state)?.with_defaults(session)?;
+                    let sources = sources_by_name(target.schema(), &batch.schema())?;
+                    let assigner = Assigner::new(target.name(), target.schema(), sources, &state)?;
+                    let assigner = assigner.with_defaults(session)?;
                     &mut other.insert((batch.schema(), assigner)).1
                 }
             };
-            change.insert(&assigner.assign(&batch)?)?;
-            let label = format!("pressing {}, rows", table.name());
-            session.report(Some(Progress { label, done: change.rows_inserted(), total: None }));
+            receiver.take(transaction, &assigner.assign(&batch)?)?;
+            let label = format!("pressing {}, rows", target.name());
+            session.report(Some(Progress { label, done: receiver.row_count(), total: None }));
         }
-        let rows = change.rows_inserted();
-        transaction.put(change.finish()?)?;
-        Ok(rows)
+        receiver.finish(transaction)
     })
 }
 

@@ -63,7 +63,7 @@ pub(super) fn run(session: &Session, merge: &ast::Merge) -> Result<Outcome> {
                 Does::Insert | Does::Update => {
                     let sources = (before..before + width).map(Some).collect();
                     before += width;
-                    Some(Assigner::new(&table, sources, &state)?)
+                    Some(Assigner::new(table.name(), table.schema(), sources, &state)?)
                 }
             });
         }
@@ -114,7 +114,7 @@ pub(super) fn rewritten_merge(seen: &Seen, merge: ast::Merge) -> Result<Rewritte
         return Err(Error::Sql("MERGE with OUTPUT or RETURNING is not supported yet".to_owned()));
     }
     let mut target = Rewriting::new(seen, &table)?;
-    let (table, alias) = (Arc::clone(&target.table), target.alias.clone());
+    let (table, alias) = (Arc::clone(target.target.table("MERGE")?), target.alias.clone());
     let schema = Arc::clone(table.schema());
     let row_id = match target.select()?.projection.pop() {
         Some(ast::SelectItem::UnnamedExpr(row_id)) => row_id,
@@ -348,7 +348,7 @@ fn updated(update: ast::MergeUpdateExpr, table: &ColumnTable, alias: &ast::Ident
     let schema = table.schema();
     let mut row: Vec<Option<ast::Expr>> = vec![None; schema.columns.len()];
     for assignment in update.assignments {
-        let position = assigned_column(&assignment.target, table, &alias.value)?;
+        let position = assigned_column(&assignment.target, table.name(), table.schema(), &alias.value)?;
         let value = match is_default(&assignment.value) {
             true => default_of(&schema.columns[position])?,
             false => assignment.value,

@@ -6,7 +6,7 @@ use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
-use sinter_column::ColumnTable;
+use sinter_column::{ColumnTable, TableSchema};
 use std::sync::Arc;
 
 /// An identifier as it is stored: lower case unless it was quoted, as PostgreSQL does.
@@ -74,7 +74,12 @@ pub(crate) fn find<'a>(catalog: &'a Catalog, name: &TableName) -> Result<&'a Arc
 ///
 /// # Errors
 /// [`Error::Sql`]: it is to several, or to none of the table's.
-pub(super) fn assigned_column(target: &ast::AssignmentTarget, table: &ColumnTable, alias: &str) -> Result<usize> {
+pub(super) fn assigned_column(
+    target: &ast::AssignmentTarget,
+    table: &str,
+    schema: &TableSchema,
+    alias: &str,
+) -> Result<usize> {
     let ast::AssignmentTarget::ColumnName(name) = target else {
         return Err(Error::Sql("to set several columns at once is not supported yet; set them one by one".to_owned()));
     };
@@ -82,10 +87,10 @@ pub(super) fn assigned_column(target: &ast::AssignmentTarget, table: &ColumnTabl
     let column = match &parts[..] {
         [column] => column,
         [table, column] if table == alias => column,
-        _ => return Err(Error::Sql(format!("'{name}' is no column of table '{}'", table.name()))),
+        _ => return Err(Error::Sql(format!("'{name}' is no column of table '{table}'"))),
     };
-    let position = table.schema().index_of(column);
-    position.ok_or_else(|| Error::Sql(format!("table '{}' has no column '{name}'", table.name())))
+    let position = schema.index_of(column);
+    position.ok_or_else(|| Error::Sql(format!("table '{table}' has no column '{name}'")))
 }
 
 /// An identifier in double quotes, for statements that we write ourselves.

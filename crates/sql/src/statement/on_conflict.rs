@@ -55,7 +55,7 @@ enum Action {
     Update(Box<Update>),
 }
 
-struct Update {
+pub(super) struct Update {
     /// By column, what it becomes: over the columns of the row that is there, and behind them of the one that meets it.
     assignments: Vec<(usize, RowExpr)>,
     condition: Option<RowExpr>,
@@ -122,7 +122,8 @@ impl Meeting {
                         indexes.len()
                     )));
                 }
-                action = Action::Update(Box::new(Update::new(update, table, &name.table, state)?));
+                action =
+                    Action::Update(Box::new(Update::new(update, table.name(), table.schema(), &name.table, state)?));
             }
         }
         let unique = |index: &Index| -> Result<Unique> {
@@ -264,17 +265,23 @@ fn aimed_at<'t>(target: &ast::ConflictTarget, table: &'t ColumnTable) -> Result<
 }
 
 impl Update {
-    fn new(update: &ast::DoUpdate, table: &Arc<ColumnTable>, name: &str, state: &SessionState) -> Result<Update> {
-        let schema = table.schema();
-        let df_schema = both(schema, name)?;
+    /// For the table of that name and schema; in expressions it is called `alias`.
+    pub(super) fn new(
+        update: &ast::DoUpdate,
+        table: &str,
+        schema: &Arc<TableSchema>,
+        alias: &str,
+        state: &SessionState,
+    ) -> Result<Update> {
+        let df_schema = both(schema, alias)?;
         let compiled = |mut expr: ast::Expr| {
             // What is said of no table is said of the row that is there.
-            say_of_table(&mut expr, schema, &ast::Ident::with_quote('"', name))?;
+            say_of_table(&mut expr, schema, &ast::Ident::with_quote('"', alias))?;
             RowExpr::new(expr, &df_schema, state)
         };
         let mut assignments: Vec<(usize, RowExpr)> = Vec::new();
         for assignment in &update.assignments {
-            let position = assigned_column(&assignment.target, table, name)?;
+            let position = assigned_column(&assignment.target, table, schema, alias)?;
             if assignments.iter().any(|(known, _)| *known == position) {
                 return Err(Error::Sql(format!("column '{}' is set twice", assignment.target)));
             }
@@ -285,8 +292,41 @@ impl Update {
             assignments.push((position, compiled(value)?));
         }
         let condition = update.selection.clone().map(compiled).transpose()?;
-        let assigner = Assigner::new(table, (0..schema.columns.len()).map(Some).collect(), state)?;
+        let assigner = Assigner::in_order(table, schema, state)?;
         Ok(Update { assignments, condition, assigner })
+    }
+
+    /// Whether it changes this column.
+    pub(super) fn sets(&self, column: usize) -> bool {
+        self.assignments.iter().any(|(position, _)| *position == column)
+    }
+
+    /// Which of so many rows that were met are to change, and what they become: `columns` are theirs, and behind them those
+    /// of the rows that meet them.
+    pub(super) fn applied(&self, mut columns: Vec<ArrayRef>, count: usize) -> Result<(Vec<usize>, RecordBatch)> {
+        let mut passing: Vec<usize> = (0..count).collect();
+        if let Some(condition) = &self.condition {
+            let passes = condition.evaluate(&columns, count)?;
+            let Some(passes) = passes.as_boolean_opt() else {
+                return Err(Error::Sql(format!(
+                    "the WHERE of DO UPDATE is no condition: it is {}",
+                    passes.data_type()
+                )));
+            };
+            passing.retain(|row| passes.is_valid(*row) && passes.value(*row));
+            let taken: UInt32Array = passing.iter().map(|row| Some(*row as u32)).collect();
+            columns = columns.iter().map(|column| take(column, &taken, None)).collect::<arrow::error::Result<_>>()?;
+        }
+        let mut updated: Vec<ArrayRef> = columns[..columns.len() / 2].to_vec();
+        for (position, expr) in &self.assignments {
+            updated[*position] = expr.evaluate(&columns, passing.len())?;
+        }
+        let fields = updated.iter().enumerate();
+        let fields = fields.map(|(column, array)| Field::new(format!("c{column}"), array.data_type().clone(), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let options = RecordBatchOptions::new().with_row_count(Some(passing.len()));
+        let updated = RecordBatch::try_new_with_options(schema, updated, &options)?;
+        Ok((passing, self.assigner.assign(&updated)?))
     }
 
     /// Which of the rows that were met are to change, and what they become.
@@ -296,7 +336,7 @@ impl Update {
         transaction: &Transaction,
         rows: &RecordBatch,
         meeting: Vec<u32>,
-        mut met: Vec<u64>,
+        met: Vec<u64>,
     ) -> Result<Option<(Vec<u64>, RecordBatch)>> {
         if met.is_empty() {
             return Ok(None);
@@ -306,31 +346,8 @@ impl Update {
         let excluded = take_record_batch(rows, &UInt32Array::from(meeting))?;
         let mut columns = rows_by_id(now, &met)?;
         columns.extend(excluded.columns().iter().cloned());
-        if let Some(condition) = &self.condition {
-            let passes = condition.evaluate(&columns, met.len())?;
-            let Some(passes) = passes.as_boolean_opt() else {
-                return Err(Error::Sql(format!(
-                    "the WHERE of DO UPDATE is no condition: it is {}",
-                    passes.data_type()
-                )));
-            };
-            let passing: UInt32Array = (0..met.len() as u32)
-                .filter(|row| passes.is_valid(*row as usize) && passes.value(*row as usize))
-                .map(Some)
-                .collect();
-            columns = columns.iter().map(|column| take(column, &passing, None)).collect::<arrow::error::Result<_>>()?;
-            met = passing.values().iter().map(|row| met[*row as usize]).collect();
-        }
-        let mut updated: Vec<ArrayRef> = columns[..table.schema().columns.len()].to_vec();
-        for (position, expr) in &self.assignments {
-            updated[*position] = expr.evaluate(&columns, met.len())?;
-        }
-        let fields = updated.iter().zip(&table.schema().columns);
-        let fields = fields.map(|(array, column)| Field::new(&column.name, array.data_type().clone(), true));
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let options = RecordBatchOptions::new().with_row_count(Some(met.len()));
-        let updated = RecordBatch::try_new_with_options(schema, updated, &options)?;
-        Ok(Some((met, self.assigner.assign(&updated)?)))
+        let (passing, updated) = self.applied(columns, met.len())?;
+        Ok(Some((passing.into_iter().map(|row| met[row]).collect(), updated)))
     }
 }
 
