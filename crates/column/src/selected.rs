@@ -68,6 +68,10 @@ impl TableSource for SelectedRows {
         Some(Arc::clone(&self.groups[group].1))
     }
 
+    fn address(&self) -> usize {
+        self.table.address()
+    }
+
     fn group_id(&self, group: usize) -> Option<(u64, u64)> {
         self.table.group_id(self.groups[group].0)
     }

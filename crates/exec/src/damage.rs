@@ -18,11 +18,11 @@ pub enum OnDamage {
 #[derive(Debug, Default)]
 pub struct LeftOut(Mutex<BTreeMap<Table, Groups>>);
 
-/// By number: the rows of a group, and why it could not be read.
+/// By its first row, or else by number: the rows of a group, and why it could not be read.
 type Groups = BTreeMap<u64, (u64, String)>;
 
 /// A table's name, and where its value is in memory: several databases may have tables of one name.
-type Table = (String, u64);
+type Table = (String, usize);
 
 /// What was left out of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,9 +40,9 @@ pub struct LeftOutOfTable {
 impl LeftOut {
     pub(crate) fn add(&self, source: &dyn TableSource, group: usize, rows: u64, why: String) {
         let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (table, group) =
-            source.group_id(group).unwrap_or_else(|| (std::ptr::from_ref(source).addr() as u64, group as u64));
-        tables.entry((source.name().to_owned(), table)).or_default().insert(group, (rows, why));
+        let first_row = source.group_id(group).map(|(_, first_row)| first_row);
+        let table = (source.name().to_owned(), source.address());
+        tables.entry(table).or_default().insert(first_row.unwrap_or(group as u64), (rows, why));
     }
 
     /// Everything that was left out since the last call, by table.

@@ -53,6 +53,10 @@ impl TableSource for ReadAs {
         self.table.deleted(group)
     }
 
+    fn address(&self) -> usize {
+        self.table.address()
+    }
+
     fn group_id(&self, group: usize) -> Option<(u64, u64)> {
         self.table.group_id(group)
     }

@@ -104,6 +104,10 @@ pub trait TableSource: Send + Sync + std::fmt::Debug {
     fn group_id(&self, _group: usize) -> Option<(u64, u64)> {
         None
     }
+    /// Where the value is in memory that the row groups belong to, in whatever way they are read.
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
     /// How many rows operators take at a time, [`sinter_codec::VECTOR_LEN`] at most; fewer are for tests.
     fn vector_rows(&self) -> usize {
         sinter_codec::VECTOR_LEN
