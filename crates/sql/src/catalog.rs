@@ -274,8 +274,15 @@ impl Catalog {
         Ok(())
     }
 
-    /// Applies a record of a commit in the log, to the catalog or to what is in it. Applying twice changes nothing.
-    pub(crate) fn apply(&mut self, record: &Record, commit: CommitNumber, store: &Arc<Store>) -> Result<()> {
+    /// Applies a record of a commit in the log, to the catalog or to what is in it. Applying twice changes nothing. With
+    /// `on_corruption` skip, the root of a loaded tree that cannot be read is no error, as in [`Catalog::load`].
+    pub(crate) fn apply(
+        &mut self,
+        record: &Record,
+        commit: CommitNumber,
+        store: &Arc<Store>,
+        on_corruption: OnCorruption,
+    ) -> Result<()> {
         match record.tag {
             RecordTag::CATALOG_PUT => {
                 self.next_object = self.next_object.max(record.object.0 + 1);
@@ -323,7 +330,7 @@ impl Catalog {
                 self.schemas.retain(|_, id| *id != record.object);
                 Ok(())
             }
-            RecordTag::TREE_LOADED => self.load_tree(record, store),
+            RecordTag::TREE_LOADED => self.load_tree(record, store, on_corruption),
             RecordTag::TREE_CHANGED => match self.tree_by_id(record.object) {
                 Some((_, tree)) => tree.tree().replay(record, commit),
                 None => self.check_damaged(record.object),
@@ -344,7 +351,7 @@ impl Catalog {
     }
 
     /// Gives a tree, which has no keys yet, those that it was loaded with.
-    fn load_tree(&mut self, record: &Record, store: &Arc<Store>) -> Result<()> {
+    fn load_tree(&mut self, record: &Record, store: &Arc<Store>, on_corruption: OnCorruption) -> Result<()> {
         let mut input = Reader::new("record of a loaded tree", &record.payload);
         let root = PageId(input.u64()?);
         input.end()?;
@@ -352,8 +359,17 @@ impl Catalog {
         if tree.tree().root() == Some(root) {
             return Ok(());
         }
-        let (name, loaded) = (name.clone(), KvTree::open(record.object, *tree.shape(), store, root)?);
-        if let Some(empty) = self.trees.insert(name, Arc::new(loaded)) {
+        let (name, id) = (name.clone(), record.object);
+        let empty = match KvTree::open(id, *tree.shape(), store, root) {
+            Ok(loaded) => self.trees.insert(name, Arc::new(loaded)),
+            Err(error) if on_corruption == OnCorruption::Skip && error.is_damage() => {
+                let empty = self.trees.remove(&name);
+                self.damaged.insert(name, Arc::new(DamagedTable { id, root, what: error.to_string() }));
+                empty
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(empty) = empty {
             empty.set_dropped();
         }
         Ok(())
@@ -592,7 +608,7 @@ mod tests {
         let schema = TableSchema::new(columns);
         let record = put_table(ObjectId(1), &name, &schema);
         let mut catalog = Catalog::default();
-        catalog.apply(&record, CommitNumber(1), &Arc::new(Store::memory())).unwrap();
+        catalog.apply(&record, CommitNumber(1), &Arc::new(Store::memory()), OnCorruption::Error).unwrap();
         assert_eq!(hex(&catalog.page_bytes(&|_| PageId(1))), example("The catalog page", 0));
         assert_eq!(hex(&record.payload), example("Log record 16: catalog put", 0));
         let (name, shape) = (TableName::new(DEFAULT_SCHEMA, "s"), KvOptions::default().shape().unwrap());
@@ -625,7 +641,8 @@ mod tests {
         );
         let codec_at = record.payload.len() - 9;
         record.payload[codec_at] = 99;
-        let error = Catalog::default().apply(&record, CommitNumber(1), &store).unwrap_err().to_string();
+        let error =
+            Catalog::default().apply(&record, CommitNumber(1), &store, OnCorruption::Error).unwrap_err().to_string();
         assert!(error.contains("key codec 99 is unknown"), "{error}");
     }
 
@@ -635,7 +652,8 @@ mod tests {
         let name = TableName::new(DEFAULT_SCHEMA, "t");
         let mut record = put_table(ObjectId(1), &name, &TableSchema::new(Vec::new()));
         record.payload.push(0);
-        let error = Catalog::default().apply(&record, CommitNumber(1), &store).unwrap_err().to_string();
+        let error =
+            Catalog::default().apply(&record, CommitNumber(1), &store, OnCorruption::Error).unwrap_err().to_string();
         assert!(error.contains("1 bytes follow"), "{error}");
     }
 }

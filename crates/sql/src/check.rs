@@ -152,8 +152,6 @@ fn check_tables(mut examined: Examined, report: &mut Report, progress: &mut dyn 
             Catalog::default()
         }
     };
-    hidden.roots =
-        catalog.damaged.iter().map(|(name, table)| (table.root, (name.to_string(), table.what.clone()))).collect();
     let mut catalog = catalog;
     let (mut replayed, recovered) = (Ok(()), recovery.commit);
     for transaction in recovery.transactions {
@@ -161,13 +159,15 @@ fn check_tables(mut examined: Examined, report: &mut Report, progress: &mut dyn 
             report.commits += 1;
             // Without a catalog nobody knows what the records are about.
             let records = if hidden.catalog.is_some() { &[][..] } else { &transaction.records };
-            records.iter().try_for_each(|record| catalog.apply(record, transaction.commit, &store))
+            records.iter().try_for_each(|record| catalog.apply(record, transaction.commit, &store, OnCorruption::Skip))
         });
         if let Err(error) = applied {
             replayed = Err(error);
             break;
         }
     }
+    hidden.roots =
+        catalog.damaged.iter().map(|(name, table)| (table.root, (name.to_string(), table.what.clone()))).collect();
     if let (Err(error), Some(log)) = (replayed, examined.logs.last()) {
         report.add(Finding {
             kind: "log".to_owned(),

@@ -55,7 +55,7 @@ pub fn inspect(path: &Path, options: &DatabaseOptions) -> Result<Inspection> {
         for transaction in recovery.transactions {
             let applied = transaction.map_err(Error::from).and_then(|transaction| {
                 let Transaction { commit, records } = &transaction;
-                records.iter().try_for_each(|record| catalog.apply(record, *commit, &store))
+                records.iter().try_for_each(|record| catalog.apply(record, *commit, &store, OnCorruption::Skip))
             });
             if let Err(error) = applied {
                 remarks.push(format!("the log is shown up to a place that cannot be applied: {error}"));

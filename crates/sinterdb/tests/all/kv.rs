@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng};
 use sinter_storage::testing::{CrashingFileSystem, Fault};
 use sinterdb::arrow::array::AsArray;
 use sinterdb::arrow::datatypes::Int64Type;
-use sinterdb::{Config, Connection, Database, Error, Find, Kv, KvOptions, ValueType};
+use sinterdb::{Config, Connection, Database, Error, Find, Kv, KvOptions, OnCorruption, ValueType};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -643,6 +643,42 @@ fn a_tree_that_is_loaded_is_there_at_once() {
     signed.update((-40..20).map(|key| (key, Some(b"")))).unwrap();
     let sums = signed.sums(-10..5).unwrap();
     assert_eq!((sums.count, sums.sum, sums.min, sums.max), (15, -45, Some(-10), Some(4)));
+}
+
+#[test]
+fn a_loaded_tree_whose_root_is_damaged_costs_itself_alone() {
+    const PAGE_BYTES: usize = 4096;
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open_with(folder.path().join("a.sinter"), Config::builder().background(false)).unwrap();
+    let conn = database.connect();
+    conn.execute("CREATE TABLE t (a INT)", &[]).unwrap();
+    conn.execute("INSERT INTO t VALUES (7)", &[]).unwrap();
+    load(&conn, "s", 3000).unwrap().put(1, [1; 8]).unwrap();
+    let crashed = as_after_a_crash(folder.path());
+    let path = crashed.path().join("a.sinter");
+    let whole = std::fs::read(&path).unwrap();
+    let open =
+        |on_corruption| Database::open_with(&path, Config::builder().read_only(true).on_corruption(on_corruption));
+    let mut lost = 0;
+    for at in (0..whole.len()).step_by(PAGE_BYTES) {
+        let mut damaged = whole.clone();
+        damaged[at + 100..(at + 200).min(whole.len())].iter_mut().for_each(|byte| *byte ^= 0x55);
+        std::fs::write(&path, &damaged).unwrap();
+        let Err(error) = open(OnCorruption::Error) else { continue };
+        if !matches!(error, Error::Damaged(_)) || !error.to_string().contains("root") {
+            continue;
+        }
+        lost += 1;
+        let database = open(OnCorruption::Skip).unwrap();
+        let conn = database.connect();
+        assert_eq!(value(&conn, "SELECT a FROM t"), "7");
+        let error = conn.sql("SELECT count(*) FROM s").and_then(sinterdb::Query::collect).unwrap_err();
+        assert!(error.to_string().contains("'s' cannot be read"), "{error}");
+        drop((conn, database));
+        let report = sinterdb::check(&path).unwrap();
+        assert!(report.findings.iter().any(|finding| finding.what.contains("root")), "{report:?}");
+    }
+    assert_eq!(lost, 1, "the tree has one root");
 }
 
 #[test]

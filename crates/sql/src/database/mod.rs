@@ -349,7 +349,7 @@ fn open_file(path: &Path, is_new: bool, options: &DatabaseOptions, budget: &Arc<
     }
     let of_store = Options { synchronous: options.synchronous, read_only: options.read_only, ..Options::default() };
     let skips = options.on_corruption == OnCorruption::Skip;
-    let (store, mut recovery, mut is_damaged) = match Store::open(Arc::clone(&options.file_system), path, of_store) {
+    let (store, recovery, mut is_damaged) = match Store::open(Arc::clone(&options.file_system), path, of_store) {
         Ok((store, recovery)) => (store, recovery, false),
         Err(error) if skips && error.is_damage() => {
             let (store, recovery) = Store::open_damaged(&options.file_system, path, of_store)?;
@@ -363,35 +363,40 @@ fn open_file(path: &Path, is_new: bool, options: &DatabaseOptions, budget: &Arc<
     if let Some(root) = recovery.root {
         (catalog, checkpoints.roots) = Catalog::load(&store, root, options.on_corruption)?;
         is_damaged |= !catalog.damaged.is_empty();
-        if is_damaged && !options.read_only {
-            // Whatever is written now could be the end of what may still be saved.
-            drop((catalog, store, recovery));
-            return open_file(path, is_new, &DatabaseOptions { read_only: true, ..options.clone() }, budget);
-        }
-        if is_damaged {
-            let lost = catalog.damaged.iter().map(|(name, table)| table.error(name).to_string());
-            recovery.notes.extend(lost);
-            recovery.notes.push(
-                "a part of the database is lost, so it is open for reading only: copy what there is into another one, \
-                 or restore a backup"
-                    .to_owned(),
-            );
-        }
         checkpoints.catalog_page = Some(root);
         checkpoints.tables = catalog.tables.values().map(|table| (table.id(), Arc::downgrade(table))).collect();
+    }
+    // Whatever is written once something is damaged could be the end of what may still be saved.
+    let for_reading = || DatabaseOptions { read_only: true, ..options.clone() };
+    if is_damaged && !options.read_only {
+        drop((catalog, store, recovery));
+        return open_file(path, is_new, &for_reading(), budget);
     }
     let mut replayed = 0u64;
     for transaction in recovery.transactions {
         let sinter_storage::Transaction { commit, records } = transaction?;
         for record in &records {
-            catalog.apply(record, commit, &store)?;
+            catalog.apply(record, commit, &store, options.on_corruption)?;
         }
         replayed += 1;
         if replayed.is_multiple_of(TRANSACTIONS_PER_SETTLING) {
             settle_all(&mut catalog, options)?;
         }
     }
+    is_damaged |= !catalog.damaged.is_empty();
+    if is_damaged && !options.read_only {
+        drop((catalog, store));
+        return open_file(path, is_new, &for_reading(), budget);
+    }
     let mut notes = recovery.notes;
+    if is_damaged {
+        notes.extend(catalog.damaged.iter().map(|(name, table)| table.error(name).to_string()));
+        notes.push(
+            "a part of the database is lost, so it is open for reading only: copy what there is into another one, or \
+             restore a backup"
+                .to_owned(),
+        );
+    }
     if replayed > 0 {
         notes.push(format!("{replayed} transactions were replayed from the log"));
     }
