@@ -323,6 +323,7 @@ scripts! {
     text_functions
     text_functions_of_rows
     transactions
+    trees
     types
     unnest
     upserts

@@ -6,6 +6,7 @@ use super::source::{COLUMN_NAMES, column_types};
 use crate::{Error, Result};
 use sinter_btree::{RecordShape, TreeOptions};
 use sinter_codec::{KeyCodec, Scalar, key_codec_by_name, key_codec_by_tag};
+use sinter_column::ColumnSchema;
 use sinter_column::wire::{Reader, Writer};
 use sinter_exec::LogicalType;
 use std::fmt;
@@ -241,6 +242,49 @@ impl KvOptions {
             name => Some(key_codec_by_name(name).map_err(|error| Error::Sql(error.to_string()))?),
         };
         Ok(KvOptions { codec, ..self })
+    }
+
+    /// Those of a tree with these columns; `value_bytes` is how long values of bytes are, where all are as long.
+    ///
+    /// # Errors
+    /// [`Error::Sql`]: they are no columns of a tree.
+    pub(crate) fn of_columns(columns: &[ColumnSchema], value_bytes: Option<u32>) -> Result<KvOptions> {
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        if names != COLUMN_NAMES && names != COLUMN_NAMES[..1] {
+            return Err(Error::Sql(format!(
+                "a key-value tree has the columns 'key' and 'value', or 'key' alone; not {}",
+                names.join(", ")
+            )));
+        }
+        let key = match &columns[0].ty {
+            LogicalType::UInt32 => KeyType::U32,
+            LogicalType::UInt64 => KeyType::U64,
+            LogicalType::Int64 => KeyType::I64,
+            LogicalType::Binary => KeyType::Bytes,
+            LogicalType::Utf8 => KeyType::Text,
+            other => {
+                return Err(Error::Sql(format!(
+                    "keys of a tree are INTEGER UNSIGNED, BIGINT UNSIGNED, BIGINT, BLOB or VARCHAR, not {other}"
+                )));
+            }
+        };
+        let value = match (columns.get(1).map(|column| &column.ty), value_bytes) {
+            (None, None) => ValueType::Nothing,
+            (Some(LogicalType::UInt32), None) => ValueType::U32,
+            (Some(LogicalType::UInt64), None) => ValueType::U64,
+            (Some(LogicalType::Int64), None) => ValueType::I64,
+            (Some(LogicalType::Float64), None) => ValueType::F64,
+            (Some(LogicalType::Binary), None) => ValueType::Bytes,
+            (Some(LogicalType::Binary), Some(bytes)) => ValueType::Fixed(bytes),
+            (Some(LogicalType::Utf8), None) => ValueType::Text,
+            (_, Some(_)) => return Err(Error::Sql("value_bytes is for values of type BLOB; leave it out".to_owned())),
+            (Some(other), None) => {
+                return Err(Error::Sql(format!(
+                    "values of a tree are INTEGER UNSIGNED, BIGINT UNSIGNED, BIGINT, DOUBLE, BLOB or VARCHAR, not {other}"
+                )));
+            }
+        };
+        Ok(KvOptions { key: Some(key), value: Some(value), codec: None })
     }
 
     /// The shape of a tree that is made so.

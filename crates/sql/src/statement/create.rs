@@ -5,11 +5,14 @@ use super::definitions::{Defined, IfTaken, may_define};
 use super::indexes::Declared;
 use super::insert::pull;
 use super::names::normal;
+use super::target::{Receiver, Target};
+use super::trees;
 use super::types::logical_type;
 use super::values::default_text;
 use super::{done, table_name};
 use crate::batches::Outcome;
 use crate::catalog::TableName;
+use crate::kv::TreeRows;
 use crate::planner::{Planned, keeping_order};
 use crate::progress::Notes;
 use crate::{Error, Result, Session};
@@ -46,20 +49,27 @@ pub(super) fn run(session: &Session, create: &ast::CreateTable) -> Result<Outcom
             // The names of its indexes are free again.
             transaction.drop(&name)?;
         }
-        for index in indexes {
-            let index = index.make(transaction, &session.database, &name, &schema)?;
-            schema.indexes.push(index);
-        }
-        let threads = settings.threads;
-        let table = transaction.create_table(&session.database, name.clone(), schema)?;
-        let assigner = Assigner::in_order(table.name(), table.schema(), &state)?;
+        let target = match trees::declared(&name, &schema, &indexes)? {
+            Some(options) => {
+                transaction.drop(&name)?;
+                let tree = transaction.create_tree(&session.database, name.clone(), options.shape()?)?;
+                Target::Tree(TreeRows::new(&name, &tree))
+            }
+            None => {
+                for index in indexes {
+                    let index = index.make(transaction, &session.database, &name, &schema)?;
+                    schema.indexes.push(index);
+                }
+                Target::Table(transaction.create_table(&session.database, name.clone(), schema)?)
+            }
+        };
+        let assigner = Assigner::in_order(target.name(), target.schema(), &state)?;
         let mut rows = None;
         if let Some(planned) = planned {
-            let planned = planned.sorted_for(table.schema(), assigner.sources())?;
-            let mut change = transaction.change(&table, threads)?;
-            pull(session, planned, table.name(), |batch| Ok(change.insert(&assigner.assign(&batch)?)?))?;
-            rows = Some(change.rows_inserted());
-            transaction.put(change.finish()?)?;
+            let planned = planned.sorted_for(target.schema(), assigner.sources())?;
+            let mut receiver = Receiver::new(&target, transaction, settings.threads)?;
+            pull(session, planned, target.name(), |batch| receiver.take(transaction, &assigner.assign(&batch)?))?;
+            rows = Some(receiver.finish(transaction)?);
         }
         Ok(done("CREATE TABLE", rows, &notes))
     })
@@ -196,7 +206,7 @@ pub(super) fn declared_column(column: &ast::ColumnDef, rules: &mut Rules) -> Res
     Ok(schema)
 }
 
-/// `WITH (storage = 'column', layout = 'dsm', compression_c = 'pfor')`.
+/// `WITH (storage = 'column', layout = 'dsm', compression_c = 'pfor')`, `WITH (storage = 'tree', codec = 'bp128')`.
 fn set_options(schema: &mut TableSchema, options: &ast::CreateTableOptions) -> Result<()> {
     let options = match options {
         ast::CreateTableOptions::None => return Ok(()),
@@ -213,7 +223,9 @@ fn set_options(schema: &mut TableSchema, options: &ast::CreateTableOptions) -> R
             other => other.to_string(),
         };
         match (name.as_str(), value.as_str()) {
-            ("storage", "column") | ("layout", "dsm" | "pax") => schema.options.push((name, value)),
+            ("storage", "column" | "tree") | ("layout", "dsm" | "pax") | ("codec" | "value_bytes", _) => {
+                schema.options.push((name, value));
+            }
             ("order_by", _) => {
                 let unknown = value.split(',').map(str::trim).find(|column| schema.index_of(column).is_none());
                 if let Some(unknown) = unknown {
@@ -228,7 +240,8 @@ fn set_options(schema: &mut TableSchema, options: &ast::CreateTableOptions) -> R
                 Some(column) => set_compression(schema, column, value)?,
                 None => {
                     return Err(Error::Sql(format!(
-                        "there is no table option '{name}'; there are: storage, layout, order_by, compression_<column>"
+                        "there is no table option '{name}'; there are: storage, layout, order_by, compression_<column>; of trees: \
+                         codec, value_bytes"
                     )));
                 }
             },

@@ -1,17 +1,50 @@
-//! INSERT, UPDATE and DELETE of a key-value tree: its keys are unique, as those of a PRIMARY KEY are.
+//! CREATE, INSERT, UPDATE and DELETE of a key-value tree: its keys are unique, as those of a PRIMARY KEY are.
 
+use super::indexes::Declared;
 use super::names::normal;
 use super::on_conflict::Update;
 use crate::catalog::TableName;
-use crate::kv::{Key, TreeRows};
+use crate::kv::{Key, KvOptions, TreeRows};
 use crate::transaction::Transaction;
 use crate::{Error, Result};
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array};
 use arrow::compute::{filter_record_batch, take};
 use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast;
+use sinter_column::TableSchema;
 use sinter_storage::{Reservation, Use};
 use std::collections::HashSet;
+
+/// What tree `CREATE TABLE ... WITH (storage = 'tree')` declares; `None` where it declares a table.
+///
+/// # Errors
+/// [`Error::Sql`]: it says something of a tree that trees do not have, or of a table that only trees have.
+pub(super) fn declared(name: &TableName, schema: &TableSchema, indexes: &[Declared]) -> Result<Option<KvOptions>> {
+    let of_tree = ["codec", "value_bytes"];
+    let option = |name: &str| schema.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    if option("storage") != Some("tree") {
+        return match of_tree.into_iter().find(|name| option(name).is_some()) {
+            Some(option) => Err(Error::Sql(format!("{option} is an option of trees: WITH (storage = 'tree', ...)"))),
+            None => Ok(None),
+        };
+    }
+    let known = |option: &str| option == "storage" || of_tree.contains(&option);
+    let of_table = schema.options.iter().map(|(option, _)| option.as_str()).find(|option| !known(option));
+    let has_rules = !schema.checks.is_empty()
+        || indexes.iter().any(|index| index.primary_columns() != ["key"])
+        || schema.columns.iter().any(|column| column.default.is_some());
+    if of_table.is_some() || has_rules {
+        let what = of_table.unwrap_or("constraints and defaults");
+        return Err(Error::Sql(format!("'{name}' is to be a key-value tree, which has no {what}; leave that out")));
+    }
+    let value_bytes = match option("value_bytes").map(str::parse) {
+        None => None,
+        Some(Ok(bytes)) => Some(bytes),
+        Some(Err(_)) => return Err(Error::Sql("value_bytes is how many bytes each value has".to_owned())),
+    };
+    let options = KvOptions::of_columns(&schema.columns, value_bytes)?;
+    Ok(Some(option("codec").map_or(Ok(options), |codec| options.with_codec(codec))?))
+}
 
 /// Rows on their way into a tree.
 pub(super) struct TreeInsert {
