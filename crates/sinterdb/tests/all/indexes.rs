@@ -89,7 +89,7 @@ fn few_keys_of_a_join_are_looked_up() {
         ("SELECT count(*), sum(t.id) FROM t JOIN few ON t.name = few.c", Some("30 rows by index by_name")),
         (
             "SELECT count(*), sum(t.id) FROM t JOIN few ON t.part = few.b AND t.name = few.c",
-            Some("20 rows by index by_name"),
+            Some("30 rows by index by_name"),
         ),
         (
             "SELECT count(*), sum(t.id) FROM t JOIN few ON t.id = few.a JOIN few AS more ON t.name = more.c",

@@ -30,7 +30,8 @@ pub(super) fn run(session: &Session, create: &ast::CreateTable) -> Result<Outcom
     session.change(|transaction| {
         let notes = Notes::default();
         let if_taken = IfTaken { if_not_exists: create.if_not_exists, or_replace: create.or_replace };
-        if !may_define(transaction, &name, Defined::Table, if_taken, &notes)? {
+        let kind = if is_tree(&create.table_options) { Defined::Tree } else { Defined::Table };
+        if !may_define(transaction, &name, kind, if_taken, &notes)? {
             return Ok(done("CREATE TABLE", None, &notes));
         }
         let seen = session.seen_by(transaction);
@@ -208,20 +209,7 @@ pub(super) fn declared_column(column: &ast::ColumnDef, rules: &mut Rules) -> Res
 
 /// `WITH (storage = 'column', layout = 'dsm', compression_c = 'pfor')`, `WITH (storage = 'tree', codec = 'bp128')`.
 fn set_options(schema: &mut TableSchema, options: &ast::CreateTableOptions) -> Result<()> {
-    let options = match options {
-        ast::CreateTableOptions::None => return Ok(()),
-        ast::CreateTableOptions::With(options) | ast::CreateTableOptions::Options(options) => options,
-        other => return Err(Error::Sql(format!("table options are written WITH (...), not {other}"))),
-    };
-    for option in options {
-        let ast::SqlOption::KeyValue { key, value } = option else {
-            return Err(Error::Sql(format!("table option {option} is not of the form name = 'value'")));
-        };
-        let name = normal(key);
-        let value = match value {
-            ast::Expr::Value(value) => value.value.clone().into_string().unwrap_or_else(|| value.to_string()),
-            other => other.to_string(),
-        };
+    for (name, value) in options_of(options)? {
         match (name.as_str(), value.as_str()) {
             ("storage", "column" | "tree") | ("layout", "dsm" | "pax") | ("codec" | "value_bytes", _) => {
                 schema.options.push((name, value));
@@ -248,6 +236,31 @@ fn set_options(schema: &mut TableSchema, options: &ast::CreateTableOptions) -> R
         }
     }
     Ok(())
+}
+
+/// Whether the options say so: WITH (storage = 'tree').
+fn is_tree(options: &ast::CreateTableOptions) -> bool {
+    options_of(options).is_ok_and(|options| options.iter().any(|(name, value)| name == "storage" && value == "tree"))
+}
+
+/// The options of a table, by name, as texts.
+fn options_of(options: &ast::CreateTableOptions) -> Result<Vec<(String, String)>> {
+    let options = match options {
+        ast::CreateTableOptions::None => return Ok(Vec::new()),
+        ast::CreateTableOptions::With(options) | ast::CreateTableOptions::Options(options) => options,
+        other => return Err(Error::Sql(format!("table options are written WITH (...), not {other}"))),
+    };
+    let named = options.iter().map(|option| {
+        let ast::SqlOption::KeyValue { key, value } = option else {
+            return Err(Error::Sql(format!("table option {option} is not of the form name = 'value'")));
+        };
+        let value = match value {
+            ast::Expr::Value(value) => value.value.clone().into_string().unwrap_or_else(|| value.to_string()),
+            other => other.to_string(),
+        };
+        Ok((normal(key), value))
+    });
+    named.collect()
 }
 
 fn set_compression(schema: &mut TableSchema, column: &str, scheme: String) -> Result<()> {

@@ -81,7 +81,7 @@ pub(super) fn may_define(
         Some(_) if if_taken.or_replace => Ok(true),
         Some(_) => Err(Error::Sql(format!(
             "{word} '{name}' exists already; use CREATE OR REPLACE {} or another name",
-            word.to_uppercase()
+            if kind == Defined::View { "VIEW" } else { "TABLE" }
         ))),
     }
 }
