@@ -10,7 +10,8 @@
 //! And in memory with vectors of three rows, so that whatever goes from one vector to the next does so all the time; with operators
 //! that spill whatever they can; and in a file with each compression scheme forced on all columns that it can hold, with either
 //! engine, one thread or two, and vectors and operators as above: some schemes for each script, each with another one of these,
-//! or with `SINTER_EVERY_SCHEME=1` (scripts/try-every-scheme) all of them with all, and all of the above. What a script asks
+//! or with `SINTER_EVERY_SCHEME=1` (scripts/try-every-scheme) all schemes for each script, each with another one of these, and
+//! all of the above; with `SINTER_EVERY_SCHEME=all` each scheme with each of these. What a script asks
 //! about the choice of schemes has `skipif forced`.
 //!
 //! The answers may not depend on any of it, but where something is an error that need not be one: of that, DataFusion has
@@ -20,6 +21,7 @@ use crate::answers::rows_of;
 use sinter_codec::SCHEMES;
 use sinterdb::{Config, Connection, Database, Error, Outcome};
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -79,7 +81,12 @@ impl Operators {
 impl Setting {
     /// Those for a script, by its place in the list.
     fn all(script: usize) -> Vec<Setting> {
-        let every = std::env::var_os("SINTER_EVERY_SCHEME").is_some();
+        let asked = std::env::var("SINTER_EVERY_SCHEME").ok();
+        Setting::of_script(script, asked.is_some(), asked.as_deref() == Some("all"))
+    }
+
+    /// Those for a script; with `every` all schemes, if `crossed` each of them with everything beside it.
+    fn of_script(script: usize, every: bool, crossed: bool) -> Vec<Setting> {
         let mut all = Vec::new();
         for (turn, place) in [Place::Memory, Place::ClosedFile, Place::CrashedFile].into_iter().enumerate() {
             for (engine_turn, engine) in ["auto", "datafusion"].into_iter().enumerate() {
@@ -95,9 +102,15 @@ impl Setting {
         all.extend(others.map(|operators| Setting { place, engine, threads, scheme: None, operators }));
         for (number, entry) in SCHEMES.iter().enumerate() {
             for (beside, &(engine, threads, operators)) in BESIDE_SCHEME.iter().enumerate() {
-                let is_due = (number + script).is_multiple_of(SCHEME_TURNS)
-                    && (number / SCHEME_TURNS + script / SCHEME_TURNS) % BESIDE_SCHEME.len() == beside;
-                if every || is_due {
+                let is_due = match every {
+                    // From script to script another one.
+                    true => (number + script) % BESIDE_SCHEME.len() == beside,
+                    false => {
+                        (number + script).is_multiple_of(SCHEME_TURNS)
+                            && (number / SCHEME_TURNS + script / SCHEME_TURNS) % BESIDE_SCHEME.len() == beside
+                    }
+                };
+                if crossed || is_due {
                     // A file is pressed whenever it is closed.
                     let (place, scheme) = (Place::ClosedFile, Some(entry.name));
                     all.push(Setting { place, engine, threads, scheme, operators });
@@ -261,6 +274,20 @@ fn every_scheme_is_forced_beside_either_engine_tiny_vectors_and_spilling() {
             assert!(forced.iter().any(|setting| is_beside(&setting)), "{} beside {operators:?}", entry.name);
         }
     }
+}
+
+#[test]
+fn where_every_scheme_is_tried_each_meets_everything_from_script_to_script() {
+    let mut met = BTreeSet::new();
+    for (script, name) in SCRIPTS.iter().enumerate() {
+        let forced = Setting::of_script(script, true, false).into_iter().filter_map(|setting| {
+            met.insert((setting.scheme?, format!("{}, {}, {:?}", setting.engine, setting.threads, setting.operators)));
+            setting.scheme
+        });
+        assert_eq!(forced.count(), SCHEMES.len(), "{name}");
+    }
+    assert_eq!(met.len(), SCHEMES.len() * BESIDE_SCHEME.len());
+    assert!(Setting::of_script(0, true, true).len() > Setting::of_script(0, true, false).len());
 }
 
 #[test]
