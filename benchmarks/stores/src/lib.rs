@@ -20,6 +20,7 @@ mod ycsb;
 pub use btree_map::btree_map;
 pub use latency::Latencies;
 pub use records::Entries;
+pub use resident::{Resident, now as resident_now};
 
 use keys::Distribution;
 use phases::{Keys, Run};
@@ -327,7 +328,11 @@ fn bytes_in(folder: &Path) -> Result<u64, Failure> {
     Ok(bytes)
 }
 
-fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), Failure> {
+/// That something is what it has to be.
+///
+/// # Errors
+/// It is not; the error says both.
+pub fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), Failure> {
     match found == expected {
         true => Ok(()),
         false => Err(format!("{what}: {found:?}, where it is {expected:?}").into()),

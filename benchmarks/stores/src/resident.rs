@@ -2,17 +2,17 @@
 
 /// Memory of this process.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Resident {
+pub struct Resident {
     /// In no file.
-    pub(crate) anonymous_bytes: u64,
+    pub anonymous_bytes: u64,
     /// Pages of files that are mapped: programs, and databases of engines that map them.
-    pub(crate) file_bytes: u64,
+    pub file_bytes: u64,
     /// The most that it ever had, of both.
-    pub(crate) peak_bytes: u64,
+    pub peak_bytes: u64,
 }
 
 /// What the process has in memory now.
-pub(crate) fn now() -> Resident {
+pub fn now() -> Resident {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let bytes = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;

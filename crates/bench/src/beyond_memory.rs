@@ -11,6 +11,7 @@ use crate::{Failure, machine};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
+use sinter_stores_benchmark::{resident_now, same};
 use sinterdb::{Config, Database, Kv, KvOptions, Synchronous, ValueType};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -69,9 +70,7 @@ fn record_of(key: u64) -> u64 {
 
 /// The most memory that the process has had, in MB.
 fn peak_mb() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<f64>().ok()).unwrap_or_default() * 1.024e-3
+    resident_now().peak_bytes as f64 / 1e6
 }
 
 /// What a step took.
@@ -201,11 +200,11 @@ fn steps(settings: &Settings, path: &Path) -> Result<(Steps, u64), Failure> {
             before = Some(key);
         })?;
         are_right("entries of the scan", wrong)?;
-        is_right("count and sum of a scan", (found, keys), (count, sum))
+        same("count and sum of a scan", (found, keys), (count, sum))
     })?;
     steps.take("sum of keys", count, || {
         let sums = kv.sums(..)?;
-        is_right("count and sum of keys", (sums.count, sums.sum.unsigned_abs()), (count, sum))
+        same("count and sum of keys", (sums.count, sums.sum.unsigned_abs()), (count, sum))
     })?;
     check_inserted(&kv, inserts, inserted)?;
     drop(kv);
@@ -255,14 +254,7 @@ impl Shuffled {
 }
 
 fn are_right(what: &str, wrong: u64) -> Result<(), Failure> {
-    is_right(&format!("wrong {what}"), wrong, 0)
-}
-
-fn is_right<T: PartialEq + std::fmt::Debug>(what: &str, found: T, right: T) -> Result<(), Failure> {
-    match found == right {
-        true => Ok(()),
-        false => Err(format!("{what}: {found:?}, where it is {right:?}").into()),
-    }
+    same(&format!("wrong {what}"), wrong, 0)
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use super::any_tree::{Key, KeyRef};
 use super::handle::{KvHandle, KvKey};
 use super::{KeyType, KvShape, KvTree, ValueType};
-use crate::batches::outer_type;
 use crate::catalog::TableName;
+use crate::statement::storage_type;
 use crate::{Error, Result};
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
@@ -12,7 +12,7 @@ use arrow::array::{
 use arrow::compute::cast;
 use arrow::datatypes::{Float64Type, Int64Type, UInt32Type, UInt64Type};
 use sinter_column::{ColumnSchema, TableSchema};
-use sinter_exec::{LogicalType, edge};
+use sinter_exec::LogicalType;
 use std::sync::Arc;
 
 /// A tree as a table that statements change.
@@ -159,7 +159,7 @@ impl EntriesOfRows<'_> {
 
 /// The same values as an array of the plain type.
 fn plain(array: &ArrayRef, ty: &LogicalType) -> Result<ArrayRef> {
-    let wanted = outer_type(&edge::arrow_type(ty));
+    let wanted = storage_type(ty);
     if *array.data_type() == wanted { Ok(Arc::clone(array)) } else { Ok(cast(array, &wanted)?) }
 }
 

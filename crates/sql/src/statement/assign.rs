@@ -192,7 +192,7 @@ pub(super) fn default_value(session: &Session, column: &ColumnSchema) -> Result<
 }
 
 /// The Arrow type that values of `ty` are cast to before they are encoded; text without views.
-pub(super) fn storage_type(ty: &LogicalType) -> DataType {
+pub(crate) fn storage_type(ty: &LogicalType) -> DataType {
     outer_type(&edge::arrow_type(ty))
 }
 

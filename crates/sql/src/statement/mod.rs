@@ -24,6 +24,7 @@ mod types;
 mod values;
 mod views;
 
+pub(crate) use assign::storage_type;
 pub(crate) use insert::append;
 pub(crate) use names::{find, normal, parse_table_name, table_name};
 pub(crate) use types::TypesOfTables;
