@@ -11,6 +11,7 @@ use crate::work::Work;
 use crate::{Error, Result};
 use sinter_storage::{CommitNumber, Numbered};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// What is remembered of a change, beside key and record.
 const UNDO_BYTES: usize = 48;
@@ -19,7 +20,7 @@ const UNDO_BYTES: usize = 48;
 pub type Changes<K> = BTreeMap<<K as ToOwned>::Owned, Option<Box<[u8]>>>;
 
 /// When a change is to be made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Condition<'a> {
     /// Whatever is there.
     Always,
@@ -29,6 +30,8 @@ pub enum Condition<'a> {
     Present,
     /// Where it has just this one.
     Equals(&'a [u8]),
+    /// Where this says so of its record. It is to be quick: the key's leaf is latched.
+    Where(&'a dyn Fn(Option<&[u8]>) -> bool),
 }
 
 impl Condition<'_> {
@@ -39,7 +42,20 @@ impl Condition<'_> {
             Condition::Absent => newest().is_none(),
             Condition::Present => newest().is_some(),
             Condition::Equals(record) => newest() == Some(record),
+            Condition::Where(holds) => holds(newest()),
         }
+    }
+}
+
+impl fmt::Debug for Condition<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Condition::Always => "Always",
+            Condition::Absent => "Absent",
+            Condition::Present => "Present",
+            Condition::Equals(_) => "Equals",
+            Condition::Where(_) => "Where",
+        })
     }
 }
 

@@ -97,6 +97,13 @@ pub struct TreeSizes {
     pub record_bytes: u64,
 }
 
+impl TreeSizes {
+    /// Bytes of keys and records.
+    pub fn bytes(&self) -> u64 {
+        self.key_bytes + self.record_bytes
+    }
+}
+
 /// Some keys that follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece<K> {

@@ -131,7 +131,8 @@ impl<K: Key + ?Sized> Kv<K> {
         self.get_with(key, |value| value.is_some())
     }
 
-    /// Gives the key this value, whether it is there or not.
+    /// Gives the key this value, of up to 256 MiB, whether it is there or not. One that is longer than a quarter of a leaf (4 kB)
+    /// is kept beside the tree, in pieces, and put together where it is read.
     ///
     /// # Errors
     /// [`Error::Data`]: the tree takes no such key or value. It was dropped, or cannot be written. Nothing has happened then.

@@ -4,7 +4,7 @@
 //! in docs/format/catalog.md.
 
 use crate::index::IndexBuild;
-use crate::kv::{KvShape, KvTree};
+use crate::kv::{AnyTree, KvShape, KvTree, Loaded};
 use crate::transaction::conflict;
 use crate::{Error, OnCorruption, Result};
 use sinter_column::wire::{Reader, Writer};
@@ -27,6 +27,7 @@ const KIND_VIEW: u8 = 2;
 const KIND_SCHEMA: u8 = 3;
 const KIND_TABLE: u8 = 4;
 const KIND_TREE: u8 = 5;
+const KIND_TREE_WITH_OVERFLOW: u8 = 6;
 
 /// The full name of a table, a view or a key-value tree, as stored: lower case unless it was quoted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -112,6 +113,11 @@ impl Catalog {
     /// The view with that number.
     pub(crate) fn view_by_id(&self, id: ObjectId) -> Option<(&TableName, &Arc<View>)> {
         self.views.iter().find(|(_, view)| view.id == id)
+    }
+
+    /// The key-value tree, or the overflow of one, that the log knows by this number.
+    fn part_by_id(&self, id: ObjectId) -> Option<AnyTree> {
+        self.trees.values().flat_map(|tree| tree.parts()).find(|(part, _)| *part == id).map(|(_, tree)| tree)
     }
 
     /// The key-value tree with that number.
@@ -254,8 +260,12 @@ impl Catalog {
                 records.push(put_tree(name, tree));
                 // Another name is no other load.
                 if let Some(loaded) = tree.loaded().filter(|_| base.tree_by_id(id).is_none()) {
-                    records.push(tree_loaded(id, loaded.root));
-                    pages.extend_from_slice(&loaded.pages);
+                    records.push(tree_loaded(id, &loaded));
+                    let Loaded { tree, overflow } = &loaded;
+                    std::iter::once(tree).chain(overflow).for_each(|loaded| pages.extend_from_slice(&loaded.pages));
+                }
+                if let Some(overflow) = tree.overflow() {
+                    next.next_object = next.next_object.max(overflow.id().0 + 1);
                 }
                 next.trees.insert(name.clone(), Arc::clone(tree));
             } else if let Some(table) = moved.remove(&id).or_else(|| created(id)) {
@@ -293,12 +303,14 @@ impl Catalog {
                         self.views.retain(|_, known| known.id != record.object);
                         self.views.insert(name, Arc::new(view));
                     }
-                    Entry::Table(name, _) | Entry::Tree(name, _) if self.remove_damaged(record.object, Some(&name)) => {
-                    }
-                    Entry::Tree(name, shape) => {
+                    Entry::Table(name, _) | Entry::Tree(name, ..)
+                        if self.remove_damaged(record.object, Some(&name)) => {}
+                    Entry::Tree(name, shape, overflow) => {
+                        let last = overflow.unwrap_or(record.object);
+                        self.next_object = self.next_object.max(last.0 + 1);
                         let known = self.tree_by_id(record.object).map(|(known, _)| known.clone());
                         let tree = known.and_then(|known| self.trees.remove(&known)).unwrap_or_else(|| {
-                            let tree = KvTree::create(record.object, shape, store);
+                            let tree = KvTree::create(record.object, shape, overflow, store);
                             tree.set_live();
                             Arc::new(tree)
                         });
@@ -331,8 +343,8 @@ impl Catalog {
                 Ok(())
             }
             RecordTag::TREE_LOADED => self.load_tree(record, store, on_corruption),
-            RecordTag::TREE_CHANGED => match self.tree_by_id(record.object) {
-                Some((_, tree)) => tree.tree().replay(record, commit),
+            RecordTag::TREE_CHANGED => match self.part_by_id(record.object) {
+                Some(tree) => tree.replay(record, commit),
                 None => self.check_damaged(record.object),
             },
             _ => match self.tables.values_mut().find(|table| table.id() == record.object) {
@@ -354,13 +366,17 @@ impl Catalog {
     fn load_tree(&mut self, record: &Record, store: &Arc<Store>, on_corruption: OnCorruption) -> Result<()> {
         let mut input = Reader::new("record of a loaded tree", &record.payload);
         let root = PageId(input.u64()?);
-        input.end()?;
         let Some((name, tree)) = self.tree_by_id(record.object) else { return self.check_damaged(record.object) };
+        let overflow = match tree.overflow() {
+            Some(overflow) => Some((overflow.id(), PageId(input.u64()?))),
+            None => None,
+        };
+        input.end()?;
         if tree.tree().root() == Some(root) {
             return Ok(());
         }
         let (name, id) = (name.clone(), record.object);
-        let empty = match KvTree::open(id, *tree.shape(), store, root) {
+        let empty = match KvTree::open(id, *tree.shape(), store, root, overflow) {
             Ok(loaded) => self.trees.insert(name, Arc::new(loaded)),
             Err(error) if on_corruption == OnCorruption::Skip && error.is_damage() => {
                 let empty = self.trees.remove(&name);
@@ -431,10 +447,10 @@ impl Catalog {
             write_view(&mut out, name, view);
         }
         for (name, tree) in &self.trees {
-            out.u8(KIND_TREE);
+            out.u8(kind_of(tree));
             out.u64(tree.id().0);
-            write_tree(&mut out, name, tree.shape());
-            out.u64(root(tree.id()).0);
+            write_tree(&mut out, name, tree);
+            tree.parts().for_each(|(id, _)| out.u64(root(id).0));
         }
         out.into_bytes()
     }
@@ -462,9 +478,13 @@ impl Catalog {
             match read_entry_of(&mut input, kind, id)? {
                 Entry::Schema(name) => drop(catalog.schemas.insert(name, id)),
                 Entry::View(name, view) => drop(catalog.views.insert(name, Arc::new(view))),
-                Entry::Tree(name, shape) => {
+                Entry::Tree(name, shape, overflow) => {
                     let root = PageId(input.u64()?);
-                    match KvTree::open(id, shape, store, root) {
+                    let overflow = match overflow {
+                        Some(overflow) => Some((overflow, PageId(input.u64()?))),
+                        None => None,
+                    };
+                    match KvTree::open(id, shape, store, root, overflow) {
                         Ok(tree) => drop(catalog.trees.insert(name, Arc::new(tree))),
                         Err(error) if on_corruption == OnCorruption::Skip && error.is_damage() => {
                             let what = error.to_string();
@@ -506,7 +526,8 @@ impl Catalog {
 enum Entry {
     Table(TableName, TableSchema),
     View(TableName, View),
-    Tree(TableName, KvShape),
+    /// With the number of its overflow.
+    Tree(TableName, KvShape, Option<ObjectId>),
     Schema(Arc<str>),
 }
 
@@ -525,7 +546,8 @@ fn read_entry_of(input: &mut Reader<'_>, kind: u8, id: ObjectId) -> Result<Entry
         KIND_TABLE => Entry::Table(name(input)?, TableSchema::read(input)?),
         KIND_VIEW => Entry::View(name(input)?, View { id, sql: input.text()? }),
         KIND_SCHEMA => Entry::Schema(input.text()?.into()),
-        KIND_TREE => Entry::Tree(name(input)?, KvShape::read(input)?),
+        KIND_TREE => Entry::Tree(name(input)?, KvShape::read(input)?, None),
+        KIND_TREE_WITH_OVERFLOW => Entry::Tree(name(input)?, KvShape::read(input)?, Some(ObjectId(input.u64()?))),
         _ => return Err(input.damaged(format!("object kind {kind} is unknown; a newer SinterDB wrote it")).into()),
     })
 }
@@ -546,19 +568,26 @@ fn put_view(name: &TableName, view: &View) -> Record {
 }
 
 fn put_tree(name: &TableName, tree: &KvTree) -> Record {
-    put(tree.id(), KIND_TREE, |out| write_tree(out, name, tree.shape()))
+    put(tree.id(), kind_of(tree), |out| write_tree(out, name, tree))
 }
 
-fn tree_loaded(tree: ObjectId, root: PageId) -> Record {
+fn kind_of(tree: &KvTree) -> u8 {
+    if tree.overflow().is_some() { KIND_TREE_WITH_OVERFLOW } else { KIND_TREE }
+}
+
+fn tree_loaded(tree: ObjectId, loaded: &Loaded) -> Record {
     let mut payload = Writer::default();
-    payload.u64(root.0);
+    std::iter::once(&loaded.tree).chain(&loaded.overflow).for_each(|loaded| payload.u64(loaded.root.0));
     Record { tag: RecordTag::TREE_LOADED, object: tree, payload: payload.into_bytes() }
 }
 
-fn write_tree(out: &mut Writer, name: &TableName, shape: &KvShape) {
+fn write_tree(out: &mut Writer, name: &TableName, tree: &KvTree) {
     out.text(&name.schema);
     out.text(&name.table);
-    shape.write(out);
+    tree.shape().write(out);
+    if let Some(overflow) = tree.overflow() {
+        out.u64(overflow.id().0);
+    }
 }
 
 fn write_table(out: &mut Writer, name: &TableName, schema: &TableSchema) {
@@ -576,6 +605,7 @@ fn write_view(out: &mut Writer, name: &TableName, view: &View) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kv::LoadedPages;
     use crate::{KeyType, KvOptions, ValueType};
     use sinter_column::ColumnSchema;
     use sinter_exec::LogicalType;
@@ -612,9 +642,11 @@ mod tests {
         assert_eq!(hex(&catalog.page_bytes(&|_| PageId(1))), example("The catalog page", 0));
         assert_eq!(hex(&record.payload), example("Log record 16: catalog put", 0));
         let (name, shape) = (TableName::new(DEFAULT_SCHEMA, "s"), KvOptions::default().shape().unwrap());
-        let record = put_tree(&name, &KvTree::create(ObjectId(2), shape, &Arc::new(Store::memory())));
+        let tree = KvTree::create(ObjectId(2), shape, Some(ObjectId(3)), &Arc::new(Store::memory()));
+        let record = put_tree(&name, &tree);
         assert_eq!(hex(&record.payload), example("Log record 16: catalog put", 1));
-        let record = tree_loaded(ObjectId(2), PageId(300));
+        let pages = |root| LoadedPages { root: PageId(root), pages: Arc::new([]) };
+        let record = tree_loaded(ObjectId(2), &Loaded { tree: pages(300), overflow: Some(pages(301)) });
         assert_eq!(hex(&record.payload), example("Log record 23: tree loaded", 0));
         assert_eq!(record.tag.0, 23);
     }
@@ -637,9 +669,9 @@ mod tests {
         }
         let mut record = put_tree(
             &TableName::new(DEFAULT_SCHEMA, "s"),
-            &KvTree::create(ObjectId(2), KvOptions::default().shape().unwrap(), &store),
+            &KvTree::create(ObjectId(2), KvOptions::default().shape().unwrap(), Some(ObjectId(3)), &store),
         );
-        let codec_at = record.payload.len() - 9;
+        let codec_at = record.payload.len() - 17;
         record.payload[codec_at] = 99;
         let error =
             Catalog::default().apply(&record, CommitNumber(1), &store, OnCorruption::Error).unwrap_err().to_string();

@@ -255,7 +255,8 @@ fn check_tables(mut examined: Examined, report: &mut Report, progress: &mut dyn 
         // A leaf is read as a whole, and held against what leads to it. Of pages that are not whole, it was told already.
         let of_trees = [PageKind::TREE_LEAF, PageKind::TREE_DIRECTORY].map(|kind| kind.to_string());
         let is_known = report.findings.iter().any(|finding| of_trees.contains(&finding.kind));
-        if let (Err(error), false) = (tree.tree().len(recovered), is_known) {
+        let read = tree.parts().try_for_each(|(_, tree)| tree.len(recovered).map(drop));
+        if let (Err(error), false) = (read, is_known) {
             report.add(Finding {
                 kind: "key-value tree".to_owned(),
                 table: Some(name.to_string()),

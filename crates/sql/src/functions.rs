@@ -188,7 +188,7 @@ fn sizes<'c>(
     let snapshot = database.timeline().snapshot();
     let len = |tree: &Option<&KvTree>| tree.map(|tree| tree.tree().len(snapshot.commit())).transpose();
     let keys = trees.iter().map(len).collect::<crate::Result<Vec<Option<u64>>>>()?;
-    let shapes: Vec<Option<TreeShape>> = trees.iter().map(|tree| Some((*tree)?.tree().shape())).collect();
+    let shapes: Vec<Option<TreeShape>> = trees.iter().map(|tree| tree.map(shape_of)).collect();
     let numbers = |of: fn(&TreeShape) -> u64| -> ArrayRef {
         Arc::new(shapes.iter().map(|shape| shape.as_ref().map(of)).collect::<UInt64Array>())
     };
@@ -199,6 +199,18 @@ fn sizes<'c>(
         ("key_bytes", numbers(|shape| shape.key_bytes)),
         ("value_bytes", numbers(|shape| shape.record_bytes)),
     ])
+}
+
+/// What a tree consists of, with its overflow, which all counts as values.
+fn shape_of(tree: &KvTree) -> TreeShape {
+    let shape = tree.tree().shape();
+    let Some(pieces) = tree.overflow().map(|overflow| overflow.tree().shape()) else { return shape };
+    TreeShape {
+        leaves: shape.leaves + pieces.leaves,
+        resident_leaves: shape.resident_leaves + pieces.resident_leaves,
+        record_bytes: shape.record_bytes + pieces.key_bytes + pieces.record_bytes,
+        ..shape
+    }
 }
 
 fn databases(&Asked { database, .. }: &Asked<'_>) -> crate::Result<RecordBatch> {
@@ -485,7 +497,10 @@ fn tree_storage(asked: &Asked<'_>, tree: &KvTree) -> crate::Result<[ColumnStorag
         ..ColumnStorage::default()
     };
     let keys = of(tree.shape().codec_name(), sizes.plain_key_bytes, sizes.key_bytes);
-    Ok([keys, of("raw", sizes.record_bytes, sizes.record_bytes)])
+    let pieces =
+        tree.overflow().map(|overflow| overflow.tree().sizes(snapshot.commit())).transpose()?.unwrap_or_default();
+    let (plain, bytes) = (sizes.record_bytes + pieces.record_bytes, sizes.record_bytes + pieces.bytes());
+    Ok([keys, of("raw", plain, bytes)])
 }
 
 /// The key-value trees that storage() is asked about.

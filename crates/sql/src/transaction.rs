@@ -521,7 +521,8 @@ impl Transaction {
     /// # Errors
     /// [`Error::Sql`]: one has; there is no such schema.
     pub(crate) fn create_tree(&mut self, database: &Database, name: TableName, shape: KvShape) -> Result<Arc<KvTree>> {
-        let tree = Arc::new(KvTree::create(database.next_object(), shape, database.store()));
+        let (id, overflow) = (database.next_object(), shape.has_overflow().then(|| database.next_object()));
+        let tree = Arc::new(KvTree::create(id, shape, overflow, database.store()));
         self.add_tree(name, Arc::clone(&tree))?;
         Ok(tree)
     }
@@ -826,7 +827,7 @@ impl Transaction {
         &self,
         pending: &Arc<Catalog>,
         prepared: Vec<(ObjectId, Prepared<'_>)>,
-        trees: Vec<(Arc<KvTree>, Record)>,
+        trees: Vec<(Arc<KvTree>, Vec<Record>)>,
     ) -> Result<Option<Built<Catalog>>> {
         let mut next = (**pending).clone();
         let (mut records, mut pages) = (Vec::new(), Vec::new());
@@ -844,9 +845,9 @@ impl Transaction {
             pages.append(&mut rebased.pages);
             *current = Arc::new(rebased.table.with_name(&name.to_string()));
         }
-        for (tree, record) in trees {
+        for (tree, of_tree) in trees {
             match self.work.catalog.tree_by_id(tree.id()) {
-                Some(_) if next.tree_by_id(tree.id()).is_some() => records.push(record),
+                Some(_) if next.tree_by_id(tree.id()).is_some() => records.extend(of_tree),
                 Some((name, _)) => return Err(conflict(&name.to_string(), "was dropped")),
                 // It was dropped by the transaction itself.
                 None => {}

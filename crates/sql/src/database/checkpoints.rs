@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::catalog::Catalog;
-use crate::kv::{AnyWritten, KvTree};
+use crate::kv::{AnyTree, AnyWritten};
 use sinter_column::ColumnTable;
 use sinter_storage::{CheckpointWriter, ObjectId, PageId, PageKind, Store, Use};
 use std::collections::{BTreeMap, HashSet};
@@ -31,7 +31,7 @@ impl Checkpoints {
     ) -> Result<(PageId, Checkpoints)> {
         let mut written = Vec::new();
         let (page, next) = self.write_with(store, catalog, out, &mut |tree, out| {
-            let of_tree = tree.tree().write(out)?;
+            let of_tree = tree.write(out)?;
             let root = of_tree.root();
             written.push(of_tree);
             Ok(root)
@@ -41,7 +41,7 @@ impl Checkpoints {
 
     /// Writes all that there is, for a backup; returns the catalog's page.
     pub(super) fn copy(store: &Store, catalog: &Catalog, out: &mut CheckpointWriter<'_>) -> Result<PageId> {
-        Ok(Checkpoints::default().write_with(store, catalog, out, &mut |tree, out| tree.tree().copy(out))?.0)
+        Ok(Checkpoints::default().write_with(store, catalog, out, &mut |tree, out| tree.copy(out))?.0)
     }
 
     /// The checkpoint is durable: trees have the pages that were written for them.
@@ -59,12 +59,12 @@ impl Checkpoints {
         store: &Store,
         catalog: &Catalog,
         out: &mut CheckpointWriter<'_>,
-        write_tree: &mut dyn FnMut(&KvTree, &mut CheckpointWriter<'_>) -> Result<PageId>,
+        write_tree: &mut dyn FnMut(&AnyTree, &mut CheckpointWriter<'_>) -> Result<PageId>,
     ) -> Result<(PageId, Checkpoints)> {
         let mut next = Checkpoints::default();
         let mut tree_roots = BTreeMap::new();
-        for tree in catalog.trees.values() {
-            tree_roots.insert(tree.id(), write_tree(tree, out)?);
+        for (id, tree) in catalog.trees.values().flat_map(|tree| tree.parts()) {
+            tree_roots.insert(id, write_tree(&tree, out)?);
         }
         for table in catalog.tables.values() {
             let (id, root) = (table.id(), self.roots.get(&table.id()).copied());
@@ -102,8 +102,8 @@ pub(super) fn free_unreachable_pages(store: &Store, catalog: &Catalog, checkpoin
     let mut reachable: HashSet<PageId> = catalog.tables.values().flat_map(|table| table.pages()).collect();
     reachable.extend(checkpoints.roots.values());
     reachable.extend(checkpoints.catalog_page);
-    catalog.trees.values().for_each(|tree| {
-        tree.tree().for_each_page(&mut |page| {
+    catalog.trees.values().flat_map(|tree| tree.parts()).for_each(|(_, tree)| {
+        tree.for_each_page(&mut |page| {
             reachable.insert(page);
         });
     });

@@ -36,7 +36,7 @@ impl RowChanges {
     /// [`Error::Data`]: values are there already, or too long. A row or a leaf cannot be read; there is no memory.
     pub(crate) fn apply(&self, index: &Index, draft: &mut AnyDraft, at: CommitNumber) -> Result<()> {
         if let Some(gone) = &self.gone {
-            for_each_entry(gone, index, &mut |key, _| draft.change(KeyRef::Bytes(key), None))?;
+            for_each_entry(gone, index, &mut |key, _| draft.change(KeyRef::Bytes(key), None, at))?;
         }
         if index.rule.is_unique() {
             // That others have not put the same values is seen at the commit.
@@ -49,12 +49,12 @@ impl RowChanges {
             }
             let key = KeyRef::Bytes(key);
             if !index.rule.is_unique() {
-                return draft.change(key, Some(&[]));
+                return draft.change(key, Some(&[]), at);
             }
             if draft.get(key, at, false, |found| found.is_some())? {
                 return Err(duplicate(&self.new, index, row_id));
             }
-            draft.change(key, Some(&row_id_bytes(row_id)))
+            draft.change(key, Some(&row_id_bytes(row_id)), at)
         })
     }
 }

@@ -1,6 +1,7 @@
 //! A tree, whatever its keys are: what the catalog, checkpoints and transactions hold, of which each calls the same of all.
 
 use super::draft::Draft;
+use super::overflow::Overflow;
 use super::ranges::AnyRange;
 use crate::Result;
 use sinter_btree::{
@@ -318,8 +319,8 @@ impl AnyTree {
         each!(self, tree => (tree.key_bytes_max(), tree.record_bytes_max()))
     }
 
-    pub(crate) fn draft(&self, budget: &Arc<Budget>) -> AnyDraft {
-        each_to!(self, tree => Draft::new(Arc::clone(tree), budget))
+    pub(crate) fn draft(&self, overflow: Option<&Arc<Overflow>>, budget: &Arc<Budget>) -> AnyDraft {
+        each_to!(self, tree => Draft::new(Arc::clone(tree), overflow, budget))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::any_tree::{
     AnyChanges, AnyDraft, AnyKey, AnyPrepared, Entry, Key, KeyRef, OfKind, each, each_to, owned_range,
 };
+use super::overflow::{Apart, Overflow, is_apart, pieces, record_of, show, value_in};
 use super::ranges::AnyRange;
 use crate::Result;
 use crate::index::{row_id_bytes, row_id_of};
@@ -26,8 +27,35 @@ pub(crate) struct Draft<K: TreeKey + ?Sized> {
     reads: Vec<KeyRange<K>>,
     /// Each key that is written was read before.
     holds_written: bool,
+    /// Where values have any length: what is done to the pieces of those that are too long for a leaf.
+    overflow: Option<OverflowDraft>,
     /// What is written.
     memory: Reservation,
+}
+
+/// What a transaction writes of an overflow. It reads none of it but what records lead to, which it has read.
+#[derive(Debug)]
+struct OverflowDraft {
+    overflow: Arc<Overflow>,
+    pieces: Box<Draft<u64>>,
+}
+
+impl OverflowDraft {
+    fn read(&self, apart: Apart, at: CommitNumber) -> Result<Vec<u8>> {
+        self.overflow.read(apart, Some(&self.pieces.changes), at)
+    }
+
+    /// Puts a value's pieces, and returns where they are.
+    fn put(&mut self, value: &[u8]) -> Result<Apart> {
+        let apart = self.overflow.place(value)?;
+        pieces(apart, value).try_for_each(|(piece, bytes)| self.pieces.put(&piece, Some(bytes)))?;
+        Ok(apart)
+    }
+
+    /// Takes a value's pieces away.
+    fn delete(&mut self, apart: Apart) -> Result<()> {
+        apart.pieces().try_for_each(|piece| self.pieces.put(&piece, None))
+    }
 }
 
 /// What a key was in [`Draft::changes`] before it was changed, if it was there.
@@ -44,10 +72,14 @@ type Change = Option<Box<[u8]>>;
 const CHANGE_BYTES: usize = 128;
 
 impl<K: AnyKey + ?Sized> Draft<K> {
-    pub(super) fn new(tree: Arc<Tree<K>>, budget: &Arc<Budget>) -> Draft<K> {
+    pub(super) fn new(tree: Arc<Tree<K>>, overflow: Option<&Arc<Overflow>>, budget: &Arc<Budget>) -> Draft<K> {
+        let overflow = overflow.map(|overflow| OverflowDraft {
+            overflow: Arc::clone(overflow),
+            pieces: Box::new(Draft::new(Arc::clone(overflow.tree()), None, budget)),
+        });
         let memory = budget.take(Use::Query, 0);
         let (changes, undo, reads) = (Arc::new(Changes::<K>::new()), Vec::new(), Vec::new());
-        Draft { tree, changes, undo, reads, holds_written: false, memory }
+        Draft { tree, changes, undo, reads, holds_written: false, overflow, memory }
     }
 
     fn note(&mut self, start: Bound<K::Owned>, end: Bound<K::Owned>) {
@@ -80,16 +112,66 @@ impl<K: AnyKey + ?Sized> Draft<K> {
         notes_reads: bool,
         use_it: impl FnOnce(Option<&[u8]>) -> R,
     ) -> Result<R> {
-        if let Some(own) = self.changes.get(key) {
-            return Ok(use_it(own.as_deref()));
-        }
-        if notes_reads {
+        if notes_reads && !self.changes.contains_key(key) {
             self.note(Bound::Included(key.to_owned()), Bound::Included(key.to_owned()));
         }
-        Ok(self.tree.get(key, || at, use_it)?)
+        let Some(overflow) = &self.overflow else { return self.record(key, at, use_it) };
+        match self.record(key, at, |record| show(record, use_it))? {
+            Ok(shown) => Ok(shown),
+            Err((apart, use_it)) => Ok(use_it(Some(&overflow.read(apart, at)?))),
+        }
     }
 
-    fn change(&mut self, key: &K, record: Option<&[u8]>) -> Result<()> {
+    /// Shows the key's record to `use_it`.
+    fn record<R>(&self, key: &K, at: CommitNumber, use_it: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        match self.changes.get(key) {
+            Some(own) => Ok(use_it(own.as_deref())),
+            None => Ok(self.tree.get(key, || at, use_it)?),
+        }
+    }
+
+    /// Gives the key this value, or takes it away; nothing has happened where it fails.
+    fn change(&mut self, key: &K, value: Option<&[u8]>, at: CommitNumber) -> Result<()> {
+        let Some(overflow) = &self.overflow else { return self.put(key, value) };
+        let before = match overflow.overflow.is_used()? {
+            true => self.record(key, at, |record| record.and_then(Apart::of))?,
+            false => None,
+        };
+        let record_bytes_max = self.tree.record_bytes_max();
+        let long = value.filter(|value| is_apart(value, record_bytes_max));
+        if before.is_none() && long.is_none() {
+            return self.put(key, value.map(record_of).as_deref());
+        }
+        let mark = self.mark();
+        let changed = self.change_pieces(before, long).and_then(|apart| match apart {
+            Some(apart) => self.put(key, Some(&apart.record())),
+            None => self.put(key, value.map(record_of).as_deref()),
+        });
+        if changed.is_err() {
+            self.go_back(mark);
+        }
+        changed
+    }
+
+    /// Takes the pieces of one value away, and puts those of another.
+    fn change_pieces(&mut self, before: Option<Apart>, value: Option<&[u8]>) -> Result<Option<Apart>> {
+        let Some(overflow) = &mut self.overflow else { return Ok(None) };
+        before.map_or(Ok(()), |before| overflow.delete(before))?;
+        value.map(|value| overflow.put(value)).transpose()
+    }
+
+    /// Whether values are apart, or were: then a key that is written has to be as it was read, since its old value's pieces
+    /// go with it.
+    fn holds_values(&self) -> Result<bool> {
+        self.overflow.as_ref().map_or(Ok(false), |overflow| overflow.overflow.is_used())
+    }
+
+    fn mark(&self) -> DraftMark {
+        DraftMark { keys: self.undo.len(), pieces: self.overflow.as_ref().map_or(0, |of| of.pieces.undo.len()) }
+    }
+
+    /// Gives the key this record, or takes it away.
+    fn put(&mut self, key: &K, record: Option<&[u8]>) -> Result<()> {
         self.memory.grow(2 * key.byte_len() + record.map_or(0, <[u8]>::len) + CHANGE_BYTES)?;
         let before = Arc::make_mut(&mut self.changes).insert(key.to_owned(), record.map(Box::from));
         self.undo.push(Undo { key: key.to_owned(), before });
@@ -122,16 +204,19 @@ impl<K: AnyKey + ?Sized> Draft<K> {
                 }
             });
         })?;
-        keys.iter().try_for_each(|key| self.change(key.borrow(), None))?;
+        keys.iter().try_for_each(|key| self.change(key.borrow(), None, at))?;
         Ok(keys.len() as u64)
     }
 
-    fn go_back(&mut self, mark: usize) {
-        if self.undo.len() <= mark {
+    fn go_back(&mut self, mark: DraftMark) {
+        if let Some(overflow) = &mut self.overflow {
+            overflow.pieces.go_back(DraftMark { keys: mark.pieces, pieces: 0 });
+        }
+        if self.undo.len() <= mark.keys {
             return;
         }
         let changes = Arc::make_mut(&mut self.changes);
-        for Undo { key, before } in self.undo.drain(mark..).rev() {
+        for Undo { key, before } in self.undo.drain(mark.keys..).rev() {
             match before {
                 Some(before) => drop(changes.insert(key, before)),
                 None => drop(changes.remove::<K::Owned>(&key)),
@@ -165,7 +250,7 @@ impl<K: AnyKey + ?Sized> Draft<K> {
                 Bound::Unbounded => find != Find::Equal || key == Some(found),
             })
         };
-        let found = found.filter(is_wanted);
+        let mut found = found.filter(is_wanted);
         if notes_reads {
             let bound = bound.map(ToOwned::to_owned);
             let owned = |found: &Entry| K::with(found.key.lent(), ToOwned::to_owned);
@@ -178,6 +263,12 @@ impl<K: AnyKey + ?Sized> Draft<K> {
                 true => self.note(reached, bound),
                 false => self.note(bound, reached),
             }
+        }
+        if let Some((overflow, entry)) = self.overflow.as_ref().zip(found.as_mut()) {
+            entry.record = match Apart::of(&entry.record) {
+                Some(apart) => overflow.read(apart, at)?.into(),
+                None => value_in(&entry.record).into(),
+            };
         }
         Ok(found)
     }
@@ -232,12 +323,50 @@ impl<K: AnyKey + ?Sized> Draft<K> {
         Tree::<K>::log_record(id, self.changes.iter().map(|(key, record)| (key.borrow(), record.as_deref())))
     }
 
-    fn prepare(&self, at: CommitNumber) -> Result<Option<Prepared<'_, K>>> {
-        let reads = Reads::new(at, self.reads.clone());
-        let reads = if self.holds_written { reads.and_changed_keys() } else { reads };
-        Ok(self.tree.prepare(&self.changes, &reads)?)
+    fn log_records(&self, id: ObjectId) -> Vec<Record> {
+        let overflow = self.overflow.iter().filter(|overflow| !overflow.pieces.changes.is_empty());
+        let of_pieces = overflow.map(|overflow| overflow.pieces.log_record(overflow.overflow.id()));
+        std::iter::once(self.log_record(id)).chain(of_pieces).collect()
+    }
+
+    fn prepare(&self, at: CommitNumber) -> Result<Option<PreparedWithPieces<'_, K>>> {
+        let mut holds_written = self.holds_written || self.holds_values()?;
+        loop {
+            let reads = Reads::new(at, self.reads.clone());
+            let reads = if holds_written { reads.and_changed_keys() } else { reads };
+            let Some(prepared) = self.tree.prepare(&self.changes, &reads)? else { return Ok(None) };
+            // Who puts the first long value says so before he latches its key's leaf.
+            if !holds_written && self.holds_values()? {
+                holds_written = true;
+                continue;
+            }
+            let overflow = self.overflow.as_ref().filter(|overflow| !overflow.pieces.changes.is_empty());
+            let pieces = match overflow.map(|overflow| overflow.pieces.prepare(at)).transpose()? {
+                Some(None) => return Ok(None),
+                Some(Some((pieces, _))) => Some(pieces),
+                None => None,
+            };
+            return Ok(Some((prepared, pieces)));
+        }
+    }
+
+    fn merge_sparse(&self, horizon: CommitNumber) {
+        self.tree.merge_sparse(horizon);
+        if let Some(overflow) = &self.overflow {
+            overflow.overflow.tree().merge_sparse(horizon);
+        }
     }
 }
+
+/// How many changes of a tree there were, and of pieces.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DraftMark {
+    keys: usize,
+    pieces: usize,
+}
+
+/// What is latched of a tree, and of its overflow.
+type PreparedWithPieces<'t, K> = (Prepared<'t, K>, Option<Prepared<'t, u64>>);
 
 /// Whether no key can be between.
 fn is_empty<T: Ord>(start: &Bound<T>, end: &Bound<T>) -> bool {
@@ -263,9 +392,11 @@ impl AnyDraft {
         each!(self, draft => draft.changes.is_empty() && draft.reads.is_empty())
     }
 
-    /// What is written, as it is now.
-    pub(crate) fn changes(&self) -> AnyChanges {
-        each_to!(self, draft => Arc::clone(&draft.changes))
+    /// What is written to the tree with this number, as it is now, and to its overflow.
+    pub(crate) fn changes(&self, id: ObjectId) -> impl Iterator<Item = (ObjectId, AnyChanges)> {
+        let overflow = each!(self, draft => draft.overflow.as_ref());
+        let of_pieces = overflow.map(|of| (of.overflow.id(), AnyChanges::U64(Arc::clone(&of.pieces.changes))));
+        std::iter::once((id, each_to!(self, draft => Arc::clone(&draft.changes)))).chain(of_pieces)
     }
 
     /// All keys of these ranges were read.
@@ -283,7 +414,7 @@ impl AnyDraft {
         self.note(&[(Bound::Included(key.clone()), Bound::Included(key))]);
     }
 
-    /// Shows the key's record to `use_it`, as it is in the transaction, whose state is that after commit `at`.
+    /// Shows the key's value to `use_it`, as it is in the transaction, whose state is that after commit `at`.
     pub(crate) fn get<R>(
         &mut self,
         key: KeyRef<'_>,
@@ -294,12 +425,12 @@ impl AnyDraft {
         each!(self, draft => AnyKey::with(key, |key| draft.get(key, at, notes_reads, use_it)))
     }
 
-    /// Gives the key this record, or takes it away.
+    /// Gives the key this value, or takes it away, in the transaction, whose state is that after commit `at`.
     ///
     /// # Errors
-    /// There is no memory for it.
-    pub(crate) fn change(&mut self, key: KeyRef<'_>, record: Option<&[u8]>) -> Result<()> {
-        each!(self, draft => AnyKey::with(key, |key| draft.change(key, record)))
+    /// A leaf cannot be read; there is no memory for it.
+    pub(crate) fn change(&mut self, key: KeyRef<'_>, value: Option<&[u8]>, at: CommitNumber) -> Result<()> {
+        each!(self, draft => AnyKey::with(key, |key| draft.change(key, value, at)))
     }
 
     /// Takes the keys of a range away, and returns how many there were in the transaction, whose state is that after commit
@@ -312,12 +443,12 @@ impl AnyDraft {
     }
 
     /// How many changes there were.
-    pub(crate) fn mark(&self) -> usize {
-        each!(self, draft => draft.undo.len())
+    pub(crate) fn mark(&self) -> DraftMark {
+        each!(self, draft => draft.mark())
     }
 
-    /// Takes back all changes but the first `mark`.
-    pub(crate) fn go_back(&mut self, mark: usize) {
+    /// Takes back all changes since.
+    pub(crate) fn go_back(&mut self, mark: DraftMark) {
         each!(self, draft => draft.go_back(mark));
     }
 
@@ -345,18 +476,26 @@ impl AnyDraft {
         each!(self, draft => of(draft, (find, key, until), at, notes_reads))
     }
 
-    /// What it changes, for the log.
-    pub(crate) fn log_record(&self, id: ObjectId) -> Record {
-        each!(self, draft => draft.log_record(id))
+    /// What it changes of the tree with this number, and of its overflow, for the log.
+    pub(crate) fn log_records(&self, id: ObjectId) -> Vec<Record> {
+        each!(self, draft => draft.log_records(id))
     }
 
-    /// Latches what is changed and what was read; `None` where some of that has changed since commit `at`.
-    pub(crate) fn prepare(&self, at: CommitNumber) -> Result<Option<AnyPrepared<'_>>> {
-        Ok(match self {
-            OfKind::U32(draft) => draft.prepare(at)?.map(OfKind::U32),
-            OfKind::U64(draft) => draft.prepare(at)?.map(OfKind::U64),
-            OfKind::Bytes(draft) => draft.prepare(at)?.map(OfKind::Bytes),
-        })
+    /// Latches what is changed and what was read, and then pieces; `None` where some of that has changed since commit `at`.
+    pub(crate) fn prepare(&self, at: CommitNumber) -> Result<Option<(AnyPrepared<'_>, Option<AnyPrepared<'_>>)>> {
+        fn of<'d, K: AnyKey + ?Sized>(
+            draft: &'d Draft<K>,
+            at: CommitNumber,
+            any: fn(Prepared<'d, K>) -> AnyPrepared<'d>,
+        ) -> Result<Option<(AnyPrepared<'d>, Option<AnyPrepared<'d>>)>> {
+            let prepared = draft.prepare(at)?;
+            Ok(prepared.map(|(prepared, pieces)| (any(prepared), pieces.map(OfKind::U64))))
+        }
+        match self {
+            OfKind::U32(draft) => of(draft, at, OfKind::U32),
+            OfKind::U64(draft) => of(draft, at, OfKind::U64),
+            OfKind::Bytes(draft) => of(draft, at, OfKind::Bytes),
+        }
     }
 
     /// From now on each key that is written counts as read, without being noted.
@@ -396,6 +535,6 @@ impl AnyDraft {
 
     /// To be called once nothing is latched any more.
     pub(crate) fn merge_sparse(&self, horizon: CommitNumber) {
-        each!(self, draft => draft.tree.merge_sparse(horizon));
+        each!(self, draft => draft.merge_sparse(horizon));
     }
 }

@@ -1,11 +1,13 @@
 //! What a session does with a tree: each operation a commit of its own, or part of the session's transaction.
 
 use super::any_tree::{AnyCursor, Entry, Key, KeyRef};
+use super::overflow::{Apart, Overflow, is_apart, record_of, show, value_in};
 use super::{Condition, Find, KeyType, KvOptions, KvTree, ValueType};
 use crate::catalog::{Catalog, TableName};
 use crate::statement::parse_table_name;
 use crate::{Database, Error, Result, Session};
-use sinter_storage::{Built, Numbered, Reservation, Snapshot, Use};
+use sinter_storage::{Built, CommitNumber, Numbered, Reservation, Snapshot, Use};
+use std::cell::Cell;
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -94,7 +96,16 @@ impl KvHandle {
 
     /// Whether the tree takes this key and value.
     pub(super) fn check(&self, key: KeyRef<'_>, value: Option<&[u8]>) -> Result<()> {
-        check(&self.name, self.value_type(), self.tree.tree().bytes_max(), key, value)
+        check(&self.name, self.value_type(), self.tree.bytes_max(), key, value)
+    }
+
+    /// Shows the value of a record to `use_it`, of the state after commit `at`, which somebody holds.
+    fn show<R>(&self, record: Option<&[u8]>, at: CommitNumber, use_it: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        let Some(overflow) = self.tree.overflow() else { return Ok(use_it(record)) };
+        match show(record, use_it) {
+            Ok(shown) => Ok(shown),
+            Err((apart, use_it)) => Ok(use_it(Some(&overflow.read(apart, None, at)?))),
+        }
     }
 
     /// Whether the database has the tree.
@@ -195,7 +206,17 @@ impl Session {
         kv.check_live(&self.database)?;
         self.database.runtime()?;
         let timeline = self.database.timeline();
-        kv.tree.tree().get(key, || timeline.visible_commit(), use_it)
+        if kv.tree.overflow().is_none() {
+            return kv.tree.tree().get(key, || timeline.visible_commit(), use_it);
+        }
+        let use_it = match kv.tree.tree().get(key, || timeline.visible_commit(), |record| show(record, use_it))? {
+            Ok(shown) => return Ok(shown),
+            Err((_, use_it)) => use_it,
+        };
+        // Its pieces are to be of the same state.
+        let snapshot = timeline.snapshot();
+        let commit = snapshot.commit();
+        kv.tree.tree().get(key, || commit, |record| kv.show(record, commit, use_it))?
     }
 
     /// Gives a key this value, or takes it away, if `condition` holds; says whether it did.
@@ -221,30 +242,99 @@ impl Session {
                     condition => draft.get(key, at, notes_reads, |newest| condition.holds(|| newest))?,
                 };
                 if holds {
-                    draft.change(key, value)?;
+                    draft.change(key, value, at)?;
                 }
                 Ok(holds)
             });
         }
         kv.check_live(&self.database)?;
         self.database.runtime()?;
+        let changed = match kv.tree.overflow() {
+            None => self.change_record(kv, key, value, condition, || Ok(true)),
+            Some(overflow) => self.change_where_in_records(kv, overflow, key, value, condition),
+        }?;
+        if let Some(has_changed) = changed {
+            return Ok(has_changed);
+        }
+        // Pieces come or go with it.
+        self.change(|transaction| {
+            transaction.with_tree(&kv.tree, |draft, at, notes_reads| {
+                let holds = draft.get(key, at, notes_reads, |newest| condition.holds(|| newest))?;
+                if holds {
+                    draft.change(key, value, at)?;
+                }
+                Ok(holds)
+            })
+        })
+    }
+
+    /// Changes a key of a tree with an overflow, where neither its old value nor its new one is apart; else nothing has
+    /// happened, and `None` is returned.
+    fn change_where_in_records(
+        &self,
+        kv: &KvHandle,
+        overflow: &Overflow,
+        key: KeyRef<'_>,
+        value: Option<&[u8]>,
+        condition: Condition<'_>,
+    ) -> Result<Option<bool>> {
+        let (_, record_bytes_max) = kv.tree.tree().bytes_max();
+        let is_long = |value: &[u8]| is_apart(value, record_bytes_max);
+        if value.is_some_and(is_long) || matches!(condition, Condition::Equals(value) if is_long(value)) {
+            return Ok(None);
+        }
+        let record = value.map(record_of);
+        if !overflow.is_used()? {
+            let expected = if let Condition::Equals(value) = condition { Some(record_of(value)) } else { None };
+            let condition = expected.as_deref().map_or(condition, Condition::Equals);
+            // Whoever puts the first long value says so before he latches its leaf, which is latched here.
+            return self.change_record(kv, key, record.as_deref(), condition, || Ok(!overflow.is_used()?));
+        }
+        let was_apart = Cell::new(false);
+        let holds = |record: Option<&[u8]>| {
+            was_apart.set(record.is_some_and(|record| Apart::of(record).is_some()));
+            !was_apart.get() && condition.holds(|| record.map(value_in))
+        };
+        let changed = self.change_record(kv, key, record.as_deref(), Condition::Where(&holds), || Ok(true))?;
+        Ok(changed.filter(|_| !was_apart.get()))
+    }
+
+    /// Gives a key this record, or takes it away, in a commit of its own, if `condition` holds. `None` where `may_stand` says
+    /// no, with the key's leaf latched; nothing has happened then.
+    fn change_record(
+        &self,
+        kv: &KvHandle,
+        key: KeyRef<'_>,
+        record: Option<&[u8]>,
+        condition: Condition<'_>,
+        may_stand: impl FnOnce() -> Result<bool>,
+    ) -> Result<Option<bool>> {
         let timeline = self.database.timeline();
         let mut entered = timeline.enter(None);
-        let record = kv.tree.tree().log_record(kv.tree.id(), key, value);
-        let has_changed = kv.tree.tree().change(key, value, condition, || {
+        let logged = kv.tree.tree().log_record(kv.tree.id(), key, record);
+        let stands = Cell::new(true);
+        let changed = kv.tree.tree().change(key, record, condition, || {
+            if !may_stand()? {
+                stands.set(false);
+                return Err(Error::Internal("a value is apart by now".to_owned()));
+            }
             let numbered: Option<Numbered> = entered.number(|pending| -> Result<_> {
                 kv.check_known(pending)?;
-                Ok(Some(Built { root: Arc::clone(pending), records: vec![record], pages: Vec::new() }))
+                Ok(Some(Built { root: Arc::clone(pending), records: vec![logged], pages: Vec::new() }))
             })?;
             numbered.ok_or_else(|| Error::Internal("a commit got no number".to_owned()))
-        })?;
+        });
+        if !stands.get() {
+            return Ok(None);
+        }
+        let has_changed = changed?;
         entered.finish()?;
         match has_changed {
             true => self.database.after_kv_commit(kv.tree.id()),
             // What it saw is told: so it has to be durable.
             false => timeline.catch_up()?,
         }
-        Ok(has_changed)
+        Ok(Some(has_changed))
     }
 
     /// Gives keys values, or takes them away, all in one commit.
@@ -253,10 +343,10 @@ impl Session {
     /// As [`Session::kv_change`]: nothing has happened then.
     pub fn kv_update(&self, changes: KvChanges<'_>) -> Result<()> {
         let KvChanges { kv, changes, .. } = changes;
-        self.change_once(|transaction| {
+        self.change(|transaction| {
             transaction.check_changeable()?;
-            transaction.with_tree(&kv.tree, |draft, _, _| {
-                changes.iter().try_for_each(|(key, value)| draft.change(key.lent(), value.as_deref()))
+            transaction.with_tree(&kv.tree, |draft, at, _| {
+                changes.iter().try_for_each(|(key, value)| draft.change(key.lent(), value.as_deref(), at))
             })
         })
     }
@@ -299,7 +389,12 @@ impl Session {
         let snapshot = self.database.timeline().snapshot();
         let mut cursor = kv.tree.tree().cursor(snapshot.commit());
         cursor.seek(find, key)?;
-        Ok(use_it(cursor.entry().map(|(key, value)| (ty.decode(key), value))))
+        match cursor.entry() {
+            Some((key, record)) => kv.show(Some(record), snapshot.commit(), |value| {
+                use_it(Some((ty.decode(key), value.unwrap_or_default())))
+            }),
+            None => Ok(use_it(None)),
+        }
     }
 
     /// A cursor over the tree, on no entry yet: of one state, the last that is durable, or of the session's transaction.
@@ -316,7 +411,7 @@ impl Session {
             None => {
                 kv.check_live(&self.database)?;
                 let snapshot = self.database.timeline().snapshot();
-                Place::InSnapshot { cursor: kv.tree.tree().cursor(snapshot.commit()), _snapshot: snapshot }
+                Place::InSnapshot { cursor: kv.tree.tree().cursor(snapshot.commit()), apart: None, snapshot }
             }
         };
         Ok(KvCursor { kv: kv.clone(), place })
@@ -350,7 +445,13 @@ impl Session {
         kv.check_live(&self.database)?;
         self.database.runtime()?;
         let (ty, snapshot) = (kv.key_type(), self.database.timeline().snapshot());
-        kv.tree.tree().for_each(&range, snapshot.commit(), &mut |key, value| visit(ty.decode(key), value))
+        let (commit, mut shown) = (snapshot.commit(), Ok(()));
+        kv.tree.tree().for_each(&range, commit, &mut |key, record| {
+            if shown.is_ok() {
+                shown = kv.show(Some(record), commit, |value| visit(ty.decode(key), value.unwrap_or_default()));
+            }
+        })?;
+        shown
     }
 
     /// How many keys there are.
@@ -413,8 +514,10 @@ pub struct KvCursor {
 enum Place {
     InSnapshot {
         cursor: AnyCursor,
+        /// The value of its entry, where that is not in the record.
+        apart: Option<Vec<u8>>,
         /// What the cursor reads stays.
-        _snapshot: Snapshot<Catalog>,
+        snapshot: Snapshot<Catalog>,
     },
     /// What the transaction writes later is seen by later steps.
     InTransaction { id: u64, at: Option<Entry> },
@@ -425,7 +528,15 @@ impl KvCursor {
     pub fn entry(&self) -> Option<(KvKey<'_>, &[u8])> {
         let ty = self.kv.key_type();
         match &self.place {
-            Place::InSnapshot { cursor, .. } => cursor.entry().map(|(key, value)| (ty.decode(key), value)),
+            Place::InSnapshot { cursor, apart, .. } => {
+                let (key, record) = cursor.entry()?;
+                let value = match self.kv.tree.overflow() {
+                    Some(_) if Apart::of(record).is_some() => apart.as_deref()?,
+                    Some(_) => value_in(record),
+                    None => record,
+                };
+                Some((ty.decode(key), value))
+            }
             Place::InTransaction { at, .. } => at.as_ref().map(|entry| (entry.key.decoded(ty), &*entry.record)),
         }
     }
@@ -453,7 +564,10 @@ impl KvCursor {
         let key = key.map(|key| self.kv.encode(key)).transpose()?;
         let until = self.kv.encode_bound(until)?;
         match &mut self.place {
-            Place::InSnapshot { cursor, .. } => cursor.seek(find, key),
+            Place::InSnapshot { cursor, .. } => {
+                cursor.seek(find, key)?;
+                self.fetch()
+            }
             Place::InTransaction { id, at } => {
                 *at = session.find_in_transaction(*id, &self.kv, find, key, until)?;
                 Ok(())
@@ -476,7 +590,10 @@ impl KvCursor {
     pub fn next_until(&mut self, session: &Session, until: Bound<KvKey<'_>>) -> Result<()> {
         let until = self.kv.encode_bound(until)?;
         match &mut self.place {
-            Place::InSnapshot { cursor, .. } => cursor.next(),
+            Place::InSnapshot { cursor, .. } => {
+                cursor.next()?;
+                self.fetch()
+            }
             Place::InTransaction { id, at } => step(session, *id, &self.kv, at, Find::Greater, until),
         }
     }
@@ -487,9 +604,24 @@ impl KvCursor {
     /// As [`KvCursor::seek`].
     pub fn previous(&mut self, session: &Session) -> Result<()> {
         match &mut self.place {
-            Place::InSnapshot { cursor, .. } => cursor.previous(),
+            Place::InSnapshot { cursor, .. } => {
+                cursor.previous()?;
+                self.fetch()
+            }
             Place::InTransaction { id, at } => step(session, *id, &self.kv, at, Find::Less, Bound::Unbounded),
         }
+    }
+
+    /// Reads the value of its entry, where that is not in the record.
+    fn fetch(&mut self) -> Result<()> {
+        if let (Place::InSnapshot { cursor, apart, snapshot }, Some(overflow)) =
+            (&mut self.place, self.kv.tree.overflow())
+        {
+            *apart = None;
+            let found = cursor.entry().and_then(|(_, record)| Apart::of(record));
+            *apart = found.map(|found| overflow.read(found, None, snapshot.commit())).transpose()?;
+        }
+        Ok(())
     }
 }
 

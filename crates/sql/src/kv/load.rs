@@ -2,7 +2,8 @@
 
 use super::any_tree::AnyLoader;
 use super::handle::{KvHandle, KvKey, check};
-use super::{KvOptions, KvShape, KvTree, ValueType};
+use super::overflow::{Overflow, OverflowLoad, VALUE_BYTES_MAX, is_apart, record_of};
+use super::{KvOptions, KvShape, KvTree, Loaded, ValueType};
 use crate::catalog::TableName;
 use crate::statement::parse_table_name;
 use crate::{Error, Result, Session};
@@ -15,6 +16,8 @@ pub struct KvLoad {
     name: TableName,
     shape: KvShape,
     loader: AnyLoader,
+    /// Where values have any length.
+    overflow: Option<OverflowLoad>,
 }
 
 impl KvLoad {
@@ -30,8 +33,18 @@ impl KvLoad {
     /// then the load is of no use any more.
     pub fn push(&mut self, key: KvKey<'_>, value: &[u8]) -> Result<()> {
         let encoded = self.shape.key.encode(key)?;
-        check(&self.name, self.shape.value, self.loader.bytes_max(), encoded, Some(value))?;
-        match self.loader.push(encoded, value)? {
+        let (key_bytes_max, record_bytes_max) = self.loader.bytes_max();
+        let value_bytes_max = if self.overflow.is_some() { VALUE_BYTES_MAX } else { record_bytes_max };
+        check(&self.name, self.shape.value, (key_bytes_max, value_bytes_max), encoded, Some(value))?;
+        let is_behind = match &mut self.overflow {
+            None => self.loader.push(encoded, value)?,
+            Some(overflow) if is_apart(value, record_bytes_max) => {
+                let apart = overflow.push(value)?;
+                self.loader.push(encoded, &apart.record())?
+            }
+            Some(_) => self.loader.push(encoded, &record_of(value))?,
+        };
+        match is_behind {
             true => Ok(()),
             false => Err(Error::Data(format!(
                 "{key} is not behind the key before it; '{}' is loaded in the order of its keys, each once",
@@ -62,8 +75,10 @@ impl Session {
         if catalog.definition(&name).is_some() {
             return Err(Error::Sql(format!("'{name}' is there already; a tree is loaded when it is made")));
         }
-        let loader = AnyLoader::new(shape.kind(), shape.options(), self.database.store());
-        Ok(KvLoad { name, shape, loader })
+        let store = self.database.store();
+        let loader = AnyLoader::new(shape.kind(), shape.options(), store);
+        let overflow = shape.has_overflow().then(|| OverflowLoad::new(store));
+        Ok(KvLoad { name, shape, loader, overflow })
     }
 
     /// Makes what was loaded a tree of the database, in one commit, or in that of the session's transaction.
@@ -71,10 +86,13 @@ impl Session {
     /// # Errors
     /// [`Error::Sql`]: something has got the name meanwhile. A page cannot be written. There is no tree then.
     pub fn kv_loaded(&self, load: KvLoad) -> Result<KvHandle> {
-        let KvLoad { name, shape, loader } = load;
+        let KvLoad { name, shape, loader, overflow } = load;
         let (tree, pages) = loader.finish()?;
-        let store = self.database.store();
-        let tree = Arc::new(KvTree::loaded_with(self.database.next_object(), shape, tree, pages, store));
+        let (overflow, pages_of_overflow) = overflow.map(OverflowLoad::finish).transpose()?.unzip();
+        let (store, id) = (self.database.store(), self.database.next_object());
+        let overflow = overflow.map(|tree| Overflow::of(self.database.next_object(), tree));
+        let pages = pages.map(|tree| Loaded { tree, overflow: pages_of_overflow.flatten() });
+        let tree = Arc::new(KvTree::loaded_with(id, shape, (tree, overflow), pages, store));
         self.change_once(|transaction| transaction.add_tree(name.clone(), Arc::clone(&tree)))?;
         Ok(KvHandle::new(name, tree))
     }

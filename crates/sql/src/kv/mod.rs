@@ -3,6 +3,7 @@
 //! ```text
 //! KvTree        an object of the catalog: its number, what its keys and values are, and the tree
 //!   AnyTree     the tree, whatever its keys are; keys come as `KeyRef`s
+//!   Overflow    beside it, where values have any length: those that are too long for a leaf, in pieces
 //! KvWork        what a transaction writes and reads of trees; an `AnyDraft` for each
 //! KvHandle      what a user holds of a tree: `Session::kv`, and what a session does with it
 //! KvLoad        a tree that is made at once, of keys in order: `Session::kv_load`
@@ -20,6 +21,7 @@ mod any_tree;
 mod draft;
 mod handle;
 mod load;
+mod overflow;
 mod ranges;
 mod rows;
 mod shape;
@@ -34,14 +36,14 @@ pub use shape::{KeyType, KvOptions, ValueType};
 pub use sinter_btree::{Condition, Find};
 pub use sums::KvSums;
 
-pub(crate) use any_tree::{AnyDraft, AnyTree, AnyWritten, Key, KeyRef};
+pub(crate) use any_tree::{AnyDraft, AnyTree, AnyWritten, Key, KeyRef, LoadedPages};
 pub(crate) use ranges::{ALL_KEYS, AnyRange, union};
 pub(crate) use rows::TreeRows;
 pub(crate) use shape::KvShape;
 pub(crate) use table::{TreeTable, TreesSeen};
 pub(crate) use work::{KvMark, KvWork};
 
-use any_tree::LoadedPages;
+use overflow::Overflow;
 use sinter_storage::{Budget, ObjectId, PageId, Store};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -59,6 +61,8 @@ pub(crate) struct KvTree {
     id: ObjectId,
     shape: KvShape,
     tree: AnyTree,
+    /// `None` where all values have their place in leaves.
+    overflow: Option<Arc<Overflow>>,
     fate: AtomicU8,
     budget: Arc<Budget>,
     /// The last edition of the catalog that is known to have it.
@@ -66,46 +70,69 @@ pub(crate) struct KvTree {
     /// See [`KvTree::numbering`].
     numbering: Mutex<()>,
     /// What it was loaded with, until that is committed.
-    loaded: Mutex<Option<LoadedPages>>,
+    loaded: Mutex<Option<Loaded>>,
+}
+
+/// The pages that a tree was loaded with, for its commit to name.
+#[derive(Clone, Debug)]
+pub(crate) struct Loaded {
+    pub(crate) tree: LoadedPages,
+    /// Where it has one.
+    pub(crate) overflow: Option<LoadedPages>,
 }
 
 impl KvTree {
-    /// A tree without keys, of which nobody knows yet.
-    pub(crate) fn create(id: ObjectId, shape: KvShape, store: &Arc<Store>) -> KvTree {
+    /// A tree without keys, of which nobody knows yet; with an overflow where that has a number.
+    pub(crate) fn create(id: ObjectId, shape: KvShape, overflow: Option<ObjectId>, store: &Arc<Store>) -> KvTree {
         let tree = AnyTree::create(shape.kind(), shape.options(), store);
-        KvTree::of(id, shape, tree, DRAFT, store)
+        let overflow = overflow.map(|id| Overflow::create(id, store));
+        KvTree::of(id, shape, (tree, overflow), DRAFT, store)
     }
 
     /// A tree that was loaded, of which nobody knows yet.
     fn loaded_with(
         id: ObjectId,
         shape: KvShape,
-        tree: AnyTree,
-        pages: Option<LoadedPages>,
+        trees: (AnyTree, Option<Overflow>),
+        pages: Option<Loaded>,
         store: &Arc<Store>,
     ) -> KvTree {
-        let mut loaded = KvTree::of(id, shape, tree, DRAFT, store);
+        let mut loaded = KvTree::of(id, shape, trees, DRAFT, store);
         loaded.loaded = Mutex::new(pages);
         loaded
     }
 
-    fn of(id: ObjectId, shape: KvShape, tree: AnyTree, fate: u8, store: &Arc<Store>) -> KvTree {
-        let (fate, budget, seen_in) = (AtomicU8::new(fate), Arc::clone(store.budget()), AtomicU64::new(0));
-        KvTree { id, shape, tree, fate, budget, seen_in, numbering: Mutex::new(()), loaded: Mutex::new(None) }
+    fn of(
+        id: ObjectId,
+        shape: KvShape,
+        (tree, overflow): (AnyTree, Option<Overflow>),
+        fate: u8,
+        store: &Arc<Store>,
+    ) -> KvTree {
+        let (overflow, fate, budget) = (overflow.map(Arc::new), AtomicU8::new(fate), Arc::clone(store.budget()));
+        let (seen_in, numbering, loaded) = (AtomicU64::new(0), Mutex::new(()), Mutex::new(None));
+        KvTree { id, shape, tree, overflow, fate, budget, seen_in, numbering, loaded }
     }
 
-    /// The tree that has this root page.
+    /// The tree that has this root page, and the overflow that has that number and root page, where it has one.
     ///
     /// # Errors
     /// It cannot be read; or is another tree than the catalog says.
-    pub(crate) fn open(id: ObjectId, shape: KvShape, store: &Arc<Store>, root: PageId) -> sinter_btree::Result<KvTree> {
+    pub(crate) fn open(
+        id: ObjectId,
+        shape: KvShape,
+        store: &Arc<Store>,
+        root: PageId,
+        overflow: Option<(ObjectId, PageId)>,
+    ) -> sinter_btree::Result<KvTree> {
         let tree = AnyTree::open(shape.kind(), store, root)?;
         if *tree.options() != shape.options() {
             let what = format!("{:?}, where the catalog says {:?}", tree.options(), shape.options());
             let path = store.path().to_path_buf();
             return Err(sinter_btree::Error::DamagedPage { path, page: root, part: "the root", what });
         }
-        Ok(KvTree::of(id, shape, tree, LIVE, store))
+        let overflow = overflow.map(|(id, root)| Overflow::open(id, store, root)).transpose()?;
+        Ok(KvTree::of(id, shape, (tree, overflow), LIVE, store))
     }
 
     pub(crate) fn id(&self) -> ObjectId {
@@ -121,8 +148,24 @@ impl KvTree {
         &self.tree
     }
 
+    pub(crate) fn overflow(&self) -> Option<&Arc<Overflow>> {
+        self.overflow.as_ref()
+    }
+
+    /// The tree, and that of its overflow, each with its number.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (ObjectId, AnyTree)> {
+        let overflow = self.overflow.iter().map(|overflow| (overflow.id(), overflow.any()));
+        std::iter::once((self.id, self.tree.clone())).chain(overflow)
+    }
+
+    /// The longest key and value that it takes in.
+    pub(crate) fn bytes_max(&self) -> (usize, usize) {
+        let (key, record) = self.tree.bytes_max();
+        (key, if self.overflow.is_some() { overflow::VALUE_BYTES_MAX } else { record })
+    }
+
     /// What it was loaded with, where that is not committed yet.
-    pub(crate) fn loaded(&self) -> Option<LoadedPages> {
+    pub(crate) fn loaded(&self) -> Option<Loaded> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -152,7 +195,7 @@ impl KvTree {
 
     /// What a transaction writes and reads of it, nothing yet.
     pub(crate) fn draft(&self) -> AnyDraft {
-        self.tree.draft(&self.budget)
+        self.tree.draft(self.overflow.as_ref(), &self.budget)
     }
 
     /// Of a table's first index: held by a commit that inserts rows into the table, from when it learns their ids until it has
@@ -180,7 +223,7 @@ impl KvTree {
 impl Drop for KvTree {
     fn drop(&mut self) {
         if *self.fate.get_mut() != LIVE {
-            self.tree.abandon();
+            self.parts().for_each(|(_, tree)| tree.abandon());
         }
     }
 }

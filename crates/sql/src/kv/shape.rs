@@ -344,6 +344,11 @@ impl KvShape {
         self.key == KeyType::Columns
     }
 
+    /// Whether its values may be too long for a leaf, and are kept in an overflow then.
+    pub(crate) fn has_overflow(&self) -> bool {
+        self.options.records == RecordShape::Variable
+    }
+
     pub(super) fn kind(&self) -> Kind {
         self.key.kind()
     }

@@ -7,15 +7,16 @@
 //! What a transaction has written itself is beside that: its keys count as deleted in the pieces, and its records are row
 //! groups of their own.
 
-use super::any_tree::{AnyKey, Key, KeyRef};
+use super::any_tree::{AnyChanges, AnyKey, Key, KeyRef};
+use super::overflow::{Apart, Overflow, value_in};
 use super::ranges::{ALL_KEYS, AnyRange, is_over};
 use super::{KeyType, KvKey, ValueType};
 use crate::catalog::Catalog;
-use sinter_btree::{Changes, Entries, Tree};
+use sinter_btree::{Changes, Entries, Piece, Tree};
 use sinter_codec::{Bitmap, BlockStats, Scalar, ValuesBuf, write_raw};
 use sinter_exec::{Error, LogicalType, Pinned, Result, RowIds, TableSource};
 use sinter_storage::{CommitNumber, Snapshot};
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -115,6 +116,36 @@ pub(super) struct State<K: AnyKey + ?Sized> {
     pub(super) snapshot: Arc<Snapshot<Catalog>>,
     /// What the transaction itself has written.
     pub(super) own: Option<Arc<Changes<K>>>,
+    /// Where values have any length.
+    pub(super) overflow: Option<OverflowState>,
+}
+
+/// What is read of a tree's overflow.
+#[derive(Debug)]
+pub(super) struct OverflowState {
+    overflow: Arc<Overflow>,
+    /// What the transaction itself has written.
+    own: Option<Arc<Changes<u64>>>,
+}
+
+impl OverflowState {
+    pub(super) fn new(overflow: &Arc<Overflow>, own: Option<AnyChanges>) -> OverflowState {
+        let own = if let Some(AnyChanges::U64(own)) = own { Some(own) } else { None };
+        OverflowState { overflow: Arc::clone(overflow), own }
+    }
+
+    /// The value of a record of the state after commit `at`.
+    fn value<'r>(&self, record: &'r [u8], at: CommitNumber) -> crate::Result<Cow<'r, [u8]>> {
+        Ok(match Apart::of(record) {
+            Some(apart) => self.overflow.read(apart, self.own.as_deref(), at)?.into(),
+            None => value_in(record).into(),
+        })
+    }
+}
+
+/// Bytes of the value of a record in a tree with an overflow.
+fn value_bytes(record: &[u8]) -> usize {
+    Apart::of(record).map_or(record.len(), Apart::bytes)
 }
 
 /// See the module.
@@ -145,6 +176,16 @@ struct Group<K> {
     stats: [BlockStats; 2],
 }
 
+/// Keys that follow each other.
+struct Stretch<K> {
+    /// The least and the greatest.
+    first: K,
+    last: K,
+    rows: usize,
+    /// Of leaves, or of keys and values.
+    bytes: usize,
+}
+
 impl<K: ColumnKey + ?Sized> TreeSource<K> {
     /// The entries whose keys are in these ranges, which are in order and do not overlap.
     ///
@@ -155,7 +196,7 @@ impl<K: ColumnKey + ?Sized> TreeSource<K> {
         (key, value): (KeyType, ValueType),
         state: State<K>,
         ranges: &[AnyRange],
-    ) -> sinter_btree::Result<TreeSource<K>> {
+    ) -> crate::Result<TreeSource<K>> {
         let (types, seek) = (column_types(key, value), seek_text(ranges, key));
         let mut source = TreeSource { name, key, types, seek, state, groups: Vec::new() };
         let owned = |key: &Key| K::with(key.lent(), ToOwned::to_owned);
@@ -175,18 +216,51 @@ impl<K: ColumnKey + ?Sized> TreeSource<K> {
         self.state.snapshot.commit()
     }
 
-    fn add_pieces(&mut self, range: (Bound<&K>, Bound<&K>)) -> sinter_btree::Result<()> {
+    fn add_pieces(&mut self, range: (Bound<&K>, Bound<&K>)) -> crate::Result<()> {
+        if let Some(state) = &self.state.overflow
+            && state.overflow.is_used()?
+        {
+            return self.add_long(range);
+        }
         let leaf_bytes = self.state.tree.options().leaf_bytes;
         for piece in self.state.tree.pieces(range, self.at(), GROUP_KEYS, GROUP_BYTES / leaf_bytes)? {
-            let deleted = self.deleted_of(piece.first.borrow(), piece.last.borrow(), piece.len)?;
-            let (rows, bytes) = (piece.len, piece.leaves * leaf_bytes);
-            self.add_stretch((piece.first, piece.last), rows, bytes, false);
-            let Some(group) = self.groups.last_mut() else { continue };
-            if deleted.is_some() || group.deleted.is_some() {
-                let marks = Arc::make_mut(group.deleted.get_or_insert_default());
-                marks.extend_with(group.rows - rows - marks.len(), false);
-                marks.extend(&deleted.unwrap_or_else(|| Bitmap::new(rows, false)));
-            }
+            let Piece { first, last, len: rows, leaves } = piece;
+            self.add_piece(Stretch { first, last, rows, bytes: leaves * leaf_bytes })?;
+        }
+        Ok(())
+    }
+
+    /// Adds keys whose values may be apart: as many at a time as have not too many bytes together.
+    fn add_long(&mut self, range: (Bound<&K>, Bound<&K>)) -> crate::Result<()> {
+        let mut stretches: Vec<Stretch<K::Owned>> = Vec::new();
+        self.state.tree.for_each_entries(range, self.at(), &mut |entries| {
+            let mut records = entries.records();
+            entries.for_each_key(&mut |key| {
+                let bytes = key.byte_len() + records.next().map_or(0, value_bytes);
+                let has_room = |stretch: &Stretch<_>| stretch.rows < GROUP_KEYS && stretch.bytes + bytes <= GROUP_BYTES;
+                match stretches.last_mut().filter(|stretch| has_room(stretch)) {
+                    Some(stretch) => {
+                        stretch.last = key.to_owned();
+                        (stretch.rows, stretch.bytes) = (stretch.rows + 1, stretch.bytes + bytes);
+                    }
+                    None => {
+                        stretches.push(Stretch { first: key.to_owned(), last: key.to_owned(), rows: 1, bytes });
+                    }
+                }
+            });
+        })?;
+        stretches.into_iter().try_for_each(|stretch| self.add_piece(stretch))
+    }
+
+    /// Adds keys of the tree that follow each other.
+    fn add_piece(&mut self, stretch: Stretch<K::Owned>) -> crate::Result<()> {
+        let (deleted, rows) = (self.deleted_of(&stretch)?, stretch.rows);
+        self.add_stretch(stretch, false);
+        let Some(group) = self.groups.last_mut() else { return Ok(()) };
+        if deleted.is_some() || group.deleted.is_some() {
+            let marks = Arc::make_mut(group.deleted.get_or_insert_default());
+            marks.extend_with(group.rows - rows - marks.len(), false);
+            marks.extend(&deleted.unwrap_or_else(|| Bitmap::new(rows, false)));
         }
         Ok(())
     }
@@ -194,41 +268,44 @@ impl<K: ColumnKey + ?Sized> TreeSource<K> {
     /// Adds records that the transaction has written itself.
     fn add_own(&mut self, range: (Bound<&K>, Bound<&K>)) {
         let Some(own) = self.state.own.clone().filter(|_| !is_over(&range)) else { return };
-        let written = own.range::<K, _>(range).filter_map(|(key, record)| Some((key, record.as_ref()?.len())));
+        let has_overflow = self.state.overflow.is_some();
+        let bytes_of = |record: &[u8]| if has_overflow { value_bytes(record) } else { record.len() };
+        let written = own.range::<K, _>(range).filter_map(|(key, record)| Some((key, bytes_of(record.as_ref()?))));
         let mut written = written.peekable();
         while let Some((first, mut bytes)) = written.next() {
             let (mut last, mut rows) = (first, 1);
-            while let Some((key, more)) = written.next_if(|_| rows < GROUP_KEYS && bytes < GROUP_BYTES) {
+            while let Some((key, more)) = written.next_if(|(_, more)| rows < GROUP_KEYS && bytes + more <= GROUP_BYTES)
+            {
                 (last, rows, bytes) = (key, rows + 1, bytes + more);
             }
-            self.add_stretch((first.clone(), last.clone()), rows, bytes, true);
+            self.add_stretch(Stretch { first: first.clone(), last: last.clone(), rows, bytes }, true);
         }
     }
 
     /// Adds keys that follow each other; to the last group, where that has few: many look-ups are not as many groups.
-    fn add_stretch(&mut self, stretch: (K::Owned, K::Owned), rows: usize, bytes: usize, is_own: bool) {
+    fn add_stretch(&mut self, Stretch { first, last, rows, bytes }: Stretch<K::Owned>, is_own: bool) {
         let has_room = |group: &Group<K::Owned>| {
             group.is_own == is_own && group.rows + rows <= GROUP_KEYS && group.bytes + bytes <= GROUP_BYTES
         };
         if let Some(group) = self.groups.last_mut().filter(|group| has_room(group)) {
-            group.stretches.push(stretch);
+            group.stretches.push((first, last));
             (group.rows, group.bytes) = (group.rows + rows, group.bytes + bytes);
             return;
         }
         let first_row = self.groups.last().map_or(0, |group| group.first_row + group.rows as u64);
-        let (stretches, stats) = (vec![stretch], [BlockStats::default(), BlockStats::default()]);
+        let (stretches, stats) = (vec![(first, last)], [BlockStats::default(), BlockStats::default()]);
         self.groups.push(Group { stretches, is_own, rows, bytes, first_row, deleted: None, stats });
     }
 
-    /// Which keys of a piece the transaction has written itself.
-    fn deleted_of(&self, first: &K, last: &K, len: usize) -> sinter_btree::Result<Option<Bitmap>> {
-        let range = (Bound::Included(first), Bound::Included(last));
+    /// Which of these keys of the tree the transaction has written itself.
+    fn deleted_of(&self, stretch: &Stretch<K::Owned>) -> sinter_btree::Result<Option<Bitmap>> {
+        let range = (Bound::Included(stretch.first.borrow()), Bound::Included(stretch.last.borrow()));
         let Some(own) = self.state.own.as_deref() else { return Ok(None) };
         let mut written = own.range::<K, _>(range).map(|(key, _)| Borrow::<K>::borrow(key)).peekable();
         if written.peek().is_none() {
             return Ok(None);
         }
-        let mut deleted = Bitmap::new(len, false);
+        let mut deleted = Bitmap::new(stretch.rows, false);
         let (mut before, mut any) = (0, false);
         self.state.tree.for_each_entries(range, self.at(), &mut |entries| {
             let last = entries.last();
@@ -273,13 +350,21 @@ impl<K: ColumnKey + ?Sized> TreeSource<K> {
     }
 
     /// The keys of a group, or its records as values; `None` where a record is none.
-    fn values(&self, group: &Group<K::Owned>, column: usize) -> sinter_btree::Result<Option<ValuesBuf>> {
+    fn values(&self, group: &Group<K::Owned>, column: usize) -> crate::Result<Option<ValuesBuf>> {
         let mut out = match self.types[column].physical() {
             Some(physical) => ValuesBuf::new(physical),
             None => return Ok(None),
         };
         out.reserve(group.rows, 0);
-        let mut is_whole = true;
+        let (mut is_whole, mut read) = (true, Ok(()));
+        let mut append = |record: &[u8], out: &mut ValuesBuf| match &self.state.overflow {
+            None => is_whole &= append_record(record, out),
+            Some(_) if read.is_err() => {}
+            Some(overflow) => match overflow.value(record, self.at()) {
+                Ok(value) => is_whole &= append_record(&value, out),
+                Err(error) => read = Err(error),
+            },
+        };
         if group.is_own {
             let own = self.state.own.as_deref().into_iter();
             let stretches = own.flat_map(|own| group.stretches.iter().map(move |stretch| (own, stretch)));
@@ -289,15 +374,16 @@ impl<K: ColumnKey + ?Sized> TreeSource<K> {
             for (key, record) in written.filter_map(|(key, record)| Some((key, record.as_ref()?))) {
                 match column {
                     KEY => Borrow::<K>::borrow(key).append(self.key, &mut out),
-                    _ => is_whole &= append_record(record, &mut out),
+                    _ => append(record, &mut out),
                 }
             }
         } else {
             self.for_each_entries(group, &mut |entries| match column {
                 KEY => K::append_all(&entries, self.key, &mut out),
-                _ => entries.records().for_each(|record| is_whole &= append_record(record, &mut out)),
+                _ => entries.records().for_each(|record| append(record, &mut out)),
             })?;
         }
+        read?;
         Ok(Some(out).filter(|out| is_whole && out.len() == group.rows))
     }
 
@@ -329,10 +415,10 @@ fn lent<K: ColumnKey + ?Sized>((start, end): &(Bound<K::Owned>, Bound<K::Owned>)
     (start.as_ref().map(Borrow::borrow), end.as_ref().map(Borrow::borrow))
 }
 
-fn unreadable(error: sinter_btree::Error) -> Error {
-    match error.is_damage() {
-        true => Error::Unreadable(Box::new(error)),
-        false => Error::Source(Box::new(error)),
+fn unreadable(error: crate::Error) -> Error {
+    match error {
+        crate::Error::Damaged(_) => Error::Unreadable(Box::new(error)),
+        error => Error::Source(Box::new(error)),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::KvTree;
 use super::any_tree::{AnyChanges, AnyTree, OfKind};
 use super::ranges::{ALL_KEYS, AnyRange, is_over, narrow};
-use super::source::{KEY, State, TreeSource};
+use super::source::{KEY, OverflowState, State, TreeSource};
 use crate::catalog::Catalog;
 use crate::{Error, Result};
 use arrow::datatypes::{Field, Schema, SchemaRef};
@@ -101,6 +101,8 @@ pub(crate) struct TreeTable {
     snapshot: Arc<Snapshot<Catalog>>,
     /// What the transaction of the statement has written itself.
     own: Option<AnyChanges>,
+    /// And to the tree's overflow.
+    own_pieces: Option<AnyChanges>,
     /// What was asked for already.
     made: Mutex<Vec<Made>>,
 }
@@ -110,7 +112,8 @@ impl TreeTable {
     pub(crate) fn new(name: String, tree: &Arc<KvTree>, seen: &TreesSeen) -> Option<TreeTable> {
         let (tree, snapshot) = (Arc::clone(tree), Arc::clone(seen.snapshot.as_ref()?));
         let own = seen.own.get(&tree.id()).cloned();
-        Some(TreeTable { name, tree, snapshot, own, made: Mutex::default() })
+        let own_pieces = tree.overflow().and_then(|overflow| seen.own.get(&overflow.id())).cloned();
+        Some(TreeTable { name, tree, snapshot, own, own_pieces, made: Mutex::default() })
     }
 
     pub(crate) fn id(&self) -> ObjectId {
@@ -152,6 +155,7 @@ impl TreeTable {
         let (name, types) = (self.name.clone(), (shape.key, shape.value));
         let snapshot = Arc::clone(&self.snapshot);
         let own = self.own.clone();
+        let overflow = self.tree.overflow().map(|overflow| OverflowState::new(overflow, self.own_pieces.clone()));
         let other = || Error::Internal(format!("what was written to '{}' is of other keys than it has", self.name));
         macro_rules! source {
             ($kind:ident, $tree:expr) => {{
@@ -160,7 +164,7 @@ impl TreeTable {
                     Some(OfKind::$kind(own)) => Some(own),
                     Some(_) => return Err(other()),
                 };
-                let state = State { tree: Arc::clone($tree), snapshot, own };
+                let state = State { tree: Arc::clone($tree), snapshot, own, overflow };
                 Arc::new(TreeSource::new(name, types, state, ranges)?)
             }};
         }

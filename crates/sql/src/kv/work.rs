@@ -2,6 +2,7 @@
 
 use super::KvTree;
 use super::any_tree::{AnyChanges, AnyDraft, AnyPrepared};
+use super::draft::DraftMark;
 use crate::Result;
 use sinter_storage::{CommitNumber, Numbered, ObjectId, Record};
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ pub(crate) struct KvWork {
 
 /// How far a transaction's changes of trees were at some moment: by tree, how many there were.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KvMark(BTreeMap<ObjectId, usize>);
+pub(crate) struct KvMark(BTreeMap<ObjectId, DraftMark>);
 
 impl KvWork {
     /// Whether nothing is written.
@@ -43,10 +44,10 @@ impl KvWork {
         self.drafts.get(&tree).is_some_and(|(_, draft)| !draft.is_untouched())
     }
 
-    /// What is written, by tree.
+    /// What is written, by tree, those of overflows among them.
     pub(crate) fn changes(&self) -> BTreeMap<ObjectId, AnyChanges> {
         let written = self.drafts.iter().filter(|(_, (_, draft))| !draft.is_empty());
-        written.map(|(id, (_, draft))| (*id, draft.changes())).collect()
+        written.flat_map(|(id, (_, draft))| draft.changes(*id)).collect()
     }
 
     pub(crate) fn mark(&self) -> KvMark {
@@ -56,14 +57,14 @@ impl KvWork {
     /// Takes back what was written since.
     pub(crate) fn go_back(&mut self, mark: &KvMark) {
         for (id, (_, draft)) in &mut self.drafts {
-            draft.go_back(mark.0.get(id).copied().unwrap_or(0));
+            draft.go_back(mark.0.get(id).copied().unwrap_or_default());
         }
     }
 
-    /// The trees that are written to, each with the log's record of it.
-    pub(crate) fn records(&self) -> Vec<(Arc<KvTree>, Record)> {
+    /// The trees that are written to, each with the log's records of it.
+    pub(crate) fn records(&self) -> Vec<(Arc<KvTree>, Vec<Record>)> {
         let written = self.drafts.iter().filter(|(_, (_, draft))| !draft.is_empty());
-        written.map(|(id, (tree, draft))| (Arc::clone(tree), draft.log_record(*id))).collect()
+        written.map(|(id, (tree, draft))| (Arc::clone(tree), draft.log_records(*id))).collect()
     }
 
     /// Latches what is written and what was read; the tree of which something else was committed after `at`, if there is
@@ -75,7 +76,7 @@ impl KvWork {
         let mut all = Vec::new();
         for (id, (_, draft)) in self.drafts.iter().filter(|(_, (_, draft))| !draft.is_untouched()) {
             match draft.prepare(at)? {
-                Some(prepared) => all.push(prepared),
+                Some((prepared, pieces)) => all.extend(std::iter::once(prepared).chain(pieces)),
                 None => return Ok(Err(*id)),
             }
         }

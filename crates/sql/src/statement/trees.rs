@@ -173,7 +173,7 @@ impl TreeInsert {
                         Action::Skip | Action::Replace | Action::Update(_) => continue,
                     }
                 }
-                draft.change(key, Some(record))?;
+                draft.change(key, Some(record), at)?;
                 *count += 1;
             }
             Ok(())
@@ -205,11 +205,11 @@ impl TreeInsert {
 /// Gives keys the values that rows have.
 fn put(transaction: &mut Transaction, rows: &TreeRows, batch: &RecordBatch) -> Result<()> {
     let entries = rows.entries(batch)?;
-    transaction.with_tree(rows.tree(), |draft, _, _| {
+    transaction.with_tree(rows.tree(), |draft, at, _| {
         (0..entries.len()).try_for_each(|row| {
             let mut buffer = [0; 8];
             let (key, record) = entries.entry(row, &mut buffer)?;
-            draft.change(key, Some(record))
+            draft.change(key, Some(record), at)
         })
     })
 }
@@ -240,7 +240,7 @@ pub(super) fn delete(transaction: &mut Transaction, rows: &TreeRows, found: &Rec
         for key in &keys {
             // The query that found it has noted that; joined with others it comes more than once.
             if draft.get(key.lent(), at, false, |found| found.is_some())? {
-                draft.change(key.lent(), None)?;
+                draft.change(key.lent(), None, at)?;
                 count += 1;
             }
         }
@@ -290,14 +290,14 @@ impl TreeUpdate {
         let (keys, entries) = (self.rows.keys(found)?, self.rows.entries(becomes)?);
         let mut moved: Vec<u32> = Vec::new();
         self.count += keys.len() as u64;
-        transaction.with_tree(self.rows.tree(), |draft, _, _| {
+        transaction.with_tree(self.rows.tree(), |draft, at, _| {
             for (row, key) in keys.iter().enumerate() {
                 let mut buffer = [0; 8];
                 let (new_key, record) = entries.entry(row, &mut buffer)?;
                 if new_key == key.lent() {
-                    draft.change(new_key, Some(record))?;
+                    draft.change(new_key, Some(record), at)?;
                 } else {
-                    draft.change(key.lent(), None)?;
+                    draft.change(key.lent(), None, at)?;
                     moved.push(row as u32);
                 }
             }
