@@ -216,15 +216,24 @@ class Connection:
         name = table.replace("'", "''")
         return self.sql(f"SELECT * FROM storage('{name}')")
 
-    def kv(self, name: str, *, key: str | None = None, value: str | None = None, codec: str = "auto") -> KeyValue:
+    def kv(
+        self,
+        name: str,
+        *,
+        key: str | None = None,
+        value: str | None = None,
+        codec: str = "auto",
+        duplicates: bool | None = None,
+    ) -> KeyValue:
         """Open the key-value tree of that name, which is made where there is none.
 
         `key` is "u32", "u64", "i64", "bytes" or "str"; `value` is "bytes", "str", "u32", "u64", "i64", "f64",
         "fixed(16)" (so many bytes each) or "none"; `codec` is how whole numbers are written: "bp128", "simd_for",
-        "for", "vbyte", "masked_vbyte", "varint_gb", "none", or "auto". What is not given is as the tree has it; of one
-        that is made, keys are "u32" and values "bytes".
+        "for", "vbyte", "masked_vbyte", "varint_gb", "none", or "auto"; with `duplicates` a key has any number of values,
+        in order, each once. What is not given is as the tree has it; of one that is made, keys are "u32" and values
+        "bytes", one of each key.
         """
-        return KeyValue(self._raw.kv(name, key=key, value=value, codec=codec))
+        return KeyValue(self._raw.kv(name, key=key, value=value, codec=codec, duplicates=duplicates))
 
     def load_kv(
         self,
@@ -234,11 +243,12 @@ class Connection:
         key: str | None = None,
         value: str | None = None,
         codec: str = "auto",
+        duplicates: bool | None = None,
     ) -> KeyValue:
         """Make a key-value tree of entries that come in the order of their keys: a mapping, or pairs.
 
         This is the quickest way to a large tree, and the smallest: full leaves go to the file as they come, and the log
-        has none of the keys. The tree must not be there yet; `key`, `value` and `codec` are as in `kv`.
+        has none of the keys. The tree must not be there yet; `key`, `value`, `codec` and `duplicates` are as in `kv`.
 
         >>> db = sinterdb.connect()
         >>> squares = db.load_kv("squares", ((key, key * key) for key in range(1000)), key="u64", value="u64")
@@ -246,7 +256,8 @@ class Connection:
         144
         """
         entries = pairs.items() if isinstance(pairs, Mapping) else pairs
-        return KeyValue(self._raw.load_kv(name, entries, key=key, value=value, codec=codec))
+        raw = self._raw.load_kv(name, entries, key=key, value=value, codec=codec, duplicates=duplicates)
+        return KeyValue(raw)
 
     def memory(self) -> Relation:
         """Return what the database holds in memory."""

@@ -30,6 +30,14 @@ class KeyValue(MutableMapping[Any, Any]):
 
     >>> with db.transaction() as tx:
     ...     tx.kv("sessions")[8] = "eight"
+
+    Made with `duplicates`, a key has any number of values, in their order, each once. `kv[key] = value` adds one, `del
+    kv[key]` takes all away, `kv[key]` is the first; slices, `items()` and cursors have each of them beside its key.
+
+    >>> tags = db.kv("tags", key="str", value="str", duplicates=True)
+    >>> tags.update([("red", "rose"), ("red", "brick"), ("green", "leaf")])
+    >>> tags.get_all("red"), len(tags), tags.discard("red", "rose")
+    (['brick', 'rose'], 3, True)
     """
 
     def __init__(self, raw: _sinterdb.Kv) -> None:
@@ -49,6 +57,11 @@ class KeyValue(MutableMapping[Any, Any]):
     def value_type(self) -> str:
         """What the values are: "none", "u32", "u64", "i64", "f64", "bytes", "str" or "fixed(BYTES)"."""
         return self._raw.value_type
+
+    @property
+    def has_duplicates(self) -> bool:
+        """Whether a key has any number of values."""
+        return self._raw.has_duplicates
 
     def __getitem__(self, key: Any) -> Any:
         """Return the key's value; for a slice the pairs of keys from its start and before its stop."""
@@ -110,6 +123,14 @@ class KeyValue(MutableMapping[Any, Any]):
     def get(self, key: Any, default: Any = None) -> Any:
         """Return the key's value, or `default` where it is not there."""
         return self._raw.get(key, default)
+
+    def get_all(self, key: Any) -> list[Any]:
+        """Return the key's values, in their order: several where the tree has duplicates."""
+        return self._raw.get_all(key)
+
+    def discard(self, key: Any, value: Any) -> bool:
+        """Take one value of the key away; return whether it had it."""
+        return self._raw.discard(key, value)
 
     def update(self, other: Any = (), /, **named: Any) -> None:
         """Give keys values, in one commit: those of a mapping, or of pairs."""

@@ -168,7 +168,7 @@ impl Connection {
     }
 
     /// Opens the key-value tree of that name, which is made where there is none.
-    #[pyo3(signature = (name, *, key, value, codec))]
+    #[pyo3(signature = (name, *, key, value, codec, duplicates))]
     fn kv(
         &self,
         py: Python<'_>,
@@ -176,13 +176,18 @@ impl Connection {
         key: Option<String>,
         value: Option<String>,
         codec: Option<String>,
+        duplicates: Option<bool>,
     ) -> PyResult<Kv> {
-        let kv = self.with(py, move |connection| connection.any_kv(&name, &kv_options(key, value, codec)?))?;
+        let open = move |connection: &sinterdb::Connection| {
+            connection.any_kv(&name, &kv_options(key, value, codec, duplicates)?)
+        };
+        let kv = self.with(py, open)?;
         Ok(Kv::new(kv))
     }
 
     /// Makes a key-value tree of pairs of a key and its value, which come in the order of keys.
-    #[pyo3(signature = (name, pairs, *, key, value, codec))]
+    #[pyo3(signature = (name, pairs, *, key, value, codec, duplicates))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn load_kv(
         &self,
         py: Python<'_>,
@@ -191,8 +196,12 @@ impl Connection {
         key: Option<String>,
         value: Option<String>,
         codec: Option<String>,
+        duplicates: Option<bool>,
     ) -> PyResult<Kv> {
-        let load = self.with(py, move |connection| connection.load_any_kv(&name, &kv_options(key, value, codec)?))?;
+        let begin = move |connection: &sinterdb::Connection| {
+            connection.load_any_kv(&name, &kv_options(key, value, codec, duplicates)?)
+        };
+        let load = self.with(py, begin)?;
         Ok(Kv::new(loaded(py, load, pairs)?))
     }
 
@@ -240,10 +249,15 @@ impl Connection {
 }
 
 /// What a key-value tree is to be like, by the names that users have for it.
-fn kv_options(key: Option<String>, value: Option<String>, codec: Option<String>) -> sinterdb::Result<KvOptions> {
+fn kv_options(
+    key: Option<String>,
+    value: Option<String>,
+    codec: Option<String>,
+    duplicates: Option<bool>,
+) -> sinterdb::Result<KvOptions> {
     let key = key.map(|key| KeyType::by_name(&key)).transpose()?;
     let value = value.map(|value| ValueType::by_name(&value)).transpose()?;
-    let options = KvOptions { key, value, codec: None };
+    let options = KvOptions { key, value, duplicates, codec: None };
     match codec {
         Some(codec) => options.with_codec(&codec),
         None => Ok(options),

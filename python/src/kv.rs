@@ -5,7 +5,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyInt, PyMemoryView, PyString};
 use sinterdb::{AnyCursor, AnyKv, AnyLoad, Condition, Find, KvKey, ValueType};
-use std::ops::Bound as Border;
+use std::ops::{Bound as Border, ControlFlow};
 use std::sync::{Mutex, PoisonError};
 
 /// A key that was taken out of Python.
@@ -155,6 +155,32 @@ impl Kv {
         }
     }
 
+    /// The key's values, in their order: several where the tree has duplicates.
+    fn get_all(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Vec<Py<PyAny>>> {
+        let (key, mut values) = (Key::of(key)?, Vec::new());
+        let only = Border::Included(key.lent());
+        py.detach(|| {
+            self.kv.for_each(only, only, &mut |_, value| {
+                values.push(value.to_vec());
+                ControlFlow::Continue(())
+            })
+        })
+        .map_err(raise)?;
+        values.iter().map(|value| value_to_python(py, self.kv.value_type(), value)).collect()
+    }
+
+    /// Takes one value of the key away; whether it had it.
+    fn discard(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let (key, value) = (Key::of(key)?, value_of(self.kv.value_type(), value)?);
+        self.change(py, &key, None, Condition::Equals(&value))
+    }
+
+    /// Whether keys have any number of values.
+    #[getter]
+    fn has_duplicates(&self) -> bool {
+        self.kv.has_duplicates()
+    }
+
     fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let key = Key::of(key)?;
         py.detach(|| self.kv.get_with(key.lent(), |value| value.is_some())).map_err(raise)
@@ -259,6 +285,9 @@ impl Kv {
     }
 }
 
+/// Of values that are taken at a time: once there are so many bytes of them, no more.
+const TAKEN_BYTES: usize = 4 << 20;
+
 /// Entries that are loaded at a time, with the interpreter free.
 const LOADED_AT_A_TIME: usize = 1 << 12;
 
@@ -351,11 +380,13 @@ impl KvCursor {
         let taken = py.detach(|| {
             let until = end.as_ref().map_or(Border::Unbounded, |end| Border::Excluded(end.lent()));
             let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut taken = Vec::new();
+            let (mut taken, mut bytes) = (Vec::new(), 0);
             while taken.len() < count
+                && bytes < TAKEN_BYTES
                 && let Some((key, value)) = cursor.entry()
                 && end.as_ref().is_none_or(|end| key < end.lent())
             {
+                bytes += value.len();
                 taken.push((owned(key), value.to_vec()));
                 cursor.next(until)?;
             }

@@ -3,7 +3,8 @@
 use crate::Failure;
 use serde_json::Value;
 use sinter_stores_benchmark::{CACHE_BYTES, Change, Client, Entries, Level, Reader, Settings, Store};
-use sinterdb::{Config, Cursor, Database, Find, Kv, KvOptions, Synchronous, ValueType};
+use sinterdb::{Config, Database, Kv, KvOptions, Synchronous, ValueType};
+use std::ops::ControlFlow;
 
 const NAME: &str = "entries";
 
@@ -74,7 +75,7 @@ impl Client for OfConnection {
     }
 
     fn read(&mut self, body: &mut dyn FnMut(&mut dyn Reader) -> Result<(), Failure>) -> Result<(), Failure> {
-        body(&mut OfKv { kv: &self.0, cursor: None })
+        body(&mut OfKv(&self.0))
     }
 
     fn get(&mut self, key: u64, record: &mut Vec<u8>) -> Result<bool, Failure> {
@@ -100,30 +101,19 @@ fn get(kv: &Kv<u64>, key: u64, record: &mut Vec<u8>) -> Result<bool, Failure> {
     })?)
 }
 
-struct OfKv<'a> {
-    kv: &'a Kv<u64>,
-    /// Made when it is wanted first.
-    cursor: Option<Cursor<u64>>,
-}
+struct OfKv<'a>(&'a Kv<u64>);
 
 impl Reader for OfKv<'_> {
     fn get(&mut self, key: u64, record: &mut Vec<u8>) -> Result<bool, Failure> {
-        get(self.kv, key, record)
+        get(self.0, key, record)
     }
 
     fn range(&mut self, from: u64, count: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<(), Failure> {
-        let cursor = match &mut self.cursor {
-            Some(cursor) => cursor,
-            none => none.insert(self.kv.cursor()?),
-        };
-        let mut is_there = cursor.seek(Find::GreaterEqual, from)?;
-        for shown in 1..=count {
-            let Some((key, record)) = cursor.entry_lent()?.filter(|_| is_there) else { break };
+        let mut left = count;
+        Ok(self.0.for_each_while(from.., |key, record| {
             visit(key, record);
-            if shown < count {
-                is_there = cursor.next()?;
-            }
-        }
-        Ok(())
+            left -= 1;
+            if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?)
     }
 }

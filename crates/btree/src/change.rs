@@ -31,7 +31,7 @@ pub enum Condition<'a> {
     /// Where it has just this one.
     Equals(&'a [u8]),
     /// Where this says so of its record. It is to be quick: the key's leaf is latched.
-    Where(&'a dyn Fn(Option<&[u8]>) -> bool),
+    Where(&'a (dyn Fn(Option<&[u8]>) -> bool + Sync)),
 }
 
 impl Condition<'_> {

@@ -6,7 +6,7 @@ use crate::leaf::Leaf;
 use crate::tree::Tree;
 use sinter_storage::CommitNumber;
 use std::fmt;
-use std::ops::{Range, RangeBounds};
+use std::ops::{ControlFlow, Range, RangeBounds};
 
 /// Keys of one leaf that are in a range, with their records. The leaf is latched as long as somebody looks at them.
 pub struct Entries<'l, K: TreeKey + ?Sized> {
@@ -41,7 +41,7 @@ impl<'l, K: TreeKey + ?Sized> Entries<'l, K> {
     /// Shows the keys in order; each block is decoded once.
     pub fn for_each_key(&self, visit: &mut impl FnMut(&K)) {
         let mut block = <K::List as KeyList<K>>::Block::default();
-        self.for_each_part(&mut |block_index, within| {
+        self.for_all_parts(&mut |block_index, within| {
             self.leaf.keys().decode(block_index, &mut block);
             within.for_each(|index| visit(block.key(index)));
         });
@@ -53,17 +53,26 @@ impl<'l, K: TreeKey + ?Sized> Entries<'l, K> {
         self.indices.clone().map(move |index| leaf.record(index))
     }
 
-    /// Shows each block that has some of the keys, and which of its keys these are.
-    fn for_each_part(&self, visit: &mut impl FnMut(usize, Range<usize>)) {
+    /// Shows each block that has some of the keys, and which of its keys these are, until `visit` breaks off.
+    fn for_each_part(&self, visit: &mut impl FnMut(usize, Range<usize>) -> ControlFlow<()>) -> ControlFlow<()> {
         let keys = self.leaf.keys();
         let mut index = self.indices.start;
         while index < self.indices.end {
             let block_index = keys.block_of(index);
             let of_block = keys.indices_of(block_index);
             let end = of_block.end.min(self.indices.end);
-            visit(block_index, index - of_block.start..end - of_block.start);
+            visit(block_index, index - of_block.start..end - of_block.start)?;
             index = end;
         }
+        ControlFlow::Continue(())
+    }
+
+    /// The same, of all of them.
+    fn for_all_parts(&self, visit: &mut impl FnMut(usize, Range<usize>)) {
+        let _ = self.for_each_part(&mut |block_index, within| {
+            visit(block_index, within);
+            ControlFlow::Continue(())
+        });
     }
 }
 
@@ -71,7 +80,7 @@ impl<K: IntegerKey> Entries<'_, K> {
     /// Shows the keys in order, as many at a time as are in a block.
     pub fn for_each_block(&self, visit: &mut impl FnMut(&[K])) {
         let mut block = IntegerBlock::default();
-        self.for_each_part(&mut |block_index, within| {
+        self.for_all_parts(&mut |block_index, within| {
             self.leaf.keys().decode(block_index, &mut block);
             visit(&block.keys()[within]);
         });
@@ -129,15 +138,46 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         at: CommitNumber,
         visit: &mut impl FnMut(Entries<'_, K>),
     ) -> Result<()> {
+        self.for_each_entries_while(range, at, &mut |entries| {
+            visit(entries);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Shows each key of a range with its record after commit `at`, in order, until `visit` breaks off. To be quick: writers of
+    /// the leaf wait.
+    ///
+    /// # Errors
+    /// A leaf cannot be read.
+    pub fn for_each_entry(
+        &self,
+        range: impl RangeBounds<K>,
+        at: CommitNumber,
+        visit: &mut impl FnMut(&K, &[u8]) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut block = <K::List as KeyList<K>>::Block::default();
+        self.for_each_entries_while(range, at, &mut |entries| {
+            entries.for_each_part(&mut |block_index, within| {
+                entries.leaf.keys().decode(block_index, &mut block);
+                let first = entries.leaf.keys().indices_of(block_index).start;
+                within.into_iter().try_for_each(|index| visit(block.key(index), entries.leaf.record(first + index)))
+            })
+        })
+    }
+
+    fn for_each_entries_while(
+        &self,
+        range: impl RangeBounds<K>,
+        at: CommitNumber,
+        visit: &mut impl FnMut(Entries<'_, K>) -> ControlFlow<()>,
+    ) -> Result<()> {
         self.for_each_leaf(&range, &mut |leaf, seen| {
             let leaf = leaf.state_at(at);
             let mut indices = leaf.keys().indices_in(&range);
             if let Some(seen) = seen {
                 indices.start = indices.start.max(leaf.keys().position(seen).index);
             }
-            if !indices.is_empty() {
-                visit(Entries { leaf: &leaf, indices });
-            }
+            if indices.is_empty() { ControlFlow::Continue(()) } else { visit(Entries { leaf: &leaf, indices }) }
         })
     }
 

@@ -16,7 +16,7 @@ use crate::{Error, Result};
 use sinter_codec::{KEYS_MAX, KeyCodec};
 use sinter_storage::{CommitNumber, Store};
 use std::fmt;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Bound, ControlFlow, RangeBounds};
 
 /// How a tree keeps its keys and records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,16 +225,18 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         self.for_each_leaf(&.., &mut |leaf, seen| {
             let leaf = leaf.state_at(at);
             len += (leaf.len() - seen.map_or(0, |seen| leaf.keys().position(seen).index)) as u64;
+            ControlFlow::Continue(())
         })?;
         Ok(len)
     }
 
     /// Shows each leaf that may have keys of a range, in the order of keys, as it is when its turn comes; and the key before
-    /// which all was shown already, since a leaf may have taken in the one that was shown before it.
+    /// which all was shown already, since a leaf may have taken in the one that was shown before it. It ends where `visit` breaks
+    /// off.
     pub(crate) fn for_each_leaf(
         &self,
         range: &impl RangeBounds<K>,
-        visit: &mut impl FnMut(&Leaf<K>, Option<&K>),
+        visit: &mut impl FnMut(&Leaf<K>, Option<&K>) -> ControlFlow<()>,
     ) -> Result<()> {
         let mut next = match range.start_bound() {
             Bound::Included(start) | Bound::Excluded(start) => Some(start.to_owned()),
@@ -244,7 +246,9 @@ impl<K: TreeKey + ?Sized> Tree<K> {
             let from = next.as_ref().map(lent::<K>);
             let latch = self.latch(|directory| directory.leaf_from(from))?;
             let Some(leaf) = latch.leaf().filter(|leaf| leaf.begins_before(from)) else { continue };
-            visit(leaf, from);
+            if visit(leaf, from).is_break() {
+                return Ok(());
+            }
             let is_over = |high: &K| match range.end_bound() {
                 Bound::Included(end) => high > end,
                 Bound::Excluded(end) => high >= end,

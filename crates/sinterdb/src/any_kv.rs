@@ -5,7 +5,7 @@ use sinter_sql::{
     Condition, Find, KeyType, KvChanges, KvCursor, KvHandle, KvKey, KvLoad, KvOptions, KvSums, ValueType,
 };
 use std::fmt;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 /// A key-value tree of any type, for bindings of other languages; in Rust, [`Kv`](crate::Kv) is the better way. What its
 /// operations mean and which errors they have stands there.
@@ -34,6 +34,11 @@ impl AnyKv {
     /// What its values are. Numbers are little-endian.
     pub fn value_type(&self) -> ValueType {
         self.handle.value_type()
+    }
+
+    /// Whether a key has any number of values.
+    pub fn has_duplicates(&self) -> bool {
+        self.handle.has_duplicates()
     }
 
     /// Shows the key's value to `use_it`, where it lies.
@@ -94,15 +99,15 @@ impl AnyKv {
         self.connection.session().kv_len(&self.handle)
     }
 
-    /// Shows the entries of a range to `visit`, where they lie.
+    /// Shows the entries of a range to `visit`, where they lie, until it breaks off.
     ///
     /// # Errors
-    /// As [`Kv::for_each`](crate::Kv::for_each).
+    /// As [`Kv::for_each_while`](crate::Kv::for_each_while).
     pub fn for_each(
         &self,
         start: Bound<KvKey<'_>>,
         end: Bound<KvKey<'_>>,
-        visit: &mut dyn FnMut(KvKey<'_>, &[u8]),
+        visit: &mut dyn FnMut(KvKey<'_>, &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
         self.connection.session().kv_for_each(&self.handle, (start, end), visit)
     }

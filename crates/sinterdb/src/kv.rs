@@ -5,7 +5,7 @@ use crate::{Connection, Error, Result};
 use sinter_sql::{Condition, Find, KeyType, KvKey, KvOptions, KvSums};
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Bound, ControlFlow, RangeBounds};
 
 /// A type that is a key of a tree: `u32`, `u64`, `i64`, `str` or `[u8]`.
 pub trait Key: private::Sealed + 'static {
@@ -85,6 +85,10 @@ pub type Entry<K> = (<K as Key>::Owned, Vec<u8>);
 /// Between [`Connection::begin`] and its end all of it is part of the transaction, whose other changes may be of tables.
 /// Queries read it as a table of two columns, `key` and `value`.
 ///
+/// Where [`KvOptions::duplicates`] says so, a key has any number of values, in their order, each once, of 2000 bytes together
+/// with their key: [`Kv::put`] adds one, [`Kv::insert`] says whether it was new, [`Kv::discard`] takes one away and
+/// [`Kv::delete`] all. [`Kv::get`] has the first, [`Kv::get_all`] all of them; ranges and cursors have each, beside its key.
+///
 /// ```
 /// # let conn = sinterdb::Database::memory()?.connect();
 /// let sessions = conn.kv::<u32>("sessions")?;
@@ -121,6 +125,24 @@ impl<K: Key + ?Sized> Kv<K> {
     /// As [`Kv::get`].
     pub fn get_with<R>(&self, key: K::Lent<'_>, use_it: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
         self.any.get_with(key.into(), use_it)
+    }
+
+    /// The key's values, in their order: several where the tree has duplicates ([`KvOptions::duplicates`]).
+    ///
+    /// # Errors
+    /// As [`Kv::get`].
+    pub fn get_all(&self, key: K::Lent<'_>) -> Result<Vec<Vec<u8>>> {
+        let mut values = Vec::new();
+        self.for_each(key..=key, |_, value| values.push(value.to_vec()))?;
+        Ok(values)
+    }
+
+    /// Takes one value of the key away; whether it had it.
+    ///
+    /// # Errors
+    /// As [`Kv::put`].
+    pub fn discard(&self, key: K::Lent<'_>, value: &[u8]) -> Result<bool> {
+        self.change(key, None, Condition::Equals(value))
     }
 
     /// Whether the key is there.
@@ -255,6 +277,34 @@ impl<K: Key + ?Sized> Kv<K> {
         range: impl RangeBounds<K::Lent<'a>>,
         mut visit: impl FnMut(K::Lent<'_>, &[u8]),
     ) -> Result<()> {
+        self.for_each_while(range, |key, value| {
+            visit(key, value);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// [`Kv::for_each`], until `visit` breaks off: the quickest way over the next few.
+    ///
+    /// ```
+    /// # use std::ops::ControlFlow;
+    /// # let kv = sinterdb::Database::memory()?.connect().kv::<u32>("sessions")?;
+    /// kv.update((0..100).map(|key| (key * 3, Some("x"))))?;
+    /// let mut next = Vec::new();
+    /// kv.for_each_while(50.., |key, _| {
+    ///     next.push(key);
+    ///     if next.len() < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    /// })?;
+    /// assert_eq!(next, [51, 54, 57]);
+    /// # Ok::<(), sinterdb::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Kv::for_each`].
+    pub fn for_each_while<'a>(
+        &self,
+        range: impl RangeBounds<K::Lent<'a>>,
+        mut visit: impl FnMut(K::Lent<'_>, &[u8]) -> ControlFlow<()>,
+    ) -> Result<()> {
         let lent = |bound: Bound<&K::Lent<'a>>| bound.map(|key| (*key).into());
         let mut is_damaged = false;
         self.any.for_each(
@@ -262,7 +312,10 @@ impl<K: Key + ?Sized> Kv<K> {
             lent(range.end_bound()),
             &mut |key, value| match K::lent(key) {
                 Some(key) => visit(key, value),
-                None => is_damaged = true,
+                None => {
+                    is_damaged = true;
+                    ControlFlow::Break(())
+                }
             },
         )?;
         if is_damaged { Err(other_type()) } else { Ok(()) }

@@ -145,6 +145,10 @@ fn trees(Asked { database, catalog, reads, .. }: &Asked<'_>) -> crate::Result<Re
         ("tree", Arc::new(trees.iter().map(|(name, _)| Some(&*name.table)).collect::<StringArray>())),
         ("key", texts(&|tree| tree.shape().key.to_string())),
         ("value", texts(&|tree| tree.shape().value.to_string())),
+        (
+            "duplicates",
+            Arc::new(trees.iter().map(|(_, tree)| Some(tree.shape().has_duplicates)).collect::<BooleanArray>()),
+        ),
         ("codec", texts(&|tree| tree.shape().codec_name().to_owned())),
     ];
     let trees: Vec<Option<&KvTree>> = trees.iter().map(|(_, tree)| Some(&***tree)).collect();

@@ -13,6 +13,7 @@ mod kill;
 mod kill_writers;
 mod kv;
 mod kv_changes;
+mod kv_duplicates;
 mod kv_overflow;
 mod kv_sql;
 mod layouts;

@@ -119,7 +119,8 @@ fn push_float(value: f64, key: &mut Vec<u8>) {
     push_number(ordered, key);
 }
 
-fn push_bytes(value: &[u8], key: &mut Vec<u8>) {
+/// Appends bytes so that no others begin with them, in their order.
+pub(crate) fn push_bytes(value: &[u8], key: &mut Vec<u8>) {
     for part in value.split_inclusive(|&byte| byte == 0) {
         key.extend_from_slice(part);
         if part.ends_with(&[0]) {
@@ -129,10 +130,33 @@ fn push_bytes(value: &[u8], key: &mut Vec<u8>) {
     key.extend([0, END_FOLLOWS]);
 }
 
+/// Appends to `value` what [`push_bytes`] wrote at the start of `key`, and returns what is behind it; `None` where it has no
+/// end.
+pub(crate) fn split_bytes<'k>(key: &'k [u8], value: &mut Vec<u8>) -> Option<&'k [u8]> {
+    let mut rest = key;
+    loop {
+        let zero = rest.iter().position(|&byte| byte == 0)?;
+        value.extend_from_slice(&rest[..zero]);
+        let (follows, behind) = rest[zero + 1..].split_first()?;
+        match *follows {
+            END_FOLLOWS => return Some(behind),
+            ZERO_FOLLOWS => value.push(0),
+            _ => return None,
+        }
+        rest = behind;
+    }
+}
+
 /// In the order of their bytes, numbers are as they are in their own.
 #[expect(clippy::big_endian_bytes, reason = "keys are compared byte by byte")]
-fn push_number(value: u64, key: &mut Vec<u8>) {
+pub(crate) fn push_number(value: u64, key: &mut Vec<u8>) {
     key.extend(value.to_be_bytes());
+}
+
+/// The number that [`push_number`] wrote.
+#[expect(clippy::big_endian_bytes, reason = "as they are written")]
+pub(crate) fn number_of(bytes: [u8; 8]) -> u64 {
+    u64::from_be_bytes(bytes)
 }
 
 #[expect(clippy::big_endian_bytes, reason = "keys are compared byte by byte")]
@@ -147,9 +171,8 @@ pub(crate) fn row_id_bytes(row_id: u64) -> [u8; ROW_ID_BYTES] {
 }
 
 /// The id that [`row_id_bytes`] wrote.
-#[expect(clippy::big_endian_bytes, reason = "as they are written")]
 pub(crate) fn row_id_of(bytes: [u8; ROW_ID_BYTES]) -> u64 {
-    u64::from_be_bytes(bytes)
+    number_of(bytes)
 }
 
 #[cfg(test)]

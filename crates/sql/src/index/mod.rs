@@ -37,6 +37,6 @@ mod upkeep;
 
 pub(crate) use build::IndexBuild;
 pub(crate) use entries::{KeyMaker, index_flaw, rows_by_id};
-pub(crate) use key::{can_be_key, row_id_bytes, row_id_of};
+pub(crate) use key::{can_be_key, number_of, push_bytes, push_number, row_id_bytes, row_id_of, split_bytes};
 pub(crate) use look_up::IndexesSeen;
 pub(crate) use upkeep::RowChanges;

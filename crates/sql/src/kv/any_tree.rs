@@ -10,7 +10,7 @@ use sinter_btree::{
 };
 use sinter_storage::{Budget, CheckpointWriter, CommitNumber, Numbered, ObjectId, PageId, Record, Store};
 use std::borrow::Borrow;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 /// A key as its tree has it.
@@ -227,25 +227,22 @@ impl AnyTree {
         each!(self, tree => tree.shape())
     }
 
-    /// Shows the entries of a range after commit `at`, in order.
+    /// Shows the entries of a range after commit `at`, in order, until `visit` breaks off.
     pub(crate) fn for_each(
         &self,
         range: &AnyRange,
         at: CommitNumber,
-        visit: &mut dyn FnMut(KeyRef<'_>, &[u8]),
+        visit: &mut dyn FnMut(KeyRef<'_>, &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
         fn of<K: AnyKey + ?Sized>(
             tree: &Tree<K>,
             range: &AnyRange,
             at: CommitNumber,
-            visit: &mut dyn FnMut(KeyRef<'_>, &[u8]),
+            visit: &mut dyn FnMut(KeyRef<'_>, &[u8]) -> ControlFlow<()>,
         ) -> Result<()> {
             let (start, end) = owned_range::<K>(range);
             let lent = (start.as_ref().map(Borrow::borrow), end.as_ref().map(Borrow::borrow));
-            Ok(tree.for_each_entries(lent, at, &mut |entries| {
-                let mut records = entries.records();
-                entries.for_each_key(&mut |key| visit(key.any(), records.next().unwrap_or_default()));
-            })?)
+            Ok(tree.for_each_entry(lent, at, &mut |key, record| visit(key.any(), record))?)
         }
         each!(self, tree => of(tree, range, at, visit))
     }

@@ -1,16 +1,20 @@
 //! What a session does with a tree: each operation a commit of its own, or part of the session's transaction.
 
-use super::any_tree::{AnyCursor, Entry, Key, KeyRef};
+use super::any_tree::{Entry, Key, KeyRef};
+use super::cursor::KvCursor;
 use super::overflow::{Apart, Overflow, is_apart, record_of, show, value_in};
+use super::pair::{Pair, PairShape};
+use super::ranges::AnyRange;
 use super::{Condition, Find, KeyType, KvOptions, KvTree, ValueType};
 use crate::catalog::{Catalog, TableName};
 use crate::statement::parse_table_name;
 use crate::{Database, Error, Result, Session};
-use sinter_storage::{Built, CommitNumber, Numbered, Reservation, Snapshot, Use};
+use sinter_storage::{Built, CommitNumber, Numbered, Reservation, Use};
 use std::cell::Cell;
 use std::fmt;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A key as users have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,6 +82,12 @@ impl KvHandle {
         self.tree.shape().value
     }
 
+    /// Whether a key has any number of values, in order, each once. Then giving it one adds that to the others, the one that it
+    /// is said to have is the first, and an entry is a key with one of its values.
+    pub fn has_duplicates(&self) -> bool {
+        self.tree.shape().has_duplicates
+    }
+
     pub(super) fn tree(&self) -> &Arc<KvTree> {
         &self.tree
     }
@@ -92,6 +102,26 @@ impl KvHandle {
             Bound::Excluded(key) => Bound::Excluded(self.encode(key)?),
             Bound::Unbounded => Bound::Unbounded,
         })
+    }
+
+    /// Where a range of keys is in the tree.
+    pub(super) fn range(&self, (start, end): (Bound<KvKey<'_>>, Bound<KvKey<'_>>)) -> Result<AnyRange> {
+        let range = (self.encode_bound(start)?.map(KeyRef::to_key), self.encode_bound(end)?.map(KeyRef::to_key));
+        Ok(self.pairs().map_or_else(|| range.clone(), |pairs| pairs.range(&range)))
+    }
+
+    /// Where a key has any number of values.
+    pub(super) fn pairs(&self) -> Option<PairShape> {
+        self.tree.shape().pairs()
+    }
+
+    /// The key and the value as a tree of pairs has them.
+    ///
+    /// # Errors
+    /// [`Error::Data`]: the tree takes no such key or value.
+    pub(super) fn pair(&self, pairs: PairShape, key: KeyRef<'_>, value: &[u8]) -> Result<Vec<u8>> {
+        self.check(key, Some(value))?;
+        pair(&self.name, pairs, self.tree.bytes_max().0, key, value)
     }
 
     /// Whether the tree takes this key and value.
@@ -133,6 +163,27 @@ impl KvHandle {
             }
             None => Err(self.dropped()),
         }
+    }
+}
+
+/// The pair of a key and a value, in a tree whose keys have so many bytes at most.
+///
+/// # Errors
+/// [`Error::Data`]: it has more.
+pub(super) fn pair(
+    name: &TableName,
+    pairs: PairShape,
+    bytes_max: usize,
+    key: KeyRef<'_>,
+    value: &[u8],
+) -> Result<Vec<u8>> {
+    let pair = pairs.pair(key, value);
+    match pair.len() <= bytes_max {
+        true => Ok(pair),
+        false => Err(Error::Data(format!(
+            "a key and its value take {} bytes, where '{name}', which has duplicates, has place for {bytes_max}",
+            pair.len()
+        ))),
     }
 }
 
@@ -198,6 +249,9 @@ impl Session {
     /// # Errors
     /// [`Error::Data`]: it is no key of the tree's type. The tree was dropped, or cannot be read.
     pub fn kv_get<R>(&self, kv: &KvHandle, key: KvKey<'_>, use_it: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        if kv.pairs().is_some() {
+            return self.kv_find(kv, Find::Equal, Some(key), |found| use_it(found.map(|(_, value)| value)));
+        }
         let key = kv.encode(key)?;
         if let Some(transaction) = self.transaction().as_mut() {
             transaction.check_usable()?;
@@ -232,8 +286,24 @@ impl Session {
         condition: Condition<'_>,
     ) -> Result<bool> {
         self.check_changeable()?;
-        let key = kv.encode(key)?;
-        kv.check(key, value)?;
+        let encoded = kv.encode(key)?;
+        match kv.pairs() {
+            Some(pairs) => self.change_pairs(kv, pairs, key, value, condition),
+            None => {
+                kv.check(encoded, value)?;
+                self.change_entry(kv, encoded, value, condition)
+            }
+        }
+    }
+
+    /// The same, of what the tree takes.
+    pub(super) fn change_entry(
+        &self,
+        kv: &KvHandle,
+        key: KeyRef<'_>,
+        value: Option<&[u8]>,
+        condition: Condition<'_>,
+    ) -> Result<bool> {
         if let Some(transaction) = self.transaction().as_mut() {
             transaction.check_changeable()?;
             return transaction.with_tree(&kv.tree, |draft, at, notes_reads| {
@@ -290,13 +360,14 @@ impl Session {
             // Whoever puts the first long value says so before he latches its leaf, which is latched here.
             return self.change_record(kv, key, record.as_deref(), condition, || Ok(!overflow.is_used()?));
         }
-        let was_apart = Cell::new(false);
+        let was_apart = AtomicBool::new(false);
         let holds = |record: Option<&[u8]>| {
-            was_apart.set(record.is_some_and(|record| Apart::of(record).is_some()));
-            !was_apart.get() && condition.holds(|| record.map(value_in))
+            let is_apart = record.is_some_and(|record| Apart::of(record).is_some());
+            was_apart.store(is_apart, Ordering::Relaxed);
+            !is_apart && condition.holds(|| record.map(value_in))
         };
         let changed = self.change_record(kv, key, record.as_deref(), Condition::Where(&holds), || Ok(true))?;
-        Ok(changed.filter(|_| !was_apart.get()))
+        Ok(changed.filter(|_| !was_apart.load(Ordering::Relaxed)))
     }
 
     /// Gives a key this record, or takes it away, in a commit of its own, if `condition` holds. `None` where `may_stand` says
@@ -345,8 +416,11 @@ impl Session {
         let KvChanges { kv, changes, .. } = changes;
         self.change(|transaction| {
             transaction.check_changeable()?;
-            transaction.with_tree(&kv.tree, |draft, at, _| {
-                changes.iter().try_for_each(|(key, value)| draft.change(key.lent(), value.as_deref(), at))
+            transaction.with_tree(&kv.tree, |draft, at, notes_reads| {
+                changes.iter().try_for_each(|change| match change {
+                    Planned::Entry(key, value) => draft.change(key.lent(), value.as_deref(), at),
+                    Planned::Range(range) => draft.delete_range(range, at, notes_reads).map(drop),
+                })
             })
         })
     }
@@ -355,8 +429,8 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::kv_change`]: nothing has happened then.
-    pub fn kv_delete_range(&self, kv: &KvHandle, (start, end): (Bound<KvKey<'_>>, Bound<KvKey<'_>>)) -> Result<u64> {
-        let range = (kv.encode_bound(start)?.map(KeyRef::to_key), kv.encode_bound(end)?.map(KeyRef::to_key));
+    pub fn kv_delete_range(&self, kv: &KvHandle, range: (Bound<KvKey<'_>>, Bound<KvKey<'_>>)) -> Result<u64> {
+        let range = kv.range(range)?;
         self.change(|transaction| {
             transaction.check_changeable()?;
             transaction.with_tree(&kv.tree, |draft, at, notes_reads| draft.delete_range(&range, at, notes_reads))
@@ -376,12 +450,30 @@ impl Session {
     ) -> Result<R> {
         let key = key.map(|key| kv.encode(key)).transpose()?;
         let ty = kv.key_type();
+        match kv.pairs() {
+            None => self.find_entry(kv, find, key, Bound::Unbounded, |found| {
+                use_it(found.map(|(key, value)| (ty.decode(key), value)))
+            }),
+            Some(pairs) => self.find_pair(kv, pairs, find, key, |found| {
+                use_it(found.map(|pair| (ty.decode(pair.key()), pair.value())))
+            }),
+        }
+    }
+
+    /// The same, of what the tree has; forward none behind `until`.
+    pub(super) fn find_entry<R>(
+        &self,
+        kv: &KvHandle,
+        find: Find,
+        key: Option<KeyRef<'_>>,
+        until: Bound<KeyRef<'_>>,
+        use_it: impl FnOnce(Option<(KeyRef<'_>, &[u8])>) -> R,
+    ) -> Result<R> {
         if let Some(transaction) = self.transaction().as_mut() {
             transaction.check_usable()?;
-            let found: Option<Entry> = transaction.with_tree(&kv.tree, |draft, at, notes_reads| {
-                draft.find(find, key, Bound::Unbounded, at, notes_reads)
-            })?;
-            return Ok(use_it(found.as_ref().map(|found| (found.key.decoded(ty), &*found.record))));
+            let found: Option<Entry> = transaction
+                .with_tree(&kv.tree, |draft, at, notes_reads| draft.find(find, key, until, at, notes_reads))?;
+            return Ok(use_it(found.as_ref().map(|found| (found.key.lent(), &*found.record))));
         }
         kv.check_live(&self.database)?;
         self.database.runtime()?;
@@ -389,10 +481,15 @@ impl Session {
         let snapshot = self.database.timeline().snapshot();
         let mut cursor = kv.tree.tree().cursor(snapshot.commit());
         cursor.seek(find, key)?;
-        match cursor.entry() {
-            Some((key, record)) => kv.show(Some(record), snapshot.commit(), |value| {
-                use_it(Some((ty.decode(key), value.unwrap_or_default())))
-            }),
+        let is_wanted = |key: KeyRef<'_>| match until {
+            Bound::Included(until) => key <= until,
+            Bound::Excluded(until) => key < until,
+            Bound::Unbounded => true,
+        };
+        match cursor.entry().filter(|(key, _)| is_wanted(*key)) {
+            Some((key, record)) => {
+                kv.show(Some(record), snapshot.commit(), |value| use_it(Some((key, value.unwrap_or_default()))))
+            }
             None => Ok(use_it(None)),
         }
     }
@@ -403,22 +500,20 @@ impl Session {
     /// As [`Session::kv_get`].
     pub fn kv_cursor(&self, kv: &KvHandle) -> Result<KvCursor> {
         self.database.runtime()?;
-        let place = match self.transaction().as_ref() {
+        match self.transaction().as_ref() {
             Some(transaction) => {
                 transaction.check_usable()?;
-                Place::InTransaction { id: transaction.id(), at: None }
+                Ok(KvCursor::in_transaction(kv.clone(), transaction.id()))
             }
             None => {
                 kv.check_live(&self.database)?;
-                let snapshot = self.database.timeline().snapshot();
-                Place::InSnapshot { cursor: kv.tree.tree().cursor(snapshot.commit()), apart: None, snapshot }
+                Ok(KvCursor::new(kv.clone(), self.database.timeline().snapshot()))
             }
-        };
-        Ok(KvCursor { kv: kv.clone(), place })
+        }
     }
 
     /// Shows the entries of a range to `visit`, in the order of keys, where they lie: of one state, the last that is durable, or
-    /// of the session's transaction. `visit` is to be quick, and to leave the session and the tree alone: a leaf is latched.
+    /// of the session's transaction; until `visit` breaks off. It is to be quick, and to leave the session and the tree alone: a leaf is latched.
     ///
     /// # Errors
     /// As [`Session::kv_get`].
@@ -426,7 +521,7 @@ impl Session {
         &self,
         kv: &KvHandle,
         (start, end): (Bound<KvKey<'_>>, Bound<KvKey<'_>>),
-        visit: &mut dyn FnMut(KvKey<'_>, &[u8]),
+        visit: &mut dyn FnMut(KvKey<'_>, &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
         if self.in_transaction() {
             let mut cursor = self.kv_cursor(kv)?;
@@ -436,20 +531,30 @@ impl Session {
                 Bound::Unbounded => cursor.seek_until(self, Find::Greater, None, end)?,
             }
             while let Some((key, value)) = cursor.entry() {
-                visit(key, value);
+                if visit(key, value).is_break() {
+                    break;
+                }
                 cursor.next_until(self, end)?;
             }
             return Ok(());
         }
-        let range = (kv.encode_bound(start)?.map(KeyRef::to_key), kv.encode_bound(end)?.map(KeyRef::to_key));
+        let range = kv.range((start, end))?;
         kv.check_live(&self.database)?;
         self.database.runtime()?;
         let (ty, snapshot) = (kv.key_type(), self.database.timeline().snapshot());
         let (commit, mut shown) = (snapshot.commit(), Ok(()));
+        let (pairs, mut pair) = (kv.pairs(), Pair::new());
         kv.tree.tree().for_each(&range, commit, &mut |key, record| {
-            if shown.is_ok() {
-                shown = kv.show(Some(record), commit, |value| visit(ty.decode(key), value.unwrap_or_default()));
-            }
+            let goes_on = match (pairs, key) {
+                (Some(pairs), KeyRef::Bytes(bytes)) => {
+                    pairs.read(bytes, &mut pair).map(|()| visit(ty.decode(pair.key()), pair.value()))
+                }
+                _ => kv.show(Some(record), commit, |value| visit(ty.decode(key), value.unwrap_or_default())),
+            };
+            goes_on.unwrap_or_else(|error| {
+                shown = Err(error);
+                ControlFlow::Break(())
+            })
         })?;
         shown
     }
@@ -479,8 +584,17 @@ impl Session {
 #[derive(Debug)]
 pub struct KvChanges<'a> {
     kv: &'a KvHandle,
-    changes: Vec<(Key, Option<Box<[u8]>>)>,
+    changes: Vec<Planned>,
     memory: Reservation,
+}
+
+/// One of them.
+#[derive(Debug)]
+enum Planned {
+    /// An entry gets this value, or goes.
+    Entry(Key, Option<Box<[u8]>>),
+    /// All entries of a range go.
+    Range(AnyRange),
 }
 
 impl<'a> KvChanges<'a> {
@@ -489,171 +603,24 @@ impl<'a> KvChanges<'a> {
         KvChanges { kv, changes: Vec::new(), memory: kv.tree.budget().take(Use::Query, 0) }
     }
 
-    /// Gives the key this value, or takes it away.
+    /// Gives the key this value, or takes it away; where it has any number of values, all of them.
     ///
     /// # Errors
     /// [`Error::Data`]: the tree takes no such key or value. There is no memory for it.
     pub fn push(&mut self, key: KvKey<'_>, value: Option<&[u8]>) -> Result<()> {
-        let key = self.kv.encode(key)?;
-        self.kv.check(key, value)?;
-        let key_bytes = if let KeyRef::Bytes(key) = key { key.len() } else { 0 };
-        self.memory.grow(size_of::<(Key, Option<Box<[u8]>>)>() + key_bytes + value.map_or(0, <[u8]>::len))?;
-        self.changes.push((key.to_key(), value.map(Box::from)));
+        let encoded = self.kv.encode(key)?;
+        let key_bytes = if let KeyRef::Bytes(key) = encoded { key.len() } else { 0 };
+        self.memory.grow(size_of::<Planned>() + key_bytes + value.map_or(0, <[u8]>::len))?;
+        self.changes.push(match (self.kv.pairs(), value) {
+            (Some(pairs), Some(value)) => {
+                Planned::Entry(Key::Bytes(self.kv.pair(pairs, encoded, value)?), Some(Box::default()))
+            }
+            (Some(_), None) => Planned::Range(self.kv.range((Bound::Included(key), Bound::Included(key)))?),
+            (None, _) => {
+                self.kv.check(encoded, value)?;
+                Planned::Entry(encoded.to_key(), value.map(Box::from))
+            }
+        });
         Ok(())
-    }
-}
-
-/// A place in a tree, on an entry or on none. See [`Session::kv_cursor`].
-#[derive(Debug)]
-pub struct KvCursor {
-    kv: KvHandle,
-    place: Place,
-}
-
-#[derive(Debug)]
-enum Place {
-    InSnapshot {
-        cursor: AnyCursor,
-        /// The value of its entry, where that is not in the record.
-        apart: Option<Vec<u8>>,
-        /// What the cursor reads stays.
-        snapshot: Snapshot<Catalog>,
-    },
-    /// What the transaction writes later is seen by later steps.
-    InTransaction { id: u64, at: Option<Entry> },
-}
-
-impl KvCursor {
-    /// The entry that it is on, if it is on one.
-    pub fn entry(&self) -> Option<(KvKey<'_>, &[u8])> {
-        let ty = self.kv.key_type();
-        match &self.place {
-            Place::InSnapshot { cursor, apart, .. } => {
-                let (key, record) = cursor.entry()?;
-                let value = match self.kv.tree.overflow() {
-                    Some(_) if Apart::of(record).is_some() => apart.as_deref()?,
-                    Some(_) => value_in(record),
-                    None => record,
-                };
-                Some((ty.decode(key), value))
-            }
-            Place::InTransaction { at, .. } => at.as_ref().map(|entry| (entry.key.decoded(ty), &*entry.record)),
-        }
-    }
-
-    /// Goes to the entry that is looked for, or to none; without a key, to the first (`Greater`) or the last (`Less`).
-    ///
-    /// # Errors
-    /// As [`Session::kv_get`]; [`Error::Sql`] when the transaction is over in which it was made.
-    pub fn seek(&mut self, session: &Session, find: Find, key: Option<KvKey<'_>>) -> Result<()> {
-        self.seek_until(session, find, key, Bound::Unbounded)
-    }
-
-    /// The same; forward to none that is behind `until`, of which a transaction has then read nothing. (Out of one it may
-    /// be on an entry behind it.)
-    ///
-    /// # Errors
-    /// As [`KvCursor::seek`].
-    pub fn seek_until(
-        &mut self,
-        session: &Session,
-        find: Find,
-        key: Option<KvKey<'_>>,
-        until: Bound<KvKey<'_>>,
-    ) -> Result<()> {
-        let key = key.map(|key| self.kv.encode(key)).transpose()?;
-        let until = self.kv.encode_bound(until)?;
-        match &mut self.place {
-            Place::InSnapshot { cursor, .. } => {
-                cursor.seek(find, key)?;
-                self.fetch()
-            }
-            Place::InTransaction { id, at } => {
-                *at = session.find_in_transaction(*id, &self.kv, find, key, until)?;
-                Ok(())
-            }
-        }
-    }
-
-    /// Goes to the next entry; from none to none.
-    ///
-    /// # Errors
-    /// As [`KvCursor::seek`].
-    pub fn next(&mut self, session: &Session) -> Result<()> {
-        self.next_until(session, Bound::Unbounded)
-    }
-
-    /// The same, as [`KvCursor::seek_until`].
-    ///
-    /// # Errors
-    /// As [`KvCursor::seek`].
-    pub fn next_until(&mut self, session: &Session, until: Bound<KvKey<'_>>) -> Result<()> {
-        let until = self.kv.encode_bound(until)?;
-        match &mut self.place {
-            Place::InSnapshot { cursor, .. } => {
-                cursor.next()?;
-                self.fetch()
-            }
-            Place::InTransaction { id, at } => step(session, *id, &self.kv, at, Find::Greater, until),
-        }
-    }
-
-    /// Goes to the entry before; from none to none.
-    ///
-    /// # Errors
-    /// As [`KvCursor::seek`].
-    pub fn previous(&mut self, session: &Session) -> Result<()> {
-        match &mut self.place {
-            Place::InSnapshot { cursor, .. } => {
-                cursor.previous()?;
-                self.fetch()
-            }
-            Place::InTransaction { id, at } => step(session, *id, &self.kv, at, Find::Less, Bound::Unbounded),
-        }
-    }
-
-    /// Reads the value of its entry, where that is not in the record.
-    fn fetch(&mut self) -> Result<()> {
-        if let (Place::InSnapshot { cursor, apart, snapshot }, Some(overflow)) =
-            (&mut self.place, self.kv.tree.overflow())
-        {
-            *apart = None;
-            let found = cursor.entry().and_then(|(_, record)| Apart::of(record));
-            *apart = found.map(|found| overflow.read(found, None, snapshot.commit())).transpose()?;
-        }
-        Ok(())
-    }
-}
-
-fn step(
-    session: &Session,
-    id: u64,
-    kv: &KvHandle,
-    at: &mut Option<Entry>,
-    find: Find,
-    until: Bound<KeyRef<'_>>,
-) -> Result<()> {
-    if let Some(entry) = at {
-        *at = session.find_in_transaction(id, kv, find, Some(entry.key.lent()), until)?;
-    }
-    Ok(())
-}
-
-impl Session {
-    fn find_in_transaction(
-        &self,
-        id: u64,
-        kv: &KvHandle,
-        find: Find,
-        key: Option<KeyRef<'_>>,
-        until: Bound<KeyRef<'_>>,
-    ) -> Result<Option<Entry>> {
-        match self.transaction().as_mut() {
-            Some(transaction) if transaction.id() == id => {
-                transaction.check_usable()?;
-                transaction.with_tree(&kv.tree, |draft, at, notes_reads| draft.find(find, key, until, at, notes_reads))
-            }
-            _ => Err(Error::Sql("the transaction is over in which this cursor was made".to_owned())),
-        }
     }
 }

@@ -1,7 +1,8 @@
 //! A tree made at once, of keys that come in order.
 
 use super::any_tree::AnyLoader;
-use super::handle::{KvHandle, KvKey, check};
+use super::any_tree::KeyRef;
+use super::handle::{KvHandle, KvKey, check, pair};
 use super::overflow::{Overflow, OverflowLoad, VALUE_BYTES_MAX, is_apart, record_of};
 use super::{KvOptions, KvShape, KvTree, Loaded, ValueType};
 use crate::catalog::TableName;
@@ -26,7 +27,8 @@ impl KvLoad {
         self.shape.value
     }
 
-    /// Adds a key, which is to be greater than all before, with its value.
+    /// Adds a key, which is to be greater than all before, with its value; where keys have any number of values, the key and the
+    /// value together are.
     ///
     /// # Errors
     /// [`Error::Data`]: it is not, or the tree takes no such key or value. A page cannot be written, or there is no memory:
@@ -37,18 +39,29 @@ impl KvLoad {
         let value_bytes_max = if self.overflow.is_some() { VALUE_BYTES_MAX } else { record_bytes_max };
         check(&self.name, self.shape.value, (key_bytes_max, value_bytes_max), encoded, Some(value))?;
         let is_behind = match &mut self.overflow {
-            None => self.loader.push(encoded, value)?,
+            None => match self.shape.pairs() {
+                None => self.loader.push(encoded, value)?,
+                Some(pairs) => {
+                    let pair = pair(&self.name, pairs, key_bytes_max, encoded, value)?;
+                    self.loader.push(KeyRef::Bytes(&pair), &[])?
+                }
+            },
             Some(overflow) if is_apart(value, record_bytes_max) => {
-                let apart = overflow.push(value)?;
-                self.loader.push(encoded, &apart.record())?
+                let apart = overflow.place(value);
+                let is_behind = self.loader.push(encoded, &apart.record())?;
+                if is_behind {
+                    overflow.push(apart, value)?;
+                }
+                is_behind
             }
             Some(_) => self.loader.push(encoded, &record_of(value))?,
         };
         match is_behind {
             true => Ok(()),
             false => Err(Error::Data(format!(
-                "{key} is not behind the key before it; '{}' is loaded in the order of its keys, each once",
-                self.name
+                "{key} is not behind the key before it; '{}' is loaded in the order of its keys, {}",
+                self.name,
+                if self.shape.has_duplicates { "and of the values of each" } else { "each once" }
             ))),
         }
     }

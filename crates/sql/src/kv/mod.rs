@@ -3,6 +3,7 @@
 //! ```text
 //! KvTree        an object of the catalog: its number, what its keys and values are, and the tree
 //!   AnyTree     the tree, whatever its keys are; keys come as `KeyRef`s
+//!   PairShape   of a tree with duplicates: how a key and one of its values are a key of the tree
 //!   Overflow    beside it, where values have any length: those that are too long for a leaf, in pieces
 //! KvWork        what a transaction writes and reads of trees; an `AnyDraft` for each
 //! KvHandle      what a user holds of a tree: `Session::kv`, and what a session does with it
@@ -18,10 +19,13 @@
 //! it has its number.
 
 mod any_tree;
+mod cursor;
 mod draft;
+mod duplicates;
 mod handle;
 mod load;
 mod overflow;
+mod pair;
 mod ranges;
 mod rows;
 mod shape;
@@ -30,7 +34,8 @@ mod sums;
 mod table;
 mod work;
 
-pub use handle::{KvChanges, KvCursor, KvHandle, KvKey};
+pub use cursor::KvCursor;
+pub use handle::{KvChanges, KvHandle, KvKey};
 pub use load::KvLoad;
 pub use shape::{KeyType, KvOptions, ValueType};
 pub use sinter_btree::{Condition, Find};
@@ -38,7 +43,7 @@ pub use sums::KvSums;
 
 pub(crate) use any_tree::{AnyDraft, AnyTree, AnyWritten, Key, KeyRef, LoadedPages};
 pub(crate) use ranges::{ALL_KEYS, AnyRange, union};
-pub(crate) use rows::TreeRows;
+pub(crate) use rows::{EntryBuffer, TreeRows};
 pub(crate) use shape::KvShape;
 pub(crate) use table::{TreeTable, TreesSeen};
 pub(crate) use work::{KvMark, KvWork};

@@ -237,17 +237,21 @@ impl OverflowLoad {
         OverflowLoad { loader: Loader::new(Overflow::options(), Arc::clone(store)), next: FIRST_PIECE }
     }
 
-    /// Adds a value's pieces, and returns where they are.
+    /// Where the next value is, if it is this one.
+    pub(super) fn place(&self, value: &[u8]) -> Apart {
+        Apart { first: self.next, bytes: value.len() }
+    }
+
+    /// Adds the pieces of the next value.
     ///
     /// # Errors
     /// A page cannot be written; there is no memory.
-    pub(super) fn push(&mut self, value: &[u8]) -> Result<Apart> {
-        let apart = Apart { first: self.next, bytes: value.len() };
+    pub(super) fn push(&mut self, apart: Apart, value: &[u8]) -> Result<()> {
         self.next = apart.pieces().end;
         for (piece, bytes) in pieces(apart, value) {
             self.loader.push(&piece, bytes)?;
         }
-        Ok(apart)
+        Ok(())
     }
 
     /// The tree of the pieces, and, of one in a file, its pages.

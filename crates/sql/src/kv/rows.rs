@@ -2,6 +2,7 @@
 
 use super::any_tree::{Key, KeyRef};
 use super::handle::{KvHandle, KvKey};
+use super::pair::PairShape;
 use super::{KeyType, KvShape, KvTree, ValueType};
 use crate::catalog::TableName;
 use crate::statement::storage_type;
@@ -56,16 +57,31 @@ impl TreeRows {
         Ok(EntriesOfRows { kv: &self.kv, key, value: columns.next() })
     }
 
-    /// The keys that a query of the tree yields in its first column.
+    /// Whether a key has any number of values.
+    pub(crate) fn has_duplicates(&self) -> bool {
+        self.kv.pairs().is_some()
+    }
+
+    /// The columns that tell an entry from all others: the key, and the value where a key has several.
+    pub(crate) fn identity(&self) -> &[ColumnSchema] {
+        &self.schema.columns[..if self.has_duplicates() { 2 } else { 1 }]
+    }
+
+    /// The keys of the tree's entries that a query of it yields, in its first columns, which are [`TreeRows::identity`].
     ///
     /// # Errors
     /// [`Error::Internal`]: it yields none.
     pub(crate) fn keys(&self, rows: &RecordBatch) -> Result<Vec<Key>> {
-        let (Some(column), Some(key)) = (rows.columns().first(), self.schema.columns.first()) else {
+        let identity = self.identity();
+        if rows.num_columns() < identity.len() {
             return Err(Error::Internal("a rewritten statement did not yield keys".to_owned()));
-        };
-        let (column, ty) = (plain(column, &key.ty)?, self.kv.key_type());
-        (0..column.len()).map(|row| Ok(self.kv.encode(key_of(ty, &column, row))?.to_key())).collect()
+        }
+        let columns = rows.columns().iter().zip(identity).map(|(array, column)| plain(array, &column.ty));
+        let mut columns = columns.collect::<Result<Vec<_>>>()?.into_iter();
+        let key = columns.next().ok_or_else(|| Error::Internal("rows of a tree without keys".to_owned()))?;
+        let entries = EntriesOfRows { kv: &self.kv, key, value: columns.next() };
+        let mut buffer = EntryBuffer::default();
+        (0..entries.len()).map(|row| Ok(entries.key(row, &mut buffer)?.to_key())).collect()
     }
 
     /// The values that these records stand for.
@@ -128,13 +144,45 @@ impl EntriesOfRows<'_> {
         self.key.len()
     }
 
-    /// The key of a row, and its record, which may be made in `buffer`.
+    /// The key of a row in the tree, and what is put there, which may be made in `buffer`.
     ///
     /// # Errors
     /// [`Error::Data`]: the tree takes none of that length.
-    pub(crate) fn entry<'e>(&'e self, row: usize, buffer: &'e mut [u8; 8]) -> Result<(KeyRef<'e>, &'e [u8])> {
-        let key = key_of(self.kv.key_type(), &self.key, row);
-        let record = match (&self.value, self.kv.value_type()) {
+    pub(crate) fn entry<'e>(&'e self, row: usize, buffer: &'e mut EntryBuffer) -> Result<(KeyRef<'e>, &'e [u8])> {
+        let key = self.kv.encode(key_of(self.kv.key_type(), &self.key, row))?;
+        match self.kv.pairs() {
+            Some(pairs) => Ok((self.pair(pairs, row, key, buffer)?, &[])),
+            None => {
+                let value = self.value(row, &mut buffer.number);
+                self.kv.check(key, Some(value))?;
+                Ok((key, value))
+            }
+        }
+    }
+
+    /// The key of a row in the tree.
+    fn key<'e>(&'e self, row: usize, buffer: &'e mut EntryBuffer) -> Result<KeyRef<'e>> {
+        let key = self.kv.encode(key_of(self.kv.key_type(), &self.key, row))?;
+        match self.kv.pairs() {
+            Some(pairs) => self.pair(pairs, row, key, buffer),
+            None => Ok(key),
+        }
+    }
+
+    fn pair<'e>(
+        &'e self,
+        pairs: PairShape,
+        row: usize,
+        key: KeyRef<'_>,
+        buffer: &'e mut EntryBuffer,
+    ) -> Result<KeyRef<'e>> {
+        buffer.pair = self.kv.pair(pairs, key, self.value(row, &mut buffer.number))?;
+        Ok(KeyRef::Bytes(&buffer.pair))
+    }
+
+    /// The value of a row, which may be made in `buffer`.
+    fn value<'e>(&'e self, row: usize, buffer: &'e mut [u8; 8]) -> &'e [u8] {
+        match (&self.value, self.kv.value_type()) {
             (None, _) | (_, ValueType::Nothing) => &[],
             (Some(value), ValueType::U32) => {
                 written(buffer, value.as_primitive::<UInt32Type>().value(row).to_le_bytes())
@@ -150,11 +198,15 @@ impl EntriesOfRows<'_> {
             }
             (Some(value), ValueType::Fixed(_) | ValueType::Bytes) => value.as_binary::<i32>().value(row),
             (Some(value), ValueType::Text) => value.as_string::<i32>().value(row).as_bytes(),
-        };
-        let key = self.kv.encode(key)?;
-        self.kv.check(key, Some(record))?;
-        Ok((key, record))
+        }
     }
+}
+
+/// What an entry is made in.
+#[derive(Debug, Default)]
+pub(crate) struct EntryBuffer {
+    number: [u8; 8],
+    pair: Vec<u8>,
 }
 
 /// The same values as an array of the plain type.

@@ -2,6 +2,7 @@
 
 use super::any_tree::{Key, KeyRef, Kind};
 use super::handle::KvKey;
+use super::pair::PairShape;
 use super::source::{COLUMN_NAMES, column_types};
 use crate::{Error, Result};
 use sinter_btree::{RecordShape, TreeOptions};
@@ -190,6 +191,11 @@ impl ValueType {
         }
     }
 
+    /// Whether they are numbers.
+    pub(super) fn is_number(self) -> bool {
+        matches!(self, ValueType::U32 | ValueType::U64 | ValueType::I64 | ValueType::F64)
+    }
+
     /// Bytes of each, where all have as many.
     pub(super) fn width(self) -> Option<usize> {
         match self.records() {
@@ -227,6 +233,8 @@ pub struct KvOptions {
     pub value: Option<ValueType>,
     /// How whole numbers are written; chosen, if nothing is said.
     pub codec: Option<KeyCodec>,
+    /// Whether a key has any number of values, in order, each once; one, if nothing is said.
+    pub duplicates: Option<bool>,
 }
 
 impl KvOptions {
@@ -284,20 +292,26 @@ impl KvOptions {
                 )));
             }
         };
-        Ok(KvOptions { key: Some(key), value: Some(value), codec: None })
+        Ok(KvOptions { key: Some(key), value: Some(value), ..KvOptions::default() })
     }
 
     /// The shape of a tree that is made so.
     ///
     /// # Errors
-    /// [`Error::Sql`]: values would be too long.
+    /// [`Error::Sql`]: values would be too long, or there would be none to have several of.
     pub(crate) fn shape(&self) -> Result<KvShape> {
         let (key, value) = (self.key.unwrap_or(KeyType::U32), self.value.unwrap_or(ValueType::Bytes));
+        if self.duplicates == Some(true) {
+            return match value {
+                ValueType::Nothing => Err(Error::Sql("a key that has no value has no several of them".to_owned())),
+                _ => Ok(KvShape { key, value, has_duplicates: true, options: pair_options() }),
+            };
+        }
         let codec = match key.kind() {
             Kind::U32 | Kind::U64 => self.codec.unwrap_or(KeyCodec::Bp128D1),
             Kind::Bytes => KeyCodec::None,
         };
-        let shape = KvShape { key, value, options: TreeOptions::new(codec, value.records()) };
+        let shape = KvShape { key, value, has_duplicates: false, options: TreeOptions::new(codec, value.records()) };
         match shape.options.flaw() {
             None => Ok(shape),
             Some(flaw) => Err(Error::Sql(flaw)),
@@ -309,14 +323,16 @@ impl KvOptions {
     /// # Errors
     /// [`Error::Sql`], which says what it is instead.
     pub(crate) fn check(&self, name: &str, shape: &KvShape) -> Result<()> {
-        let KvShape { key, value, options } = shape;
+        let KvShape { key, value, has_duplicates, options } = shape;
         let is_other = self.key.is_some_and(|asked| asked != *key)
             || self.value.is_some_and(|asked| asked != *value)
-            || (key.kind() != Kind::Bytes && self.codec.is_some_and(|asked| asked != options.codec));
+            || self.duplicates.is_some_and(|asked| asked != *has_duplicates)
+            || (shape.kind() != Kind::Bytes && self.codec.is_some_and(|asked| asked != options.codec));
         match is_other {
             false => Ok(()),
             true => Err(Error::Sql(format!(
-                "'{name}' has keys of type {key} and values of type {value}, in codec {}; open it as that, or without types",
+                "'{name}' has keys of type {key} and {}values of type {value}, in codec {}; open it as that, or without types",
+                if *has_duplicates { "several " } else { "" },
                 options.codec.name()
             ))),
         }
@@ -328,15 +344,26 @@ impl KvOptions {
 pub(crate) struct KvShape {
     pub(crate) key: KeyType,
     pub(crate) value: ValueType,
+    /// Whether a key has any number of values: then the tree has pairs.
+    pub(crate) has_duplicates: bool,
     options: TreeOptions,
 }
+
+/// How pairs are kept.
+fn pair_options() -> TreeOptions {
+    TreeOptions::new(KeyCodec::None, RecordShape::Fixed(0))
+}
+
+/// In the catalog's pages, beside a value's type: keys have any number of values.
+const HAS_DUPLICATES: u8 = 0x80;
 
 impl KvShape {
     /// That of an index.
     pub(crate) fn of_index(is_unique: bool) -> KvShape {
         // A row's id is behind the key where others may have the same values.
         let value = if is_unique { ValueType::U64 } else { ValueType::Nothing };
-        KvShape { key: KeyType::Columns, value, options: TreeOptions::new(KeyCodec::None, value.records()) }
+        let options = TreeOptions::new(KeyCodec::None, value.records());
+        KvShape { key: KeyType::Columns, value, has_duplicates: false, options }
     }
 
     /// Whether it is that of an index.
@@ -350,7 +377,12 @@ impl KvShape {
     }
 
     pub(super) fn kind(&self) -> Kind {
-        self.key.kind()
+        if self.has_duplicates { Kind::Bytes } else { self.key.kind() }
+    }
+
+    /// Of a tree whose keys have any number of values.
+    pub(super) fn pairs(&self) -> Option<PairShape> {
+        self.has_duplicates.then(|| PairShape::new(self.key, self.value))
     }
 
     pub(super) fn options(&self) -> TreeOptions {
@@ -372,9 +404,9 @@ impl KvShape {
 
     /// Appends it as the catalog has it (docs/format/catalog.md).
     pub(crate) fn write(&self, out: &mut Writer) {
-        let KvShape { key, value, options } = self;
+        let KvShape { key, value, has_duplicates, options } = self;
         out.u8(key.tag());
-        out.u8(value.tag());
+        out.u8(value.tag() | if *has_duplicates { HAS_DUPLICATES } else { 0 });
         if let ValueType::Fixed(width) = value {
             out.u32(*width);
         }
@@ -386,6 +418,7 @@ impl KvShape {
     /// Reads what [`KvShape::write`] wrote.
     pub(crate) fn read(input: &mut Reader<'_>) -> Result<KvShape> {
         let (key_tag, value_tag) = (input.u8()?, input.u8()?);
+        let (has_duplicates, value_tag) = (value_tag & HAS_DUPLICATES != 0, value_tag & !HAS_DUPLICATES);
         let key = KEY_TYPES.iter().find(|(_, tag, _)| *tag == key_tag).map(|(ty, ..)| *ty);
         let value = VALUE_TYPES.iter().find(|(_, tag, _)| *tag == value_tag).map(|(ty, ..)| *ty);
         let (Some(key), Some(mut value)) = (key, value) else {
@@ -400,9 +433,10 @@ impl KvShape {
             return Err(input.damaged(format!("key codec {codec_tag} is unknown")).into());
         };
         let (block_len, leaf_bytes) = (input.u32()? as usize, input.u32()? as usize);
-        let options = TreeOptions { codec, block_len, records: value.records(), leaf_bytes };
+        let records = if has_duplicates { pair_options().records } else { value.records() };
+        let options = TreeOptions { codec, block_len, records, leaf_bytes };
         match options.flaw() {
-            None => Ok(KvShape { key, value, options }),
+            None => Ok(KvShape { key, value, has_duplicates, options }),
             Some(flaw) => Err(input.damaged(flaw).into()),
         }
     }

@@ -9,8 +9,9 @@
 
 use super::any_tree::{AnyChanges, AnyKey, Key, KeyRef};
 use super::overflow::{Apart, Overflow, value_in};
+use super::pair::{Pair, PairShape};
 use super::ranges::{ALL_KEYS, AnyRange, is_over};
-use super::{KeyType, KvKey, ValueType};
+use super::{KeyType, KvKey, KvShape, ValueType};
 use crate::catalog::Catalog;
 use sinter_btree::{Changes, Entries, Piece, Tree};
 use sinter_codec::{Bitmap, BlockStats, Scalar, ValuesBuf, write_raw};
@@ -154,6 +155,8 @@ pub(super) struct TreeSource<K: AnyKey + ?Sized> {
     name: String,
     key: KeyType,
     types: Vec<LogicalType>,
+    /// Where a key has any number of values.
+    pairs: Option<PairShape>,
     /// See [`TableSource::seek`].
     seek: Option<String>,
     state: State<K>,
@@ -193,23 +196,28 @@ impl<K: ColumnKey + ?Sized> TreeSource<K> {
     /// A leaf cannot be read.
     pub(super) fn new(
         name: String,
-        (key, value): (KeyType, ValueType),
+        shape: &KvShape,
         state: State<K>,
         ranges: &[AnyRange],
     ) -> crate::Result<TreeSource<K>> {
-        let (types, seek) = (column_types(key, value), seek_text(ranges, key));
-        let mut source = TreeSource { name, key, types, seek, state, groups: Vec::new() };
+        let (key, types, pairs) = (shape.key, column_types(shape.key, shape.value), shape.pairs());
+        let seek = seek_text(ranges, key, pairs);
+        let mut source = TreeSource { name, key, types, pairs, seek, state, groups: Vec::new() };
+        source.add(ranges)?;
+        Ok(source)
+    }
+
+    fn add(&mut self, ranges: &[AnyRange]) -> crate::Result<()> {
         let owned = |key: &Key| K::with(key.lent(), ToOwned::to_owned);
         let ranges: Vec<_> =
             ranges.iter().map(|(start, end)| (start.as_ref().map(owned), end.as_ref().map(owned))).collect();
         for range in &ranges {
-            source.add_pieces(lent(range))?;
+            self.add_pieces(lent(range))?;
         }
         for range in &ranges {
-            source.add_own(lent(range));
+            self.add_own(lent(range));
         }
-        source.know_bounds();
-        Ok(source)
+        self.know_bounds()
     }
 
     fn at(&self) -> CommitNumber {
@@ -321,20 +329,28 @@ impl<K: ColumnKey + ?Sized> TreeSource<K> {
     }
 
     /// Notes of all groups, which are whole now, what zone maps are to say.
-    fn know_bounds(&mut self) {
+    fn know_bounds(&mut self) -> crate::Result<()> {
+        let mut ends = [Pair::new(), Pair::new()];
         for group in &mut self.groups {
             let (Some((first, _)), Some((_, last))) = (group.stretches.first(), group.stretches.last()) else {
                 continue;
             };
             let [first, last]: [&K; 2] = [first.borrow(), last.borrow()];
-            let (min, max) = (lower_bound(self.key, first.any()), upper_bound(self.key, last.any()));
-            let is_cut = |key: &K| self.key.is_bytes() && key.byte_len() > BlockStats::BOUND_BYTES;
-            let bounds_exact = !is_cut(first) && !is_cut(last);
+            let mut keys = [first.any(), last.any()];
+            if let (Some(pairs), [KeyRef::Bytes(first), KeyRef::Bytes(last)]) = (self.pairs, keys) {
+                pairs.read(first, &mut ends[0])?;
+                pairs.read(last, &mut ends[1])?;
+                keys = [ends[0].key(), ends[1].key()];
+            }
+            let (min, max) = (lower_bound(self.key, keys[0]), upper_bound(self.key, keys[1]));
+            let is_cut = |key: KeyRef<'_>| matches!(key, KeyRef::Bytes(key) if key.len() > BlockStats::BOUND_BYTES);
+            let bounds_exact = !keys.into_iter().any(is_cut);
             let of_values = BlockStats { value_count: group.rows, ..BlockStats::default() };
             let of_keys =
                 BlockStats { min, max, bounds_exact, sorted: true, distinct_estimate: group.rows, ..of_values.clone() };
             group.stats = [of_keys, of_values];
         }
+        Ok(())
     }
 
     /// Shows the entries of a group of the tree, a leaf's at a time.
@@ -356,6 +372,9 @@ impl<K: ColumnKey + ?Sized> TreeSource<K> {
             None => return Ok(None),
         };
         out.reserve(group.rows, 0);
+        if let Some(pairs) = self.pairs {
+            return self.values_of_pairs(pairs, group, column, out);
+        }
         let (mut is_whole, mut read) = (true, Ok(()));
         let mut append = |record: &[u8], out: &mut ValuesBuf| match &self.state.overflow {
             None => is_whole &= append_record(record, out),
@@ -385,6 +404,39 @@ impl<K: ColumnKey + ?Sized> TreeSource<K> {
         }
         read?;
         Ok(Some(out).filter(|out| is_whole && out.len() == group.rows))
+    }
+
+    /// The same of pairs.
+    fn values_of_pairs(
+        &self,
+        pairs: PairShape,
+        group: &Group<K::Owned>,
+        column: usize,
+        mut out: ValuesBuf,
+    ) -> crate::Result<Option<ValuesBuf>> {
+        let (mut pair, mut appended) = (Pair::new(), Ok(true));
+        let mut append = |key: &K| {
+            let KeyRef::Bytes(bytes) = key.any() else { return };
+            if let Ok(true) = appended {
+                appended = pairs.read(bytes, &mut pair).map(|()| match (column, pair.key()) {
+                    (KEY, key) => append_key(key, self.key, &mut out),
+                    _ => append_record(pair.value(), &mut out),
+                });
+            }
+        };
+        match self.state.own.as_deref().filter(|_| group.is_own) {
+            Some(own) => {
+                for (first, last) in &group.stretches {
+                    let stretch = (Bound::Included(first.borrow()), Bound::Included(last.borrow()));
+                    own.range::<K, _>(stretch)
+                        .filter(|(_, record)| record.is_some())
+                        .for_each(|(key, _)| append(key.borrow()));
+                }
+            }
+            None => self.for_each_entries(group, &mut |entries| entries.for_each_key(&mut append))?,
+        }
+        Ok(Some(out).filter(|out| matches!(appended, Ok(true)) && out.len() == group.rows))
+            .and_then(|out| appended.map(|_| out))
     }
 
     /// An error where values of a column of text are none.
@@ -433,7 +485,10 @@ fn key_text(key: KvKey<'_>) -> String {
 }
 
 /// What is looked for, in words of SQL.
-fn seek_text(ranges: &[AnyRange], ty: KeyType) -> Option<String> {
+fn seek_text(ranges: &[AnyRange], ty: KeyType, pairs: Option<PairShape>) -> Option<String> {
+    if let (Some(pairs), [range]) = (pairs, ranges) {
+        return seek_text(&[pairs.range_of_keys(range)?], ty, None);
+    }
     let text = |key: &Key| key_text(key.decoded(ty));
     match ranges {
         [] => Some("no key".to_owned()),
@@ -454,6 +509,18 @@ fn seek_text(ranges: &[AnyRange], ty: KeyType) -> Option<String> {
         }
         several => Some(format!("{} ranges of keys", several.len())),
     }
+}
+
+/// Appends a key as a column has it; false where it is of another type.
+fn append_key(key: KeyRef<'_>, ty: KeyType, out: &mut ValuesBuf) -> bool {
+    match (key, out) {
+        (KeyRef::U32(key), ValuesBuf::U32(out)) => out.push(key),
+        (KeyRef::U64(key), ValuesBuf::U64(out)) => out.push(key),
+        (KeyRef::U64(key), ValuesBuf::I64(out)) => out.push(ty.signed(key)),
+        (KeyRef::Bytes(key), ValuesBuf::Bytes(out)) => out.push(key),
+        _ => return false,
+    }
+    true
 }
 
 /// Appends a record as a value; false where it has not as many bytes as one.
@@ -587,8 +654,8 @@ impl<K: ColumnKey + ?Sized> TableSource for TreeSource<K> {
     }
 
     fn looks_into(&self, column: usize) -> Option<&'static str> {
-        let is_whole_number =
-            !matches!(self.types[column], LogicalType::Utf8 | LogicalType::Binary | LogicalType::Float64);
+        let is_whole_number = self.pairs.is_none()
+            && !matches!(self.types[column], LogicalType::Utf8 | LogicalType::Binary | LogicalType::Float64);
         is_whole_number.then_some("leaves")
     }
 

@@ -1,15 +1,14 @@
 //! Sums of keys, found within the leaves: what a session tells of a range of a tree without showing its keys.
 
 use super::KeyType;
-use super::any_tree::{KeyRef, KeySums};
+use super::any_tree::KeySums;
 use super::handle::{KvHandle, KvKey};
-use super::ranges::AnyRange;
 use super::source::KEY;
 use super::table::TreeTable;
 use crate::{Error, Result, Session};
 use sinter_codec::{Block, ValuesBuf};
 use sinter_exec::TableSource;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 /// What there is of keys that are whole numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,7 +56,17 @@ impl Session {
         if kv.key_type().is_bytes() {
             return Err(Error::Data(format!("keys of type {} have no sum", kv.key_type())));
         }
-        let range: AnyRange = (kv.encode_bound(start)?.map(KeyRef::to_key), kv.encode_bound(end)?.map(KeyRef::to_key));
+        if kv.pairs().is_some() {
+            let mut sums = KvSums::default();
+            self.kv_for_each(kv, (start, end), &mut |key, _| {
+                if let KvKey::Int(key) = key {
+                    sums.add(KvSums { count: 1, sum: key, min: Some(key), max: Some(key) });
+                }
+                ControlFlow::Continue(())
+            })?;
+            return Ok(sums);
+        }
+        let range = kv.range((start, end))?;
         self.database.runtime()?;
         let seen = match self.transaction().as_mut() {
             Some(transaction) => {

@@ -127,12 +127,15 @@ impl TreeTable {
         Arc::new(Schema::new(fields.collect::<Vec<_>>()))
     }
 
-    /// The keys that a filter over these columns may let through, as ranges in order of which none overlap.
+    /// The keys of the tree that a filter over these columns may let through, as ranges in order of which none overlap.
     pub(crate) fn ranges(&self, columns: &[ScanColumn], filter: &[Expr]) -> Vec<AnyRange> {
         let is_key = |column: usize| columns.get(column) == Some(&ScanColumn::Table(KEY));
         let mut ranges = vec![ALL_KEYS];
         filter.iter().for_each(|condition| narrow(&mut ranges, condition, self.tree.shape().key, &is_key));
-        ranges
+        match self.tree.shape().pairs() {
+            Some(pairs) => ranges.iter().map(|range| pairs.range(range)).collect(),
+            None => ranges,
+        }
     }
 
     /// The entries whose keys are in these ranges, which are in order and do not overlap. Planning asks for the same more than
@@ -152,7 +155,7 @@ impl TreeTable {
 
     fn make(&self, ranges: &[AnyRange]) -> Result<Arc<dyn TableSource>> {
         let shape = self.tree.shape();
-        let (name, types) = (self.name.clone(), (shape.key, shape.value));
+        let (name, shape) = (self.name.clone(), *shape);
         let snapshot = Arc::clone(&self.snapshot);
         let own = self.own.clone();
         let overflow = self.tree.overflow().map(|overflow| OverflowState::new(overflow, self.own_pieces.clone()));
@@ -165,7 +168,7 @@ impl TreeTable {
                     Some(_) => return Err(other()),
                 };
                 let state = State { tree: Arc::clone($tree), snapshot, own, overflow };
-                Arc::new(TreeSource::new(name, types, state, ranges)?)
+                Arc::new(TreeSource::new(name, &shape, state, ranges)?)
             }};
         }
         Ok(match self.tree.tree() {

@@ -211,7 +211,9 @@ pub(super) fn declared_column(column: &ast::ColumnDef, rules: &mut Rules) -> Res
 fn set_options(schema: &mut TableSchema, options: &ast::CreateTableOptions) -> Result<()> {
     for (name, value) in options_of(options)? {
         match (name.as_str(), value.as_str()) {
-            ("storage", "column" | "tree") | ("layout", "dsm" | "pax") | ("codec" | "value_bytes", _) => {
+            ("storage", "column" | "tree")
+            | ("layout", "dsm" | "pax")
+            | ("codec" | "value_bytes" | "duplicates", _) => {
                 schema.options.push((name, value));
             }
             ("order_by", _) => {
@@ -229,7 +231,7 @@ fn set_options(schema: &mut TableSchema, options: &ast::CreateTableOptions) -> R
                 None => {
                     return Err(Error::Sql(format!(
                         "there is no table option '{name}'; there are: storage, layout, order_by, compression_<column>; of trees: \
-                         codec, value_bytes"
+                         codec, value_bytes, duplicates"
                     )));
                 }
             },

@@ -44,7 +44,7 @@ pub(super) struct Rewriting {
 }
 
 impl Rewriting {
-    /// `SELECT alias."row id" FROM t AS alias`; of a tree its keys.
+    /// `SELECT alias."row id" FROM t AS alias`; of a tree what tells its entries from each other.
     pub(super) fn new(seen: &Seen, relation: &ast::TableFactor) -> Result<Rewriting> {
         let not_a_table = || Error::Sql(format!("'{relation}' is no table that can be changed"));
         let ast::TableFactor::Table { name, alias, args, with_hints, version, partitions, sample, .. } = relation
@@ -58,13 +58,17 @@ impl Rewriting {
         let target = Target::seen(seen, &full)?;
         let alias = alias.as_ref().map_or_else(|| full.table.to_string(), |alias| normal(&alias.name));
         let named = quoted(&alias);
-        let (id, from) = match &target {
+        let (ids, from) = match &target {
             Target::Table(table) => {
-                (ROW_ID, full_name(&seen.name, &TableName::new(ROW_ID_SCHEMA, &table.id().0.to_string())))
+                (vec![ROW_ID], full_name(&seen.name, &TableName::new(ROW_ID_SCHEMA, &table.id().0.to_string())))
             }
-            Target::Tree(tree) => (tree.schema().columns[0].name.as_str(), full_name(&seen.name, &full)),
+            Target::Tree(tree) => {
+                let names = tree.identity().iter().map(|column| column.name.as_str());
+                (names.collect(), full_name(&seen.name, &full))
+            }
         };
-        let sql = format!("SELECT {named}.{} FROM {from} AS {named}", quoted(id));
+        let ids: Vec<String> = ids.into_iter().map(|id| format!("{named}.{}", quoted(id))).collect();
+        let sql = format!("SELECT {} FROM {from} AS {named}", ids.join(", "));
         match parse_one(&sql)? {
             ast::Statement::Query(query) => {
                 let alias = ast::Ident::with_quote('"', alias);
@@ -179,7 +183,8 @@ pub(super) fn update(session: &Session, update: &ast::Update) -> Result<Outcome>
         let Rewritten { target, query, joined } = rewritten_update(&seen, update.clone())?;
         let state = session.statement_state(seen, notes.clone());
         let planned = session.plan(&state, query)?;
-        let sources = (1..=target.schema().columns.len()).map(Some).collect();
+        let behind = if let Target::Tree(tree) = &target { tree.identity().len() } else { 1 };
+        let sources = (behind..behind + target.schema().columns.len()).map(Some).collect();
         let assigner = Assigner::new(target.name(), target.schema(), sources, &state)?;
         let table = match &target {
             Target::Table(table) => table,

@@ -4,7 +4,7 @@ use super::indexes::Declared;
 use super::names::normal;
 use super::on_conflict::Update;
 use crate::catalog::TableName;
-use crate::kv::{Key, KvOptions, TreeRows};
+use crate::kv::{EntryBuffer, Key, KvOptions, TreeRows};
 use crate::transaction::Transaction;
 use crate::{Error, Result};
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array};
@@ -20,7 +20,7 @@ use std::collections::HashSet;
 /// # Errors
 /// [`Error::Sql`]: it says something of a tree that trees do not have, or of a table that only trees have.
 pub(super) fn declared(name: &TableName, schema: &TableSchema, indexes: &[Declared]) -> Result<Option<KvOptions>> {
-    let of_tree = ["codec", "value_bytes"];
+    let of_tree = ["codec", "value_bytes", "duplicates"];
     let option = |name: &str| schema.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
     if option("storage") != Some("tree") {
         return match of_tree.into_iter().find(|name| option(name).is_some()) {
@@ -42,7 +42,18 @@ pub(super) fn declared(name: &TableName, schema: &TableSchema, indexes: &[Declar
         Some(Ok(bytes)) => Some(bytes),
         Some(Err(_)) => return Err(Error::Sql("value_bytes is how many bytes each value has".to_owned())),
     };
-    let options = KvOptions::of_columns(&schema.columns, value_bytes)?;
+    let duplicates = match option("duplicates") {
+        None => None,
+        Some("true" | "1") if !indexes.is_empty() => {
+            return Err(Error::Sql(format!(
+                "'{name}' is to have several values of a key, which is no PRIMARY KEY then"
+            )));
+        }
+        Some("true" | "1") => Some(true),
+        Some("false" | "0") => Some(false),
+        Some(other) => return Err(Error::Sql(format!("duplicates is true or false, not '{other}'"))),
+    };
+    let options = KvOptions { duplicates, ..KvOptions::of_columns(&schema.columns, value_bytes)? };
     Ok(Some(option("codec").map_or(Ok(options), |codec| options.with_codec(codec))?))
 }
 
@@ -107,16 +118,25 @@ impl TreeInsert {
         let is_replacing = insert.replace_into || insert.or == Some(ast::SqliteOnConflict::Replace);
         let mut action = if is_replacing { Action::Replace } else { Action::Skip };
         if let Some(ast::OnInsert::OnConflict(ast::OnConflict { conflict_target, action: said })) = &insert.on {
-            let is_key = |columns: &Vec<ast::Ident>| matches!(&columns[..], [column] if normal(column) == "key");
+            let identity: Vec<&str> = rows.identity().iter().map(|column| column.name.as_str()).collect();
+            let is_identity = |columns: &[ast::Ident]| columns.iter().map(normal).eq(identity.iter().copied());
             if let Some(target) = conflict_target
-                && !matches!(target, ast::ConflictTarget::Columns(columns) if is_key(columns))
+                && !matches!(target, ast::ConflictTarget::Columns(columns) if is_identity(columns))
             {
                 return Err(Error::Sql(format!(
-                    "'{}' is a key-value tree: rows meet by their key; write ON CONFLICT (key)",
-                    rows.name()
+                    "'{}' is a key-value tree: rows meet by their {}; write ON CONFLICT ({})",
+                    rows.name(),
+                    identity.join(" and "),
+                    identity.join(", ")
                 )));
             }
             if let ast::OnConflictAction::DoUpdate(update) = said {
+                if rows.has_duplicates() {
+                    return Err(Error::Sql(format!(
+                        "rows of '{}', which has duplicates, are alike where they meet: DO UPDATE has nothing to change",
+                        rows.name()
+                    )));
+                }
                 let update = Update::new(update, rows.name(), rows.schema(), &name.table, state)?;
                 if update.sets(0) {
                     return Err(Error::Sql(format!(
@@ -150,7 +170,7 @@ impl TreeInsert {
                 draft.hold_written();
             }
             for row in 0..entries.len() {
-                let mut buffer = [0; 8];
+                let mut buffer = EntryBuffer::default();
                 let (key, record) = entries.entry(row, &mut buffer)?;
                 let is_there = match action {
                     Action::Replace => false,
@@ -207,7 +227,7 @@ fn put(transaction: &mut Transaction, rows: &TreeRows, batch: &RecordBatch) -> R
     let entries = rows.entries(batch)?;
     transaction.with_tree(rows.tree(), |draft, at, _| {
         (0..entries.len()).try_for_each(|row| {
-            let mut buffer = [0; 8];
+            let mut buffer = EntryBuffer::default();
             let (key, record) = entries.entry(row, &mut buffer)?;
             draft.change(key, Some(record), at)
         })
@@ -215,9 +235,13 @@ fn put(transaction: &mut Transaction, rows: &TreeRows, batch: &RecordBatch) -> R
 }
 
 fn duplicate(rows: &TreeRows, batch: &RecordBatch, row: usize) -> Error {
-    let key = arrow::util::display::array_value_to_string(batch.column(0), row).unwrap_or_default();
+    let text = |column| arrow::util::display::array_value_to_string(batch.column(column), row).unwrap_or_default();
+    let (what, unique) = match rows.has_duplicates() {
+        true => (format!("value {} of key {}", text(1), text(0)), "each is there once"),
+        false => (format!("key {}", text(0)), "keys are unique"),
+    };
     Error::Data(format!(
-        "key-value tree '{}' has key {key} already, and keys are unique; INSERT OR REPLACE or OR IGNORE says what is to be done",
+        "key-value tree '{}' has {what} already, and {unique}; INSERT OR REPLACE or OR IGNORE says what is to be done",
         rows.name()
     ))
 }
@@ -292,7 +316,7 @@ impl TreeUpdate {
         self.count += keys.len() as u64;
         transaction.with_tree(self.rows.tree(), |draft, at, _| {
             for (row, key) in keys.iter().enumerate() {
-                let mut buffer = [0; 8];
+                let mut buffer = EntryBuffer::default();
                 let (new_key, record) = entries.entry(row, &mut buffer)?;
                 if new_key == key.lent() {
                     draft.change(new_key, Some(record), at)?;

@@ -1,6 +1,6 @@
 //! The statements that change something: as SQL, and what they do to the model.
 
-use super::model::{Cell, Check, Column, Condition, Kind, Name, Row, State, Table, View};
+use super::model::{Cell, Check, Column, Condition, Kind, Name, Row, State, Storage, Table, View};
 use sinter_column::PRESS_ROWS_MIN;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +18,13 @@ pub(super) enum Action {
     CreateTableAs {
         name: Name,
         source: Source,
+        or_replace: bool,
+    },
+    /// A key-value tree.
+    CreateTree {
+        name: Name,
+        value: Kind,
+        has_duplicates: bool,
         or_replace: bool,
     },
     DropTable {
@@ -222,6 +229,7 @@ impl Action {
             }
             Action::CreateTable { .. } => "CREATE TABLE",
             Action::CreateTableAs { .. } => "CREATE TABLE AS",
+            Action::CreateTree { .. } => "CREATE TREE",
             Action::DropTable { .. } => "DROP TABLE",
             Action::Insert { .. } => "INSERT VALUES",
             Action::InsertSelect { source, .. } if source.is_bulk() => "INSERT of many",
@@ -252,6 +260,7 @@ impl Action {
             Action::CreateSchema { .. } | Action::DropSchema { .. } => None,
             Action::CreateTable { name, .. }
             | Action::CreateTableAs { name, .. }
+            | Action::CreateTree { name, .. }
             | Action::DropTable { name }
             | Action::Insert { name, .. }
             | Action::InsertSelect { name, .. }
@@ -287,6 +296,13 @@ impl Action {
             }
             Action::CreateTableAs { name, source, or_replace: replace } => {
                 format!("CREATE {}TABLE {name} AS {}", or_replace(replace), source.sql())
+            }
+            Action::CreateTree { name, value, has_duplicates, or_replace: replace } => {
+                let (value, duplicates) = (value.sql(), if *has_duplicates { ", duplicates = true" } else { "" });
+                format!(
+                    "CREATE {}TABLE {name} (key BIGINT, value {value}) WITH (storage = 'tree'{duplicates})",
+                    or_replace(replace)
+                )
             }
             Action::DropTable { name } => format!("DROP TABLE {name}"),
             Action::Insert { name, columns, rows } => {
@@ -342,18 +358,27 @@ impl Action {
     pub(super) fn run_on(&self, state: &mut State) -> Result<u64, Refused> {
         match self {
             Action::CreateTable { name, columns, checks, or_replace, .. } => {
-                check_free(state, name, *or_replace)?;
+                check_free(state, name, Storage::Columns, *or_replace)?;
                 let table = Table { columns: columns.clone(), checks: checks.clone(), ..Table::default() };
                 state.tables.insert(name.clone(), Arc::new(table));
                 Ok(0)
             }
             Action::CreateTableAs { name, source, or_replace } => {
-                check_free(state, name, *or_replace)?;
+                check_free(state, name, Storage::Columns, *or_replace)?;
                 let mut table = source.table(state)?;
                 table.seal();
                 let rows = table.rows.len() as u64;
                 state.tables.insert(name.clone(), Arc::new(table));
                 Ok(rows)
+            }
+            Action::CreateTree { name, value, has_duplicates, or_replace } => {
+                let storage = if *has_duplicates { Storage::Pairs } else { Storage::Tree };
+                check_free(state, name, storage, *or_replace)?;
+                let column =
+                    |name: &str, kind| Column { name: name.to_owned(), kind, is_nullable: false, default: None };
+                let columns = vec![column("key", Kind::Int), column("value", *value)];
+                state.tables.insert(name.clone(), Arc::new(Table { storage, columns, ..Table::default() }));
+                Ok(0)
             }
             Action::DropTable { name } => state.tables.remove(name).map(|_| 0).ok_or(Refused),
             Action::Insert { name, columns, rows } => {
@@ -396,6 +421,9 @@ impl Action {
                         return Err(Refused);
                     }
                     changed += 1;
+                }
+                if next.has_twins() {
+                    return Err(Refused);
                 }
                 next.seal();
                 state.tables.insert(name.clone(), Arc::new(next));
@@ -520,8 +548,11 @@ fn check_sql(check: &Check) -> String {
     format!("CONSTRAINT {} CHECK ({} < {})", check.name, check.column, check.bound)
 }
 
-fn check_free(state: &State, name: &Name, or_replace: bool) -> Result<(), Refused> {
-    let is_free = !state.views.contains_key(name) && (or_replace || !state.tables.contains_key(name));
+/// Whether a table may be created, which may give way to another of its kind.
+fn check_free(state: &State, name: &Name, storage: Storage, or_replace: bool) -> Result<(), Refused> {
+    let is_tree = |storage| storage != Storage::Columns;
+    let gives_way = |table: &Arc<Table>| or_replace && is_tree(table.storage) == is_tree(storage);
+    let is_free = !state.views.contains_key(name) && state.tables.get(name).is_none_or(gives_way);
     if is_free && state.has_schema(&name.schema) { Ok(()) } else { Err(Refused) }
 }
 
@@ -548,6 +579,9 @@ fn insert(state: &mut State, name: &Name, columns: &[String], rows: Vec<Row>) ->
         }
         next.rows.push(row);
     }
+    if next.has_twins() {
+        return Err(Refused);
+    }
     next.seal();
     state.tables.insert(name.clone(), Arc::new(next));
     Ok(count)
@@ -555,6 +589,9 @@ fn insert(state: &mut State, name: &Name, columns: &[String], rows: Vec<Row>) ->
 
 fn alter(state: &mut State, name: &Name, body: impl FnOnce(&mut Table) -> Result<(), Refused>) -> Result<u64, Refused> {
     let mut table = (**state.tables.get(name).ok_or(Refused)?).clone();
+    if table.storage != Storage::Columns {
+        return Err(Refused);
+    }
     body(&mut table)?;
     table.seal();
     state.tables.insert(name.clone(), Arc::new(table));

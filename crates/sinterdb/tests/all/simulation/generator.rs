@@ -138,7 +138,8 @@ impl Generator {
         match kind {
             Kind::Int => Cell::Int(self.random.random_range(0..60)),
             Kind::Text => {
-                let repeats = if self.chance(12) { 400 } else { 1 };
+                // Of a key-value tree some are too long for a leaf.
+                let repeats = if self.chance(12) { self.one_of(&[400_usize, 400, 3000]).unwrap_or(1) } else { 1 };
                 Cell::Text(format!("w{}", self.random.random_range(0..7)).repeat(repeats).into())
             }
         }
@@ -159,6 +160,11 @@ impl Generator {
     }
 
     fn create(&mut self, state: &State) -> Option<Action> {
+        if self.chance(3) {
+            let (value, has_duplicates) = (self.kind(), self.chance(3));
+            let (name, or_replace) = (self.new_name(state), self.chance(3));
+            return Some(Action::CreateTree { name, value, has_duplicates, or_replace });
+        }
         let mut columns = vec![self.column(Kind::Int)];
         for _ in 0..self.random.random_range(1..4) {
             let kind = self.kind();

@@ -131,8 +131,23 @@ impl Condition {
     }
 }
 
+/// What keeps the rows of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Storage {
+    #[default]
+    Columns,
+    /// A key-value tree: the first column is its key.
+    Tree,
+    /// One whose keys have any number of values, each once.
+    Pairs,
+}
+
+/// A key and its value take so many bytes together at most, where a key has several.
+const PAIR_BYTES_MAX: usize = 2041;
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Table {
+    pub(super) storage: Storage,
     pub(super) columns: Vec<Column>,
     pub(super) checks: Vec<Check>,
     pub(super) rows: Vec<Row>,
@@ -160,7 +175,23 @@ impl Table {
             Some(Cell::Int(value)) => *value >= check.bound,
             _ => false,
         };
+        if let (Storage::Pairs, Some(Cell::Text(text))) = (self.storage, row.last())
+            && size_of::<i64>() + text.len() > PAIR_BYTES_MAX
+        {
+            return Some("the value is too long".to_owned());
+        }
         self.checks.iter().find(broken).map(|check| format!("{} is broken", check.name))
+    }
+
+    /// Whether two rows are alike in what is there once only.
+    pub(super) fn has_twins(&self) -> bool {
+        let identity = match self.storage {
+            Storage::Columns => return false,
+            Storage::Tree => 1,
+            Storage::Pairs => 2,
+        };
+        let mut seen = BTreeSet::new();
+        !self.rows.iter().all(|row| seen.insert(&row[..identity]))
     }
 }
 

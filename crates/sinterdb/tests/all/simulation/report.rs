@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Every kind of statement that makes calls.
-const STATEMENTS: [&str; 29] = [
+const STATEMENTS: [&str; 30] = [
     "OPEN",
     "CREATE TABLE",
     "CREATE OR REPLACE",
     "CREATE TABLE AS",
+    "CREATE TREE",
     "DROP TABLE",
     "INSERT VALUES",
     "INSERT SELECT",
