@@ -89,8 +89,34 @@ class KeyValue(MutableMapping[Any, Any]):
         return key in self._raw
 
     def __len__(self) -> int:
-        """Return how many keys there are; the tree's leaves are counted."""
+        """Return how many entries there are; the tree's leaves are counted."""
         return len(self._raw)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another mapping has the same entries."""
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        return list(self.items()) == sorted(other.items())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def pop(self, key: Any, default: Any = _ABSENT) -> Any:
+        """Take the key's value away and return it, of several the first; or `default`, where it is not there."""
+        value = self.get(key, _ABSENT)
+        if value is _ABSENT:
+            if default is _ABSENT:
+                raise KeyError(key)
+            return default
+        self.discard(key, value)
+        return value
+
+    def popitem(self) -> tuple[Any, Any]:
+        """Take the first entry away and return it."""
+        entry = self.first()
+        if entry is None:
+            raise KeyError("the key-value tree is empty")
+        self.discard(*entry)
+        return entry
 
     def __bool__(self) -> bool:
         """Return whether there are keys."""
@@ -204,6 +230,12 @@ class _Items(ItemsView[Any, Any]):
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         return self._tree._pairs(slice(None))
 
+    def __contains__(self, item: object) -> bool:
+        match item:
+            case (key, value):
+                return value in self._tree.get_all(key)
+        return False
+
 
 class _Values(ValuesView[Any]):
     """Values of one state."""
@@ -214,3 +246,6 @@ class _Values(ValuesView[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         return (value for _, value in self._tree._pairs(slice(None)))
+
+    def __contains__(self, value: object) -> bool:
+        return any(value == known for known in self)

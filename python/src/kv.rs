@@ -183,7 +183,7 @@ impl Kv {
 
     fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let key = Key::of(key)?;
-        py.detach(|| self.kv.get_with(key.lent(), |value| value.is_some())).map_err(raise)
+        py.detach(|| self.kv.contains(key.lent())).map_err(raise)
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

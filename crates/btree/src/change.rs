@@ -169,47 +169,56 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         // From behind: who merges takes in what follows.
         lows.sort_unstable();
         lows.dedup();
-        lows.into_iter().rev().for_each(|low| self.merge(lent(&low), horizon));
+        for low in lows.into_iter().rev() {
+            // Where keys only grow, no other delete would come back to it.
+            if let Some(high) = self.merge(lent(&low), horizon) {
+                self.merge(lent(&high), horizon);
+            }
+        }
     }
 
-    /// Gives the keys of a leaf to the one before it, if both fit well into one and nobody needs what they were. Whether or
-    /// not is no matter: another delete may try again.
-    fn merge(&self, low: &K, horizon: CommitNumber) {
+    /// Gives the keys of a leaf to the one before it, if both fit well into one; once nobody needs what they were. Where they do
+    /// not fit, returns where the leaf ends.
+    fn merge(&self, low: &K, horizon: CommitNumber) -> Option<K::Owned> {
         let walks = self.removal.write().unwrap_or_else(PoisonError::into_inner);
         if *walks > 0 {
             drop(walks);
             // When the walk is over.
             self.sparse().push((horizon, low.to_owned()));
             self.has_sparse.store(true, Ordering::Release);
-            return;
+            return None;
         }
         let (before, slot) = {
             let directory = self.directory.read();
             (directory.leaf_before(Some(low)), directory.leaf_of(low))
         };
         if before == slot {
-            return;
+            return None;
         }
         let (mut lower, mut upper) = (self.slots.write(before), self.slots.write(slot));
         if self.load(before, &mut lower).is_err() {
-            return;
+            return None;
         }
-        let (Some(leaf), Some(other)) = (lower.leaf_mut(), upper.leaf_mut()) else { return };
+        let (Some(leaf), Some(other)) = (lower.leaf_mut(), upper.leaf_mut()) else { return None };
         let are_neighbours =
             [leaf.high(), other.low()].iter().all(|bound| bound.is_some_and(|bound| lent::<K>(bound) == low));
-        let fit = leaf.size() + other.size() <= self.shape.size_max / 4 * 3 && leaf.len() + other.len() <= LEN_MAX;
+        let size_max = if other.len() == 0 { self.shape.size_max } else { self.shape.size_max / 4 * 3 };
+        let fit = leaf.size() + other.size() <= size_max && leaf.len() + other.len() <= LEN_MAX;
         if !are_neighbours || !fit {
-            return;
+            return other.high().filter(|_| are_neighbours).cloned();
         }
         let before = leaf.memory_bytes() + other.memory_bytes();
         leaf.forget(horizon);
         other.forget(horizon);
         if leaf.has_undo() || other.has_undo() {
             self.note_memory(before, leaf.memory_bytes() + other.memory_bytes());
-            return;
+            // When nobody needs that any more.
+            self.sparse().push((leaf.changed_by().max(other.changed_by()), low.to_owned()));
+            self.has_sparse.store(true, Ordering::Release);
+            return None;
         }
         let _structure = self.structure.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(next) = self.directory.read().without(low) else { return };
+        let next = self.directory.read().without(low)?;
         leaf.absorb(other);
         leaf.set_stamp(self.stamp());
         let pages = [leaf.leave_page(), other.leave_page()];
@@ -219,5 +228,6 @@ impl<K: TreeKey + ?Sized> Tree<K> {
         self.directory.replace(next);
         self.slots.give_back(slot);
         pages.into_iter().for_each(|page| self.give_up(page));
+        None
     }
 }

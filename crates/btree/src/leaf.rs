@@ -367,6 +367,11 @@ impl<K: TreeKey + ?Sized> Leaf<K> {
         }
     }
 
+    /// The last commit that changed it.
+    pub(crate) fn changed_by(&self) -> CommitNumber {
+        self.changed_by
+    }
+
     /// Whether anything is remembered of what was before.
     pub(crate) fn has_undo(&self) -> bool {
         !self.undo.is_empty()

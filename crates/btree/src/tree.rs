@@ -78,7 +78,7 @@ impl TreeOptions {
 ///
 /// Thread-safe: any number of threads read and change it at once. Locks are taken in the order `removal`, latches in the
 /// order of keys, `structure`, free slots and their latches, `sparse`, what the tree knows of its pages, the store's; readers
-/// have one latch at a time. What it has reserved of memory is behind all of them.
+/// have one latch at a time, of a tree. What it has reserved of memory is behind all of them.
 pub struct Tree<K: TreeKey + ?Sized> {
     pub(crate) options: TreeOptions,
     pub(crate) shape: LeafShape,

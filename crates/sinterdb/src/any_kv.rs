@@ -49,6 +49,14 @@ impl AnyKv {
         self.connection.session().kv_get(&self.handle, key, use_it)
     }
 
+    /// Whether the key is there.
+    ///
+    /// # Errors
+    /// As [`Kv::contains`](crate::Kv::contains).
+    pub fn contains(&self, key: KvKey<'_>) -> Result<bool> {
+        self.connection.session().kv_contains(&self.handle, key)
+    }
+
     /// Gives the key this value, or takes it away, if the condition holds. Whether it did.
     ///
     /// # Errors

@@ -150,7 +150,7 @@ impl<K: Key + ?Sized> Kv<K> {
     /// # Errors
     /// As [`Kv::get`].
     pub fn contains(&self, key: K::Lent<'_>) -> Result<bool> {
-        self.get_with(key, |value| value.is_some())
+        self.any.contains(key.into())
     }
 
     /// Gives the key this value, of up to 256 MiB, whether it is there or not. One that is longer than a quarter of a leaf (4 kB)
@@ -242,7 +242,7 @@ impl<K: Key + ?Sized> Kv<K> {
         self.any.find(find, key, found)?
     }
 
-    /// How many keys there are.
+    /// How many keys there are; of one with several values each counts.
     ///
     /// # Errors
     /// As [`Kv::get`].

@@ -70,6 +70,8 @@ pub(crate) struct View {
 #[derive(Debug)]
 pub(crate) struct DamagedTable {
     pub(crate) id: ObjectId,
+    /// Of a key-value tree with an overflow: that one's.
+    pub(crate) overflow: Option<ObjectId>,
     pub(crate) root: PageId,
     /// What is wrong with the root.
     pub(crate) what: String,
@@ -379,8 +381,9 @@ impl Catalog {
         let empty = match KvTree::open(id, *tree.shape(), store, root, overflow) {
             Ok(loaded) => self.trees.insert(name, Arc::new(loaded)),
             Err(error) if on_corruption == OnCorruption::Skip && error.is_damage() => {
-                let empty = self.trees.remove(&name);
-                self.damaged.insert(name, Arc::new(DamagedTable { id, root, what: error.to_string() }));
+                let (empty, overflow) = (self.trees.remove(&name), overflow.map(|(id, _)| id));
+                let damaged = DamagedTable { id, overflow, root, what: error.to_string() };
+                self.damaged.insert(name, Arc::new(damaged));
                 empty
             }
             Err(error) => return Err(error.into()),
@@ -409,7 +412,7 @@ impl Catalog {
 
     /// Whether what the log changes is known to be damaged.
     fn check_damaged(&self, id: ObjectId) -> Result<()> {
-        match self.damaged.values().any(|damaged| damaged.id == id) {
+        match self.damaged.values().any(|damaged| damaged.id == id || damaged.overflow == Some(id)) {
             true => Ok(()),
             false => Err(Error::Damaged(format!("the log changes object {id}, which the catalog does not know"))),
         }
@@ -487,8 +490,8 @@ impl Catalog {
                     match KvTree::open(id, shape, store, root, overflow) {
                         Ok(tree) => drop(catalog.trees.insert(name, Arc::new(tree))),
                         Err(error) if on_corruption == OnCorruption::Skip && error.is_damage() => {
-                            let what = error.to_string();
-                            catalog.damaged.insert(name, Arc::new(DamagedTable { id, root, what }));
+                            let (what, overflow) = (error.to_string(), overflow.map(|(id, _)| id));
+                            catalog.damaged.insert(name, Arc::new(DamagedTable { id, overflow, root, what }));
                         }
                         Err(error) => return Err(error.into()),
                     }
@@ -501,8 +504,8 @@ impl Catalog {
                     match loaded {
                         Ok(table) => drop(catalog.tables.insert(name, Arc::new(table))),
                         Err(error) if on_corruption == OnCorruption::Skip && error.is_damage() => {
-                            let what = error.to_string();
-                            catalog.damaged.insert(name, Arc::new(DamagedTable { id, root, what }));
+                            let damaged = DamagedTable { id, overflow: None, root, what: error.to_string() };
+                            catalog.damaged.insert(name, Arc::new(damaged));
                         }
                         Err(error) => return Err(error.into()),
                     }
@@ -657,14 +660,17 @@ mod tests {
         for (key, value, codec) in [("u32", "bytes", "auto"), ("i64", "fixed(16)", "simd_for"), ("str", "none", "auto")]
         {
             let (key, value) = (KeyType::by_name(key).unwrap(), ValueType::by_name(value).unwrap());
-            let options = KvOptions { key: Some(key), value: Some(value), codec: None }.with_codec(codec).unwrap();
-            let shape = options.shape().unwrap();
-            let mut out = Writer::default();
-            shape.write(&mut out);
-            let bytes = out.into_bytes();
-            assert_eq!(KvShape::read(&mut Reader::new("a shape", &bytes)).unwrap(), shape);
-            for len in 0..bytes.len() {
-                assert!(KvShape::read(&mut Reader::new("a shape", &bytes[..len])).is_err());
+            let options = KvOptions { key: Some(key), value: Some(value), ..KvOptions::default() };
+            let options = options.with_codec(codec).unwrap();
+            let several = KvOptions { duplicates: Some(true), ..options }.shape();
+            for shape in [options.shape(), several].into_iter().flatten() {
+                let mut out = Writer::default();
+                shape.write(&mut out);
+                let bytes = out.into_bytes();
+                assert_eq!(KvShape::read(&mut Reader::new("a shape", &bytes)).unwrap(), shape);
+                for len in 0..bytes.len() {
+                    assert!(KvShape::read(&mut Reader::new("a shape", &bytes[..len])).is_err());
+                }
             }
         }
         let mut record = put_tree(

@@ -256,11 +256,12 @@ fn check_tables(mut examined: Examined, report: &mut Report, progress: &mut dyn 
         let of_trees = [PageKind::TREE_LEAF, PageKind::TREE_DIRECTORY].map(|kind| kind.to_string());
         let is_known = report.findings.iter().any(|finding| of_trees.contains(&finding.kind));
         let read = tree.parts().try_for_each(|(_, tree)| tree.len(recovered).map(drop));
-        if let (Err(error), false) = (read, is_known) {
+        let flaw = read.and_then(|()| tree.flaw(recovered)).unwrap_or_else(|error| Some(error.to_string()));
+        if let (Some(what), false) = (flaw, is_known) {
             report.add(Finding {
                 kind: "key-value tree".to_owned(),
                 table: Some(name.to_string()),
-                what: error.to_string(),
+                what,
                 remedy: remedy_of(PageKind::TREE_LEAF).to_owned(),
                 ..bare(store.path(), 0)
             });

@@ -5,7 +5,9 @@ use crate::kv::is_conflict;
 use crate::reopen::as_after_a_crash;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use sinterdb::{Config, Connection, Database, Error, Find, Kv, KvOptions, ValueType};
+use sinterdb::arrow::array::{AsArray, RecordBatch};
+use sinterdb::arrow::datatypes::UInt32Type;
+use sinterdb::{Config, Connection, Database, Error, Find, Kv, KvOptions, OnCorruption, ValueType};
 use std::collections::BTreeMap;
 
 /// Of so many bytes, of which no two are alike that lie close to each other; 255, by which leaves tell, among the first.
@@ -18,6 +20,16 @@ const LENS: [usize; 13] = [0, 1, 2, 18, 3200, 3201, 4079, 4080, 4081, 4082, 4083
 
 fn all(kv: &Kv<u32>) -> BTreeMap<u32, Vec<u8>> {
     kv.range(..).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+/// The same by a query.
+fn by_sql(conn: &Connection) -> BTreeMap<u32, Vec<u8>> {
+    let batches = conn.sql("SELECT key, value FROM s").unwrap().collect().unwrap();
+    let of_batch = |batch: &RecordBatch| -> Vec<(u32, Vec<u8>)> {
+        let (keys, values) = (batch.column(0).as_primitive::<UInt32Type>(), batch.column(1).as_binary::<i32>());
+        (0..batch.num_rows()).map(|row| (keys.value(row), values.value(row).to_vec())).collect()
+    };
+    batches.iter().flat_map(of_batch).collect()
 }
 
 /// What the trees' values take, short ones and pieces.
@@ -47,10 +59,7 @@ fn values_of_any_length_are_found_by_every_way() {
     }
     let last = LENS.len() as u32 - 1;
     assert_eq!(kv.find(Find::Less, 1000).unwrap(), Some((last, model[&last].clone())));
-    let lens = LENS.map(|len| len.to_string());
-    assert_eq!(lines(&conn, "SELECT octet_length(value) FROM s ORDER BY key"), lens);
-    let sums: usize = LENS.iter().sum();
-    assert_eq!(value(&conn, "SELECT sum(octet_length(value)) FROM s"), sums.to_string());
+    assert_eq!(by_sql(&conn), model);
     assert_eq!(value(&conn, "SELECT count(*), sum(key) FROM s"), "13 78");
     // Each condition is one on values, wherever they are.
     let (long, short) = (&model[&last], b"short");
@@ -91,14 +100,22 @@ fn statements_put_and_change_long_values() {
     assert_eq!(lines(&conn, own), ["299 59802 !?", "300 5 rt", "1000 100000 xx"]);
     conn.commit().unwrap();
     assert_eq!(lines(&conn, own), ["299 59802 !?", "300 5 rt", "1000 100000 xx"]);
-    assert_eq!(run("UPDATE texts SET key = key + 5000 WHERE octet_length(value) > 50000"), 53);
+    assert_eq!(run("UPDATE texts SET key = key + 5000 WHERE octet_length(value) > 50000"), 51);
     assert_eq!(kv.get(6000).unwrap().unwrap(), "x".repeat(100_000).into_bytes());
     assert_eq!(run("DELETE FROM texts WHERE key <> 300"), 300);
     assert_eq!(value_bytes(&conn), 7, "a value of 5 bytes, and where it ends");
     run("DROP TABLE texts");
     run("CREATE TABLE texts (key BIGINT, value BLOB) WITH (storage = 'tree')");
     run("INSERT INTO texts SELECT -1, CAST(repeat('y', 70000) AS BLOB)");
-    assert_eq!(value(&conn, "SELECT octet_length(value) FROM texts"), "70000");
+    assert_eq!(conn.kv::<i64>("texts").unwrap().get(-1).unwrap(), Some(vec![b'y'; 70_000]));
+    assert_eq!(run("INSERT OR IGNORE INTO texts VALUES (-1, X'00'), (1, X'01')"), 1);
+    // What a transaction has written over lies beside what it has not.
+    conn.begin(false).unwrap();
+    assert_eq!(run("DELETE FROM texts WHERE key = -1"), 1);
+    assert_eq!(lines(&conn, "SELECT * FROM texts"), ["1 01"]);
+    run("INSERT INTO texts SELECT key + 1, value FROM texts");
+    conn.commit().unwrap();
+    assert_eq!(value(&conn, "SELECT count(*), max(key) FROM texts"), "2 2");
 }
 
 /// A change of some keys, in a transaction or not, which may go back in part or as a whole.
@@ -152,9 +169,8 @@ fn change(conn: &Connection, model: &mut BTreeMap<u32, Vec<u8>>, random: &mut Sm
     }
     if in_transaction {
         assert_eq!(all(&kv), *model);
-        let sql = "SELECT key, octet_length(value) FROM s ORDER BY key";
-        let expected: Vec<String> = model.iter().map(|(key, value)| format!("{key} {}", value.len())).collect();
-        assert_eq!(lines(conn, sql), expected);
+        assert_eq!(by_sql(conn), *model);
+        assert_eq!(kv.len().unwrap(), model.len() as u64);
         if random.random_bool(0.3) {
             conn.roll_back().unwrap();
             *model = before;
@@ -233,7 +249,7 @@ fn a_long_value_goes_with_its_key_whoever_writes_beside() {
                             let is_one =
                                 |value: &[u8]| [long, &long[..20_000], b"short", &bytes(50_000, 1)].contains(&value);
                             assert!(read.as_deref().is_none_or(is_one));
-                            conn.sql("SELECT sum(octet_length(value)) FROM s").unwrap();
+                            assert!(by_sql(&conn).values().all(|value| is_one(value)));
                         }
                     }
                 }
@@ -261,9 +277,9 @@ fn who_looks_at_a_state_sees_its_long_values() {
         assert_eq!(cursor.entry().unwrap(), Some((*key, value.clone())));
         cursor.next().unwrap();
     }
-    assert_eq!(value(&other, "SELECT sum(octet_length(value)) FROM s"), "1000000");
+    assert_eq!(by_sql(&other), expected);
     other.roll_back().unwrap();
-    assert_eq!(value(&other, "SELECT sum(octet_length(value)) FROM s"), "750000");
+    assert_eq!(by_sql(&other), all(&kv));
 }
 
 #[test]
@@ -317,4 +333,66 @@ fn a_tree_with_long_values_gets_another_name_and_goes() {
     conn.execute("VACUUM", &[]).unwrap();
     let empty = std::fs::metadata(&path).unwrap().len();
     assert!(empty < full / 10, "{empty} bytes of {full} are left");
+}
+
+#[test]
+fn leaves_whose_pieces_are_gone_are_given_back_whatever_the_order() {
+    let database = Database::memory().unwrap();
+    let conn = database.connect();
+    let kv = conn.kv::<u32>("s").unwrap();
+    for key in 0..400 {
+        kv.put(key, bytes(16_000, key as usize)).unwrap();
+    }
+    let leaves = || value(&conn, "SELECT leaves FROM trees()").parse::<u64>().unwrap();
+    assert!((400..420).contains(&leaves()), "{}", leaves());
+    // From the last to the first, but for one.
+    for key in (0..400).rev().filter(|key| *key != 200) {
+        kv.delete(key).unwrap();
+    }
+    assert!(leaves() < 20, "{} leaves are left", leaves());
+    assert_eq!(all(&kv), BTreeMap::from([(200, bytes(16_000, 200))]));
+}
+
+#[test]
+fn damage_of_the_pieces_costs_long_values_alone() {
+    const STEP_BYTES: usize = 512;
+    let folder = tempfile::tempdir().unwrap();
+    let config = Config::builder().background(false);
+    let database = Database::open_with(folder.path().join("kv.sinter"), config).unwrap();
+    let conn = database.connect();
+    let kv = conn.kv::<u32>("s").unwrap();
+    kv.put(1, "short").unwrap();
+    kv.put(2, bytes(30_000, 2)).unwrap();
+    conn.execute("CHECKPOINT", &[]).unwrap();
+    kv.put(3, bytes(30_000, 3)).unwrap();
+    // With its log.
+    let whole = as_after_a_crash(folder.path());
+    let clean = std::fs::read(whole.path().join("kv.sinter")).unwrap();
+    let mut outcomes = [0; 2];
+    for at in (8192..clean.len()).step_by(STEP_BYTES) {
+        let copies = as_after_a_crash(whole.path());
+        let path = copies.path().join("kv.sinter");
+        let mut damaged = clean.clone();
+        damaged[at] ^= 1;
+        std::fs::write(&path, &damaged).unwrap();
+        let skip = Config::builder().on_corruption(OnCorruption::Skip);
+        let Ok(database) = Database::open_with(&path, skip) else { continue };
+        let conn = database.connect();
+        let Ok(kv) = conn.kv::<u32>("s") else {
+            outcomes[0] += 1;
+            continue;
+        };
+        for (key, value) in [(1, b"short".to_vec()), (2, bytes(30_000, 2)), (3, bytes(30_000, 3))] {
+            match kv.get(key) {
+                Ok(found) => assert_eq!(found, Some(value), "a byte of {at} is another"),
+                Err(error) => {
+                    assert!(!matches!(error, Error::Internal(_)), "{error}");
+                    outcomes[1] += 1;
+                }
+            }
+        }
+        drop((kv, conn, database));
+        let _ = sinterdb::check(&path);
+    }
+    assert!(outcomes[1] > 0, "{outcomes:?}");
 }

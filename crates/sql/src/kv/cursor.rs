@@ -79,7 +79,7 @@ impl KvCursor {
     }
 
     /// The same; forward to none that is behind `until`, of which a transaction has then read nothing. (Out of one it may
-    /// be on an entry behind it.)
+    /// be on an entry behind it, where values have their place in leaves.)
     ///
     /// # Errors
     /// As [`KvCursor::seek`].
@@ -129,7 +129,7 @@ impl KvCursor {
                 }
             },
         }
-        self.fetch()
+        self.fetch(until)
     }
 
     /// Goes to the entry before; from none to none.
@@ -142,7 +142,7 @@ impl KvCursor {
             Place::InSnapshot { cursor, .. } => cursor.previous()?,
             Place::InTransaction { id, at } => step(session, *id, &self.kv, at, Find::Less, Bound::Unbounded)?,
         }
-        self.fetch()
+        self.fetch(Bound::Unbounded)
     }
 
     /// Goes to what is looked for in the tree.
@@ -153,11 +153,11 @@ impl KvCursor {
                 *at = session.find_in_transaction(*id, self.kv.tree(), find, key, until)?
             }
         }
-        self.fetch()
+        self.fetch(until)
     }
 
-    /// Makes of the entry what users are shown.
-    fn fetch(&mut self) -> Result<()> {
+    /// Makes of the entry what users are shown; of none behind `until`, whose value might be long.
+    fn fetch(&mut self, until: Bound<KeyRef<'_>>) -> Result<()> {
         let (pairs, overflow) = (self.kv.pairs(), self.kv.tree().overflow());
         if pairs.is_none() && overflow.is_none() {
             return Ok(());
@@ -170,6 +170,7 @@ impl KvCursor {
                 pairs.read(bytes, &mut pair)?;
                 Shown::Pair(pair)
             }
+            (Some((key, _)), None, _) if is_behind(key, until) => Shown::Nothing,
             (Some((_, record)), _, Place::InSnapshot { snapshot, .. }) => match overflow.zip(Apart::of(record)) {
                 Some((overflow, apart)) => Shown::Value(overflow.read(apart, None, snapshot.commit())?),
                 None => Shown::AsItLies,
@@ -177,6 +178,15 @@ impl KvCursor {
             (Some(_), _, Place::InTransaction { .. }) => Shown::AsItLies,
         };
         Ok(())
+    }
+}
+
+/// Whether a key is behind the end of a range.
+fn is_behind(key: KeyRef<'_>, until: Bound<KeyRef<'_>>) -> bool {
+    match until {
+        Bound::Included(until) => key > until,
+        Bound::Excluded(until) => key >= until,
+        Bound::Unbounded => false,
     }
 }
 

@@ -7,7 +7,7 @@ use super::overflow::{Apart, Overflow, is_apart, pieces, record_of, show, value_
 use super::ranges::AnyRange;
 use crate::Result;
 use crate::index::{row_id_bytes, row_id_of};
-use sinter_btree::{Changes, Cursor, Find, KeyRange, Prepared, Reads, Tree, TreeKey};
+use sinter_btree::{Changes, Condition, Cursor, Find, KeyRange, Prepared, Reads, Tree, TreeKey};
 use sinter_storage::{Budget, CommitNumber, ObjectId, Record, Reservation, Use};
 use std::borrow::Borrow;
 use std::ops::Bound;
@@ -120,6 +120,31 @@ impl<K: AnyKey + ?Sized> Draft<K> {
             Ok(shown) => Ok(shown),
             Err((apart, use_it)) => Ok(use_it(Some(&overflow.read(apart, at)?))),
         }
+    }
+
+    /// Whether the key is there.
+    fn has(&mut self, key: &K, at: CommitNumber, notes_reads: bool) -> Result<bool> {
+        if notes_reads && !self.changes.contains_key(key) {
+            self.note(Bound::Included(key.to_owned()), Bound::Included(key.to_owned()));
+        }
+        self.record(key, at, |record| record.is_some())
+    }
+
+    /// How many keys there are.
+    fn len(&mut self, at: CommitNumber, notes_reads: bool) -> Result<u64> {
+        if notes_reads {
+            self.note(Bound::Unbounded, Bound::Unbounded);
+        }
+        let mut len = self.tree.len(at)?;
+        for (key, change) in self.changes.iter() {
+            let was_there = self.tree.get(key.borrow(), || at, |record| record.is_some())?;
+            match (was_there, change.is_some()) {
+                (true, false) => len -= 1,
+                (false, true) => len += 1,
+                _ => {}
+            }
+        }
+        Ok(len)
     }
 
     /// Shows the key's record to `use_it`.
@@ -423,6 +448,39 @@ impl AnyDraft {
         use_it: impl FnOnce(Option<&[u8]>) -> R,
     ) -> Result<R> {
         each!(self, draft => AnyKey::with(key, |key| draft.get(key, at, notes_reads, use_it)))
+    }
+
+    /// Whether the key is there, as in [`AnyDraft::get`].
+    pub(crate) fn has(&mut self, key: KeyRef<'_>, at: CommitNumber, notes_reads: bool) -> Result<bool> {
+        each!(self, draft => AnyKey::with(key, |key| draft.has(key, at, notes_reads)))
+    }
+
+    /// How many keys there are, as in [`AnyDraft::get`].
+    pub(crate) fn len(&mut self, at: CommitNumber, notes_reads: bool) -> Result<u64> {
+        each!(self, draft => draft.len(at, notes_reads))
+    }
+
+    /// Gives the key this value, or takes it away, if `condition` holds; whether it did.
+    pub(crate) fn change_if(
+        &mut self,
+        key: KeyRef<'_>,
+        value: Option<&[u8]>,
+        condition: Condition<'_>,
+        at: CommitNumber,
+        notes_reads: bool,
+    ) -> Result<bool> {
+        let holds = match condition {
+            Condition::Always => true,
+            Condition::Absent => !self.has(key, at, notes_reads)?,
+            Condition::Present => self.has(key, at, notes_reads)?,
+            Condition::Equals(_) | Condition::Where(_) => {
+                self.get(key, at, notes_reads, |newest| condition.holds(|| newest))?
+            }
+        };
+        if holds {
+            self.change(key, value, at)?;
+        }
+        Ok(holds)
     }
 
     /// Gives the key this value, or takes it away, in the transaction, whose state is that after commit `at`.

@@ -120,8 +120,7 @@ impl KvHandle {
     /// # Errors
     /// [`Error::Data`]: the tree takes no such key or value.
     pub(super) fn pair(&self, pairs: PairShape, key: KeyRef<'_>, value: &[u8]) -> Result<Vec<u8>> {
-        self.check(key, Some(value))?;
-        pair(&self.name, pairs, self.tree.bytes_max().0, key, value)
+        pair(&self.name, self.value_type(), pairs, self.tree.bytes_max().0, key, value)
     }
 
     /// Whether the tree takes this key and value.
@@ -172,11 +171,13 @@ impl KvHandle {
 /// [`Error::Data`]: it has more.
 pub(super) fn pair(
     name: &TableName,
+    value_type: ValueType,
     pairs: PairShape,
     bytes_max: usize,
     key: KeyRef<'_>,
     value: &[u8],
 ) -> Result<Vec<u8>> {
+    check(name, value_type, (usize::MAX, usize::MAX), key, Some(value))?;
     let pair = pairs.pair(key, value);
     match pair.len() <= bytes_max {
         true => Ok(pair),
@@ -267,10 +268,33 @@ impl Session {
             Ok(shown) => return Ok(shown),
             Err((_, use_it)) => use_it,
         };
-        // Its pieces are to be of the same state.
+        // Its pieces are to be of the same state, and read with no leaf latched.
         let snapshot = timeline.snapshot();
         let commit = snapshot.commit();
-        kv.tree.tree().get(key, || commit, |record| kv.show(record, commit, use_it))?
+        match (kv.tree.tree().get(key, || commit, |record| show(record, use_it))?, kv.tree.overflow()) {
+            (Ok(shown), _) => Ok(shown),
+            (Err((apart, use_it)), Some(overflow)) => Ok(use_it(Some(&overflow.read(apart, None, commit)?))),
+            (Err(_), None) => Err(Error::Internal("a value is apart in a tree without overflow".to_owned())),
+        }
+    }
+
+    /// Whether the key is there, as [`Session::kv_get`] would show it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn kv_contains(&self, kv: &KvHandle, key: KvKey<'_>) -> Result<bool> {
+        if kv.pairs().is_some() {
+            return self.kv_find(kv, Find::Equal, Some(key), |found| found.is_some());
+        }
+        let key = kv.encode(key)?;
+        if let Some(transaction) = self.transaction().as_mut() {
+            transaction.check_usable()?;
+            return transaction.with_tree(&kv.tree, |draft, at, notes_reads| draft.has(key, at, notes_reads));
+        }
+        kv.check_live(&self.database)?;
+        self.database.runtime()?;
+        let timeline = self.database.timeline();
+        kv.tree.tree().get(key, || timeline.visible_commit(), |record| record.is_some())
     }
 
     /// Gives a key this value, or takes it away, if `condition` holds; says whether it did.
@@ -306,16 +330,8 @@ impl Session {
     ) -> Result<bool> {
         if let Some(transaction) = self.transaction().as_mut() {
             transaction.check_changeable()?;
-            return transaction.with_tree(&kv.tree, |draft, at, notes_reads| {
-                let holds = match condition {
-                    Condition::Always => true,
-                    condition => draft.get(key, at, notes_reads, |newest| condition.holds(|| newest))?,
-                };
-                if holds {
-                    draft.change(key, value, at)?;
-                }
-                Ok(holds)
-            });
+            return transaction
+                .with_tree(&kv.tree, |draft, at, notes_reads| draft.change_if(key, value, condition, at, notes_reads));
         }
         kv.check_live(&self.database)?;
         self.database.runtime()?;
@@ -328,13 +344,8 @@ impl Session {
         }
         // Pieces come or go with it.
         self.change(|transaction| {
-            transaction.with_tree(&kv.tree, |draft, at, notes_reads| {
-                let holds = draft.get(key, at, notes_reads, |newest| condition.holds(|| newest))?;
-                if holds {
-                    draft.change(key, value, at)?;
-                }
-                Ok(holds)
-            })
+            transaction
+                .with_tree(&kv.tree, |draft, at, notes_reads| draft.change_if(key, value, condition, at, notes_reads))
         })
     }
 
@@ -350,7 +361,12 @@ impl Session {
     ) -> Result<Option<bool>> {
         let (_, record_bytes_max) = kv.tree.tree().bytes_max();
         let is_long = |value: &[u8]| is_apart(value, record_bytes_max);
-        if value.is_some_and(is_long) || matches!(condition, Condition::Equals(value) if is_long(value)) {
+        let asks_for_value = match condition {
+            Condition::Equals(value) => is_long(value),
+            Condition::Where(_) => true,
+            Condition::Always | Condition::Absent | Condition::Present => false,
+        };
+        if asks_for_value || value.is_some_and(is_long) {
             return Ok(None);
         }
         let record = value.map(record_of);
@@ -559,24 +575,19 @@ impl Session {
         shown
     }
 
-    /// How many keys there are.
+    /// How many keys there are; of one with several values each counts.
     ///
     /// # Errors
     /// As [`Session::kv_get`].
     pub fn kv_len(&self, kv: &KvHandle) -> Result<u64> {
-        if !self.in_transaction() {
-            kv.check_live(&self.database)?;
-            self.database.runtime()?;
-            let snapshot = self.database.timeline().snapshot();
-            return kv.tree.tree().len(snapshot.commit());
+        if let Some(transaction) = self.transaction().as_mut() {
+            transaction.check_usable()?;
+            return transaction.with_tree(&kv.tree, |draft, at, notes_reads| draft.len(at, notes_reads));
         }
-        let (mut len, mut cursor) = (0, self.kv_cursor(kv)?);
-        cursor.seek(self, Find::GreaterEqual, None)?;
-        while cursor.entry().is_some() {
-            len += 1;
-            cursor.next(self)?;
-        }
-        Ok(len)
+        kv.check_live(&self.database)?;
+        self.database.runtime()?;
+        let snapshot = self.database.timeline().snapshot();
+        kv.tree.tree().len(snapshot.commit())
     }
 }
 

@@ -37,12 +37,14 @@ impl KvLoad {
         let encoded = self.shape.key.encode(key)?;
         let (key_bytes_max, record_bytes_max) = self.loader.bytes_max();
         let value_bytes_max = if self.overflow.is_some() { VALUE_BYTES_MAX } else { record_bytes_max };
-        check(&self.name, self.shape.value, (key_bytes_max, value_bytes_max), encoded, Some(value))?;
+        if !self.shape.has_duplicates {
+            check(&self.name, self.shape.value, (key_bytes_max, value_bytes_max), encoded, Some(value))?;
+        }
         let is_behind = match &mut self.overflow {
             None => match self.shape.pairs() {
                 None => self.loader.push(encoded, value)?,
                 Some(pairs) => {
-                    let pair = pair(&self.name, pairs, key_bytes_max, encoded, value)?;
+                    let pair = pair(&self.name, self.shape.value, pairs, key_bytes_max, encoded, value)?;
                     self.loader.push(KeyRef::Bytes(&pair), &[])?
                 }
             },
@@ -101,7 +103,8 @@ impl Session {
     pub fn kv_loaded(&self, load: KvLoad) -> Result<KvHandle> {
         let KvLoad { name, shape, loader, overflow } = load;
         let (tree, pages) = loader.finish()?;
-        let (overflow, pages_of_overflow) = overflow.map(OverflowLoad::finish).transpose()?.unzip();
+        let finished = overflow.map(OverflowLoad::finish).transpose();
+        let (overflow, pages_of_overflow) = finished.inspect_err(|_| tree.abandon())?.unzip();
         let (store, id) = (self.database.store(), self.database.next_object());
         let overflow = overflow.map(|tree| Overflow::of(self.database.next_object(), tree));
         let pages = pages.map(|tree| Loaded { tree, overflow: pages_of_overflow.flatten() });

@@ -48,8 +48,10 @@ pub(crate) use shape::KvShape;
 pub(crate) use table::{TreeTable, TreesSeen};
 pub(crate) use work::{KvMark, KvWork};
 
-use overflow::Overflow;
-use sinter_storage::{Budget, ObjectId, PageId, Store};
+use crate::Result;
+use overflow::{Apart, Overflow};
+use sinter_storage::{Budget, CommitNumber, ObjectId, PageId, Store};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -196,6 +198,44 @@ impl KvTree {
     /// The memory that all share.
     pub(crate) fn budget(&self) -> &Arc<Budget> {
         &self.budget
+    }
+
+    /// What is wrong in the state after commit `at`, of which all leaves can be read.
+    ///
+    /// # Errors
+    /// A leaf cannot be read.
+    pub(crate) fn flaw(&self, at: CommitNumber) -> Result<Option<String>> {
+        let (mut flaw, mut pair) = (None, pair::Pair::new());
+        if let Some(pairs) = self.shape.pairs() {
+            self.tree.for_each(&ALL_KEYS, at, &mut |key, _| match key {
+                KeyRef::Bytes(bytes) if pairs.read(bytes, &mut pair).is_ok() => ControlFlow::Continue(()),
+                _ => {
+                    flaw = Some("an entry is no key with a value".to_owned());
+                    ControlFlow::Break(())
+                }
+            })?;
+        }
+        if let Some(overflow) = &self.overflow {
+            let (mut wanted, mut found) = ((0, 0), (0, 0));
+            self.tree.for_each(&ALL_KEYS, at, &mut |_, record| {
+                if let Some(apart) = Apart::of(record) {
+                    let pieces = apart.pieces();
+                    wanted = (wanted.0 + pieces.end - pieces.start, wanted.1 + apart.bytes());
+                }
+                ControlFlow::Continue(())
+            })?;
+            overflow.any().for_each(&ALL_KEYS, at, &mut |_, piece| {
+                found = (found.0 + 1, found.1 + piece.len());
+                ControlFlow::Continue(())
+            })?;
+            if wanted != found {
+                flaw = Some(format!(
+                    "its long values have {} pieces of {} bytes together, and there are {} of {}",
+                    wanted.0, wanted.1, found.0, found.1
+                ));
+            }
+        }
+        Ok(flaw)
     }
 
     /// What a transaction writes and reads of it, nothing yet.

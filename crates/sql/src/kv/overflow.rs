@@ -39,10 +39,10 @@ const MARK_BYTES: usize = 2;
 /// Bytes of a full piece: five of them fill a leaf.
 const PIECE_BYTES: usize = 3200;
 
-/// The longest value: what one commit takes in, and more than once.
+/// The longest value: a commit takes in one, and others that are short.
 pub(super) const VALUE_BYTES_MAX: usize = 256 << 20;
 
-/// The number of the first piece; that which [`Overflow::next`] has as long as nobody asked.
+/// The number of the first piece.
 const FIRST_PIECE: u64 = 1;
 
 /// Where a value is that is not in its record.
@@ -203,7 +203,7 @@ impl Overflow {
     pub(super) fn read(&self, apart: Apart, own: Option<&Changes<u64>>, at: CommitNumber) -> Result<Vec<u8>> {
         let pieces = apart.pieces();
         let mut value = Vec::with_capacity(apart.bytes);
-        match own.filter(|own| own.contains_key(&pieces.start)) {
+        match own.filter(|own| own.get(&pieces.start).is_some_and(Option::is_some)) {
             Some(own) => {
                 own.range(pieces).filter_map(|(_, piece)| piece.as_deref()).for_each(|piece| value.extend(piece));
             }

@@ -302,10 +302,15 @@ impl KvOptions {
     pub(crate) fn shape(&self) -> Result<KvShape> {
         let (key, value) = (self.key.unwrap_or(KeyType::U32), self.value.unwrap_or(ValueType::Bytes));
         if self.duplicates == Some(true) {
-            return match value {
-                ValueType::Nothing => Err(Error::Sql("a key that has no value has no several of them".to_owned())),
-                _ => Ok(KvShape { key, value, has_duplicates: true, options: pair_options() }),
+            let what = match (value, self.codec) {
+                (ValueType::Nothing, _) => "a key that has no value cannot have several of them".to_owned(),
+                (_, Some(_)) => "keys that have several values are written without a codec; leave it out".to_owned(),
+                (ValueType::Fixed(width), _) if width > FIXED_BYTES_OF_PAIRS_MAX => {
+                    format!("several values of a key have {FIXED_BYTES_OF_PAIRS_MAX} bytes each at most, not {width}")
+                }
+                _ => return Ok(KvShape { key, value, has_duplicates: true, options: pair_options() }),
             };
+            return Err(Error::Sql(what));
         }
         let codec = match key.kind() {
             Kind::U32 | Kind::U64 => self.codec.unwrap_or(KeyCodec::Bp128D1),
@@ -353,6 +358,9 @@ pub(crate) struct KvShape {
 fn pair_options() -> TreeOptions {
     TreeOptions::new(KeyCodec::None, RecordShape::Fixed(0))
 }
+
+/// Beside a value of so many bytes a pair has place for a key.
+const FIXED_BYTES_OF_PAIRS_MAX: u32 = 2000;
 
 /// In the catalog's pages, beside a value's type: keys have any number of values.
 const HAS_DUPLICATES: u8 = 0x80;

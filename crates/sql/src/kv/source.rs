@@ -225,9 +225,8 @@ impl<K: ColumnKey + ?Sized> TreeSource<K> {
     }
 
     fn add_pieces(&mut self, range: (Bound<&K>, Bound<&K>)) -> crate::Result<()> {
-        if let Some(state) = &self.state.overflow
-            && state.overflow.is_used()?
-        {
+        // Where that cannot be told, it is to be feared.
+        if self.state.overflow.as_ref().is_some_and(|state| state.overflow.is_used().unwrap_or(true)) {
             return self.add_long(range);
         }
         let leaf_bytes = self.state.tree.options().leaf_bytes;
@@ -241,20 +240,25 @@ impl<K: ColumnKey + ?Sized> TreeSource<K> {
     /// Adds keys whose values may be apart: as many at a time as have not too many bytes together.
     fn add_long(&mut self, range: (Bound<&K>, Bound<&K>)) -> crate::Result<()> {
         let mut stretches: Vec<Stretch<K::Owned>> = Vec::new();
+        let leaf_bytes = self.state.tree.options().leaf_bytes;
+        let mut add = |first: K::Owned, last: K::Owned, rows: usize, bytes: usize| {
+            let has_room = |stretch: &Stretch<_>| stretch.rows < GROUP_KEYS && stretch.bytes + bytes <= GROUP_BYTES;
+            match stretches.last_mut().filter(|stretch| has_room(stretch)) {
+                Some(stretch) => {
+                    stretch.last = last;
+                    (stretch.rows, stretch.bytes) = (stretch.rows + rows, stretch.bytes + bytes);
+                }
+                None => stretches.push(Stretch { first, last, rows, bytes }),
+            }
+        };
         self.state.tree.for_each_entries(range, self.at(), &mut |entries| {
+            if entries.records().all(|record| Apart::of(record).is_none()) {
+                return add(entries.first(), entries.last(), entries.len(), leaf_bytes);
+            }
             let mut records = entries.records();
             entries.for_each_key(&mut |key| {
                 let bytes = key.byte_len() + records.next().map_or(0, value_bytes);
-                let has_room = |stretch: &Stretch<_>| stretch.rows < GROUP_KEYS && stretch.bytes + bytes <= GROUP_BYTES;
-                match stretches.last_mut().filter(|stretch| has_room(stretch)) {
-                    Some(stretch) => {
-                        stretch.last = key.to_owned();
-                        (stretch.rows, stretch.bytes) = (stretch.rows + 1, stretch.bytes + bytes);
-                    }
-                    None => {
-                        stretches.push(Stretch { first: key.to_owned(), last: key.to_owned(), rows: 1, bytes });
-                    }
-                }
+                add(key.to_owned(), key.to_owned(), 1, bytes);
             });
         })?;
         stretches.into_iter().try_for_each(|stretch| self.add_piece(stretch))
@@ -375,10 +379,12 @@ impl<K: ColumnKey + ?Sized> TreeSource<K> {
         if let Some(pairs) = self.pairs {
             return self.values_of_pairs(pairs, group, column, out);
         }
-        let (mut is_whole, mut read) = (true, Ok(()));
+        let (mut is_whole, mut read, mut row) = (true, Ok(()), 0);
         let mut append = |record: &[u8], out: &mut ValuesBuf| match &self.state.overflow {
             None => is_whole &= append_record(record, out),
             Some(_) if read.is_err() => {}
+            // The pieces of what the transaction has written over are gone, too.
+            Some(_) if is_deleted(group, std::mem::replace(&mut row, row + 1)) => is_whole &= append_record(&[], out),
             Some(overflow) => match overflow.value(record, self.at()) {
                 Ok(value) => is_whole &= append_record(&value, out),
                 Err(error) => read = Err(error),
@@ -487,7 +493,8 @@ fn key_text(key: KvKey<'_>) -> String {
 /// What is looked for, in words of SQL.
 fn seek_text(ranges: &[AnyRange], ty: KeyType, pairs: Option<PairShape>) -> Option<String> {
     if let (Some(pairs), [range]) = (pairs, ranges) {
-        return seek_text(&[pairs.range_of_keys(range)?], ty, None);
+        let keys: Vec<AnyRange> = pairs.range_of_keys(range).into_iter().collect();
+        return seek_text(&keys, ty, None);
     }
     let text = |key: &Key| key_text(key.decoded(ty));
     match ranges {
@@ -509,6 +516,11 @@ fn seek_text(ranges: &[AnyRange], ty: KeyType, pairs: Option<PairShape>) -> Opti
         }
         several => Some(format!("{} ranges of keys", several.len())),
     }
+}
+
+/// Whether the transaction has written a row of the tree over.
+fn is_deleted<K>(group: &Group<K>, row: usize) -> bool {
+    group.deleted.as_ref().is_some_and(|deleted| deleted.get(row))
 }
 
 /// Appends a key as a column has it; false where it is of another type.

@@ -164,19 +164,21 @@ impl TreeInsert {
         // Rows that meet others, and what is there.
         let (mut meeting, mut present) = (Vec::new(), Vec::new());
         let (action, written, count) = (&self.action, &mut self.written, &mut self.count);
+        let mut memory = self.rows.tree().budget().take(Use::Query, 0);
         transaction.with_tree(self.rows.tree(), |draft, at, _| {
             if !matches!(action, Action::Replace) {
                 // That others have not put the same keys is seen at the commit.
                 draft.hold_written();
             }
+            let mut buffer = EntryBuffer::default();
             for row in 0..entries.len() {
-                let mut buffer = EntryBuffer::default();
                 let (key, record) = entries.entry(row, &mut buffer)?;
                 let is_there = match action {
                     Action::Replace => false,
-                    Action::Fail | Action::Skip => draft.get(key, at, false, |found| found.is_some())?,
+                    Action::Fail | Action::Skip => draft.has(key, at, false)?,
                     Action::Update(_) => match draft.get(key, at, false, |found| found.map(<[u8]>::to_vec))? {
                         Some(found) => {
+                            memory.grow(found.len())?;
                             meeting.push(row as u32);
                             present.push(found);
                             true
@@ -226,8 +228,8 @@ impl TreeInsert {
 fn put(transaction: &mut Transaction, rows: &TreeRows, batch: &RecordBatch) -> Result<()> {
     let entries = rows.entries(batch)?;
     transaction.with_tree(rows.tree(), |draft, at, _| {
+        let mut buffer = EntryBuffer::default();
         (0..entries.len()).try_for_each(|row| {
-            let mut buffer = EntryBuffer::default();
             let (key, record) = entries.entry(row, &mut buffer)?;
             draft.change(key, Some(record), at)
         })
@@ -253,7 +255,7 @@ fn twice(rows: &TreeRows) -> Error {
     ))
 }
 
-/// Takes away the keys that a query yields in its first column, and returns how many.
+/// Takes away the entries that a query yields, and returns how many.
 ///
 /// # Errors
 /// A leaf cannot be read; there is no memory.
@@ -263,7 +265,7 @@ pub(super) fn delete(transaction: &mut Transaction, rows: &TreeRows, found: &Rec
         let mut count = 0;
         for key in &keys {
             // The query that found it has noted that; joined with others it comes more than once.
-            if draft.get(key.lent(), at, false, |found| found.is_some())? {
+            if draft.has(key.lent(), at, false)? {
                 draft.change(key.lent(), None, at)?;
                 count += 1;
             }
@@ -315,8 +317,8 @@ impl TreeUpdate {
         let mut moved: Vec<u32> = Vec::new();
         self.count += keys.len() as u64;
         transaction.with_tree(self.rows.tree(), |draft, at, _| {
+            let mut buffer = EntryBuffer::default();
             for (row, key) in keys.iter().enumerate() {
-                let mut buffer = EntryBuffer::default();
                 let (new_key, record) = entries.entry(row, &mut buffer)?;
                 if new_key == key.lent() {
                     draft.change(new_key, Some(record), at)?;
