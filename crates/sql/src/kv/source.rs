@@ -379,12 +379,12 @@ impl<K: ColumnKey + ?Sized> TreeSource<K> {
         if let Some(pairs) = self.pairs {
             return self.values_of_pairs(pairs, group, column, out);
         }
-        let (mut is_whole, mut read, mut row) = (true, Ok(()), 0);
+        let (mut is_whole, mut read, mut rows) = (true, Ok(()), 0..);
         let mut append = |record: &[u8], out: &mut ValuesBuf| match &self.state.overflow {
             None => is_whole &= append_record(record, out),
             Some(_) if read.is_err() => {}
             // The pieces of what the transaction has written over are gone, too.
-            Some(_) if is_deleted(group, std::mem::replace(&mut row, row + 1)) => is_whole &= append_record(&[], out),
+            Some(_) if rows.next().is_some_and(|row| is_deleted(group, row)) => is_whole &= append_record(&[], out),
             Some(overflow) => match overflow.value(record, self.at()) {
                 Ok(value) => is_whole &= append_record(&value, out),
                 Err(error) => read = Err(error),
