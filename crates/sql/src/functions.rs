@@ -208,7 +208,9 @@ fn sizes<'c>(
 /// What a tree consists of, with its overflow, which all counts as values.
 fn shape_of(tree: &KvTree) -> TreeShape {
     let shape = tree.tree().shape();
-    let Some(pieces) = tree.overflow().map(|overflow| overflow.tree().shape()) else { return shape };
+    let is_used = |pieces: &TreeShape| pieces.keys > 0 || pieces.leaves > pieces.resident_leaves;
+    let pieces = tree.overflow().map(|overflow| overflow.tree().shape()).filter(is_used);
+    let Some(pieces) = pieces else { return shape };
     TreeShape {
         leaves: shape.leaves + pieces.leaves,
         resident_leaves: shape.resident_leaves + pieces.resident_leaves,

@@ -94,7 +94,7 @@ fn statements_put_and_change_long_values() {
     assert_eq!(value(&conn, total), (expected + 150).to_string());
     conn.begin(false).unwrap();
     run("INSERT OR REPLACE INTO texts VALUES (300, 'short')");
-    run("INSERT INTO texts SELECT 1000, repeat('x', 100000) ON CONFLICT (key) DO UPDATE SET value = 'never'");
+    run("INSERT INTO texts VALUES (1000, repeat('x', 100000)) ON CONFLICT (key) DO UPDATE SET value = 'never'");
     run("INSERT INTO texts VALUES (299, '?') ON CONFLICT (key) DO UPDATE SET value = texts.value || excluded.value");
     let own = "SELECT key, octet_length(value), right(value, 2) FROM texts WHERE key IN (299, 300, 1000) ORDER BY key";
     assert_eq!(lines(&conn, own), ["299 59802 !?", "300 5 rt", "1000 100000 xx"]);
