@@ -96,27 +96,26 @@ class KeyValue(MutableMapping[Any, Any]):
         """Return whether another mapping has the same entries."""
         if not isinstance(other, Mapping):
             return NotImplemented
-        return list(self.items()) == sorted(other.items())
-
-    __hash__ = None  # type: ignore[assignment]
+        if self.has_duplicates or (isinstance(other, KeyValue) and other.has_duplicates):
+            return list(self.items()) == list(other.items())
+        return dict(self.items()) == dict(other.items())
 
     def pop(self, key: Any, default: Any = _ABSENT) -> Any:
         """Take the key's value away and return it, of several the first; or `default`, where it is not there."""
-        value = self.get(key, _ABSENT)
-        if value is _ABSENT:
-            if default is _ABSENT:
-                raise KeyError(key)
-            return default
-        self.discard(key, value)
-        return value
+        while (value := self.get(key, _ABSENT)) is not _ABSENT:
+            # Somebody else may have been quicker.
+            if self.discard(key, value):
+                return value
+        if default is _ABSENT:
+            raise KeyError(key)
+        return default
 
     def popitem(self) -> tuple[Any, Any]:
         """Take the first entry away and return it."""
-        entry = self.first()
-        if entry is None:
-            raise KeyError("the key-value tree is empty")
-        self.discard(*entry)
-        return entry
+        while (entry := self.first()) is not None:
+            if self.discard(*entry):
+                return entry
+        raise KeyError("the key-value tree is empty")
 
     def __bool__(self) -> bool:
         """Return whether there are keys."""

@@ -180,3 +180,51 @@ def test_keys_of_a_slice_go_at_once() -> None:
         assert len(kv) == 510
         kv.clear()
         assert not kv
+
+
+def test_a_key_has_any_number_of_values(db: sinterdb.Connection) -> None:
+    tags = db.kv("tags", key="str", value="i64", duplicates=True)
+    tags["b"] = 2
+    tags.update([("b", -1), ("a", 7), ("b", 2)])
+    assert tags.has_duplicates
+    assert (len(tags), tags["b"], tags.get_all("b"), tags.get_all("c")) == (3, -1, [-1, 2], [])
+    assert list(tags.items()) == [("a", 7), ("b", -1), ("b", 2)]
+    assert ("b", 2) in tags.items()
+    assert ("b", 3) not in tags.items()
+    assert 2 in tags.values()
+    assert tags != {"a": 7, "b": -1}
+    assert (tags.insert("b", 2), tags.insert("b", 3), tags.discard("b", -1), tags.discard("b", -1)) == (
+        False,
+        True,
+        True,
+        False,
+    )
+    assert (tags.pop("b"), tags.get_all("b"), tags.popitem()) == (2, [3], ("a", 7))
+    assert tags.find("<=", "z") == ("b", 3)
+    assert db.sql("SELECT key, value FROM tags").fetchall() == [("b", 3)]
+    del tags["b"]
+    with pytest.raises(KeyError):
+        tags.pop("b")
+    loaded = db.load_kv("loaded", [(1, "x"), (1, "y")], key="u32", value="str", duplicates=True)
+    assert loaded[0:2] == [(1, "x"), (1, "y")]
+    with pytest.raises(sinterdb.ProgrammingError, match="several values"):
+        db.kv("loaded", duplicates=False)
+
+
+def test_values_have_any_length(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "kv.sinter"
+    expected = {key: random.Random(key).randbytes(key * 3001) for key in range(60)}
+    with sinterdb.connect(path) as db:
+        kv = db.kv("s", key="u32", value="bytes")
+        kv.update(expected)
+        assert kv == expected
+        with db.transaction() as tx:
+            inside = tx.kv("s")
+            inside[59] = b"short"
+            inside[60] = expected[59]
+            assert inside[60] == expected[59]
+    with sinterdb.connect(path) as db:
+        kv = db.kv("s")
+        assert (kv[58], kv[59], kv[60]) == (expected[58], b"short", expected[59])
+        kv.clear()
+        assert db.sql("SELECT value_bytes FROM trees()").fetchall() == [(0,)]
