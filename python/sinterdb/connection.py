@@ -229,9 +229,9 @@ class Connection:
 
         `key` is "u32", "u64", "i64", "bytes" or "str"; `value` is "bytes", "str", "u32", "u64", "i64", "f64",
         "fixed(16)" (so many bytes each) or "none"; `codec` is how whole numbers are written: "bp128", "simd_for",
-        "for", "vbyte", "masked_vbyte", "varint_gb", "none", or "auto"; with `duplicates` a key has any number of values,
-        in order, each once. What is not given is as the tree has it; of one that is made, keys are "u32" and values
-        "bytes", one of each key.
+        "for", "vbyte", "masked_vbyte", "varint_gb", "none", or "auto"; with `duplicates` a key has any number of
+        values, in order, each once. What is not given is as the tree has it; of one that is made, keys are "u32" and
+        values "bytes", one of each key.
         """
         return KeyValue(self._raw.kv(name, key=key, value=value, codec=codec, duplicates=duplicates))
 
