@@ -11,6 +11,33 @@ pub(super) const KEYS: i64 = 12;
 /// Both have keys and values. Views of the same rows: `all_t`, `all_u`, and `both`.
 pub(super) const TABLES: [&str; 2] = ["t", "u"];
 
+/// What the columns of one are called.
+pub(super) type Columns = [&'static str; 2];
+
+const OF_VIEWS: Columns = ["k", "v"];
+
+/// Which of the two are key-value trees, and not column tables.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trees(pub(super) [bool; 2]);
+
+impl Trees {
+    pub(super) fn columns(self, table: usize) -> Columns {
+        if self.0[table] { ["key", "value"] } else { OF_VIEWS }
+    }
+
+    /// What makes one, before its columns or its query.
+    fn option(self, table: usize) -> &'static str {
+        if self.0[table] { " WITH (storage = 'tree')" } else { "" }
+    }
+
+    /// What makes one of no rows, and the view of it.
+    pub(super) fn create(self, table: usize) -> [String; 2] {
+        let ([k, v], name) = (self.columns(table), TABLES[table]);
+        let create = format!("CREATE TABLE {name} ({k} BIGINT, {v} BIGINT){}", self.option(table));
+        [create, format!("CREATE VIEW all_{name} AS SELECT {k} AS k, {v} AS v FROM {name}")]
+    }
+}
+
 /// Tables that come and go are called `n0` to `n2`. In the model they are rows of a third table, by their numbers; the value
 /// is that of the one row that such a table has.
 pub(super) const NAMES: usize = 2;
@@ -40,11 +67,11 @@ impl Rows {
         }
     }
 
-    pub(super) fn condition(self) -> String {
+    pub(super) fn condition(self, [k, v]: Columns) -> String {
         match self {
-            Rows::Key(key) => format!("k = {key}"),
-            Rows::Range(from, to) => format!("k BETWEEN {from} AND {to}"),
-            Rows::Remainder(remainder) => format!("v % 5 = {remainder}"),
+            Rows::Key(key) => format!("{k} = {key}"),
+            Rows::Range(from, to) => format!("{k} BETWEEN {from} AND {to}"),
+            Rows::Remainder(remainder) => format!("{v} % 5 = {remainder}"),
             Rows::All => "true".to_owned(),
         }
     }
@@ -153,7 +180,7 @@ impl Step {
         }
     }
 
-    pub(super) fn run(&self, transaction: &Transaction) -> Result<Answer, Error> {
+    pub(super) fn run(&self, transaction: &Transaction, trees: Trees) -> Result<Answer, Error> {
         let query = |sql: String| -> Result<Answer, Error> {
             let rows: Vec<_> = transaction.sql(&sql)?.collect()?.iter().flat_map(rows_of).collect();
             let number = |text: &String| text.parse().unwrap();
@@ -167,48 +194,65 @@ impl Step {
             outcome => outcome,
         };
         let other = |table: usize| TABLES[1 - table];
+        let of = |table: usize| trees.columns(table);
         match self {
+            Step::Read(table, Rows::Key(key)) if trees.0[*table] => {
+                let found = transaction.kv::<i64>(TABLES[*table])?.get(*key)?;
+                let value = found.map(|value| i64::from_le_bytes(value.try_into().unwrap()));
+                Ok(Answer::Rows(value.into_iter().map(|value| (*key, value)).collect()))
+            }
             Step::Read(table, rows) => {
-                query(format!("SELECT k, v FROM {} WHERE {} ORDER BY k", TABLES[*table], rows.condition()))
+                let ([k, v], condition) = (of(*table), rows.condition(of(*table)));
+                query(format!("SELECT {k}, {v} FROM {} WHERE {condition} ORDER BY {k}", TABLES[*table]))
             }
             Step::ReadView(table, rows) => {
-                query(format!("SELECT k, v FROM all_{} WHERE {} ORDER BY k", TABLES[*table], rows.condition()))
+                let condition = rows.condition(OF_VIEWS);
+                query(format!("SELECT k, v FROM all_{} WHERE {condition} ORDER BY k", TABLES[*table]))
             }
-            Step::ReadBoth(rows) => query(format!("SELECT k, v FROM both WHERE {} ORDER BY k, v", rows.condition())),
+            Step::ReadBoth(rows) => {
+                query(format!("SELECT k, v FROM both WHERE {} ORDER BY k, v", rows.condition(OF_VIEWS)))
+            }
             Step::Count(table, Rows::All) => query(format!("SELECT count(*), 0 FROM {}", TABLES[*table])),
             Step::Count(table, rows) => {
-                query(format!("SELECT count(*), 0 FROM {} WHERE {}", TABLES[*table], rows.condition()))
+                query(format!("SELECT count(*), 0 FROM {} WHERE {}", TABLES[*table], rows.condition(of(*table))))
             }
             Step::Greatest(table, rows) => {
+                let [k, v] = of(*table);
                 let condition =
-                    if let Rows::All = rows { String::new() } else { format!(" WHERE {}", rows.condition()) };
-                let greatest = "coalesce(max(v), -1), coalesce(min(k), -1)";
+                    if let Rows::All = rows { String::new() } else { format!(" WHERE {}", rows.condition([k, v])) };
+                let greatest = format!("coalesce(max({v}), -1), coalesce(min({k}), -1)");
                 query(format!("SELECT {greatest} FROM {}{condition}", TABLES[*table]))
             }
-            Step::Delete(table, rows) => change(format!("DELETE FROM {} WHERE {}", TABLES[*table], rows.condition())),
+            Step::Delete(table, rows) => {
+                change(format!("DELETE FROM {} WHERE {}", TABLES[*table], rows.condition(of(*table))))
+            }
             Step::Update(table, rows, add) => {
-                change(format!("UPDATE {} SET v = v + {add} WHERE {}", TABLES[*table], rows.condition()))
+                let ([_, v], condition) = (of(*table), rows.condition(of(*table)));
+                change(format!("UPDATE {} SET {v} = {v} + {add} WHERE {condition}", TABLES[*table]))
             }
             Step::Insert(table, key, value) => {
-                let table = TABLES[*table];
-                let absent = format!("NOT EXISTS (SELECT 1 FROM {table} WHERE k = {key})");
-                change(format!("INSERT INTO {table} (k, v) SELECT {key}, {value} WHERE {absent}"))
+                let ([k, v], table) = (of(*table), TABLES[*table]);
+                let absent = format!("NOT EXISTS (SELECT 1 FROM {table} WHERE {k} = {key})");
+                change(format!("INSERT INTO {table} ({k}, {v}) SELECT {key}, {value} WHERE {absent}"))
             }
             Step::Copy(table, rows, add) => {
-                let (table, from) = (TABLES[*table], other(*table));
-                let absent = format!("k NOT IN (SELECT k FROM {table})");
-                let condition = rows.condition();
-                change(format!(
-                    "INSERT INTO {table} (k, v) SELECT k, v + {add} FROM {from} WHERE {condition} AND {absent}"
-                ))
+                let ([k, v], [from_k, from_v]) = (of(*table), of(1 - table));
+                let (condition, from, table) = (rows.condition([from_k, from_v]), other(*table), TABLES[*table]);
+                let absent = format!("{from_k} NOT IN (SELECT {k} FROM {table})");
+                let select = format!("SELECT {from_k}, {from_v} + {add} FROM {from} WHERE {condition} AND {absent}");
+                change(format!("INSERT INTO {table} ({k}, {v}) {select}"))
             }
             Step::UpdateIfEven(table, key, add, rows) => {
-                let count = format!("SELECT count(*) FROM {} WHERE {}", other(*table), rows.condition());
-                change(format!("UPDATE {} SET v = v + {add} WHERE k = {key} AND ({count}) % 2 = 0", TABLES[*table]))
+                let ([k, v], condition) = (of(*table), rows.condition(of(1 - table)));
+                let count = format!("SELECT count(*) FROM {} WHERE {condition}", other(*table));
+                let table = TABLES[*table];
+                change(format!("UPDATE {table} SET {v} = {v} + {add} WHERE {k} = {key} AND ({count}) % 2 = 0"))
             }
             Step::Replace(table, rows, add) => {
-                let select = format!("SELECT k, v + {add} AS v FROM {} WHERE {}", other(*table), rows.condition());
-                define(format!("CREATE OR REPLACE TABLE {} AS {select}", TABLES[*table]))
+                let ([k, v], [from_k, from_v]) = (of(*table), of(1 - table));
+                let (condition, from) = (rows.condition([from_k, from_v]), other(*table));
+                let select = format!("SELECT {from_k} AS {k}, {from_v} + {add} AS {v} FROM {from} WHERE {condition}");
+                define(format!("CREATE OR REPLACE TABLE {}{} AS {select}", TABLES[*table], trees.option(*table)))
             }
             Step::AddColumn(table, number) => {
                 define(format!("ALTER TABLE {} ADD COLUMN c{number} INT DEFAULT 1", TABLES[*table]))

@@ -1,7 +1,7 @@
 //! Real threads.
 
 use super::check_acyclic;
-use super::steps::{Answer, Key, Rows, Step, TABLES};
+use super::steps::{Answer, Key, Rows, Step, TABLES, Trees};
 use crate::answers::lines;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
@@ -21,6 +21,9 @@ struct Access {
 /// Keys of each table in [`threads_are_serializable`].
 const FEW_KEYS: i64 = 3;
 
+/// A column table and a key-value tree.
+const TREES: Trees = Trees([false, true]);
+
 /// Real threads, on a file, where a commit waits for its sync while others read, validate and commit. Nobody knows the
 /// order of the commits; so every write is a value of its own, and the versions of each row tell who depends on whom.
 /// Each reads several of a few rows and writes one: what two read and write mostly crosses.
@@ -31,8 +34,8 @@ fn threads_are_serializable() {
     let directory = tempfile::tempdir().unwrap();
     let database = Database::open_with(directory.path().join("threads.sinter"), Config::builder().threads(1)).unwrap();
     let conn = database.connect();
-    for table in TABLES {
-        conn.execute(&format!("CREATE TABLE {table} (k BIGINT, v BIGINT)"), &[]).unwrap();
+    for (number, table) in TABLES.iter().enumerate() {
+        TREES.create(number).iter().for_each(|sql| drop(conn.execute(sql, &[]).unwrap()));
         conn.execute(
             &format!("INSERT INTO {table} SELECT value, -1 - value FROM generate_series(0, {})", FEW_KEYS - 1),
             &[],
@@ -88,7 +91,7 @@ fn threads_are_serializable() {
             format!("{key} {value}")
         };
         let expected: Vec<String> = (0..FEW_KEYS).map(last).collect();
-        assert_eq!(lines(&conn, &format!("SELECT k, v FROM {table} ORDER BY k")), expected);
+        assert_eq!(lines(&conn, &format!("SELECT k, v FROM all_{table} ORDER BY k")), expected);
     }
     println!("{} transactions committed, {conflicts} conflicts, {} edges", committed.len(), edges.len());
     assert!(committed.len() > 60 && conflicts > 20, "{} committed, {conflicts} conflicts", committed.len());
@@ -100,11 +103,12 @@ fn read_and_write(transaction: &Transaction, random: &mut SmallRng, value: i64) 
     for _ in 0..2 {
         let (table, key) = (random.random_range(0..2), random.random_range(0..FEW_KEYS));
         let rows = *[Rows::Key(key), Rows::Range(key, key + 1), Rows::All].choose(random).unwrap();
-        let Ok(Answer::Rows(rows)) = Step::Read(table, rows).run(transaction) else { panic!("a read fails") };
+        let Ok(Answer::Rows(rows)) = Step::Read(table, rows).run(transaction, TREES) else { panic!("a read fails") };
         access.reads.extend(rows.into_iter().map(|(key, value)| ((table, key), value)));
     }
     let (key, before) = *access.reads.choose(random).unwrap();
-    let sql = format!("UPDATE {} SET v = {value} WHERE k = {}", TABLES[key.0], key.1);
+    let [k, v] = TREES.columns(key.0);
+    let sql = format!("UPDATE {} SET {v} = {value} WHERE {k} = {}", TABLES[key.0], key.1);
     assert_eq!(transaction.execute(&sql, &[]).unwrap(), 1);
     access.writes.push((key, before, value));
     access
