@@ -96,9 +96,11 @@ class KeyValue(MutableMapping[Any, Any]):
         """Return whether another mapping has the same entries."""
         if not isinstance(other, Mapping):
             return NotImplemented
-        if self.has_duplicates or (isinstance(other, KeyValue) and other.has_duplicates):
-            return list(self.items()) == list(other.items())
-        return dict(self.items()) == dict(other.items())
+        mine, others = list(self.items()), list(other.items())
+        if self.has_duplicates and isinstance(other, KeyValue) and other.has_duplicates:
+            return mine == others
+        # Each key of a mapping has one value.
+        return len(mine) == len(others) == len(dict(mine)) and dict(mine) == dict(others)
 
     def pop(self, key: Any, default: Any = _ABSENT) -> Any:
         """Take the key's value away and return it, of several the first; or `default`, where it is not there."""

@@ -193,6 +193,7 @@ def test_a_key_has_any_number_of_values(db: sinterdb.Connection) -> None:
     assert ("b", 3) not in tags.items()
     assert 2 in tags.values()
     assert tags != {"a": 7, "b": -1}
+    assert (tags.find("==", "aa"), tags.find("==", "b")) == (None, ("b", -1))
     assert (tags.insert("b", 2), tags.insert("b", 3), tags.discard("b", -1), tags.discard("b", -1)) == (
         False,
         True,
@@ -218,6 +219,9 @@ def test_values_have_any_length(tmp_path: pathlib.Path) -> None:
         kv = db.kv("s", key="u32", value="bytes")
         kv.update(expected)
         assert kv == expected
+        cursor = kv.cursor()
+        cursor.first()
+        assert [len(cursor.take(100, end)) for end in (10, 20, None)] == [10, 10, 40]
         with db.transaction() as tx:
             inside = tx.kv("s")
             inside[59] = b"short"

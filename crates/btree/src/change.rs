@@ -196,13 +196,18 @@ impl<K: TreeKey + ?Sized> Tree<K> {
             return None;
         }
         let (mut lower, mut upper) = (self.slots.write(before), self.slots.write(slot));
-        if self.load(before, &mut lower).is_err() {
+        if self.load(before, &mut lower).is_err() || self.load(slot, &mut upper).is_err() {
             return None;
         }
         let (Some(leaf), Some(other)) = (lower.leaf_mut(), upper.leaf_mut()) else { return None };
         let are_neighbours =
             [leaf.high(), other.low()].iter().all(|bound| bound.is_some_and(|bound| lent::<K>(bound) == low));
-        let size_max = if other.len() == 0 { self.shape.size_max } else { self.shape.size_max / 4 * 3 };
+        // An empty one adds its bound. The last one would soon be there again.
+        let bytes_of = |bound: Option<&K::Owned>| bound.map(|bound| lent::<K>(bound).byte_len());
+        let size_max = match bytes_of(other.high()).filter(|_| other.len() == 0) {
+            Some(bound_bytes) => self.shape.size_max.saturating_sub(bound_bytes),
+            None => self.shape.size_max / 4 * 3,
+        };
         let fit = leaf.size() + other.size() <= size_max && leaf.len() + other.len() <= LEN_MAX;
         if !are_neighbours || !fit {
             return other.high().filter(|_| are_neighbours).cloned();

@@ -123,6 +123,8 @@ impl<K: TreeKey + ?Sized> Tree<K> {
     /// # Panics
     /// While another checkpoint of the tree is on its way.
     pub fn write(self: &Arc<Self>, out: &mut CheckpointWriter<'_>) -> Result<Written<K>> {
+        // What was emptied by commits that were not durable yet need not be written.
+        self.merge_sparse(self.home()?.store().horizon());
         let walk = Walk::begin(self, out.commit())?;
         let home = self.home()?;
         let (before, root) = {

@@ -346,7 +346,13 @@ impl Catalog {
             }
             RecordTag::TREE_LOADED => self.load_tree(record, store, on_corruption),
             RecordTag::TREE_CHANGED => match self.part_by_id(record.object) {
-                Some(tree) => tree.replay(record, commit),
+                Some(tree) => match tree.replay(record, commit) {
+                    Err(Error::Damaged(what)) if on_corruption == OnCorruption::Skip => {
+                        self.lose_tree(record.object, tree.root().unwrap_or_default(), what);
+                        Ok(())
+                    }
+                    replayed => replayed,
+                },
                 None => self.check_damaged(record.object),
             },
             _ => match self.tables.values_mut().find(|table| table.id() == record.object) {
@@ -392,6 +398,18 @@ impl Catalog {
             empty.set_dropped();
         }
         Ok(())
+    }
+
+    /// The tree that has this number, or whose overflow has it, cannot be read where it is changed: it is one of the damaged. Its
+    /// pages stay.
+    fn lose_tree(&mut self, part: ObjectId, root: PageId, what: String) {
+        let has_part = |tree: &KvTree| tree.parts().any(|(id, _)| id == part);
+        let lost: Vec<_> = self.trees.extract_if(.., |_, tree| has_part(tree)).collect();
+        for (name, tree) in lost {
+            let overflow = tree.overflow().map(|overflow| overflow.id());
+            let damaged = DamagedTable { id: tree.id(), overflow, root, what: what.clone() };
+            self.damaged.insert(name, Arc::new(damaged));
+        }
     }
 
     /// Makes an index of the rows that its table has. Where these cannot be read, the index is lost, and nothing else.

@@ -48,6 +48,9 @@ fn a_key_has_its_values_in_order_each_once() {
     assert_eq!(found(Find::GreaterEqual, "a").as_deref(), Some("a:z"));
     assert_eq!(found(Find::Greater, "b"), None);
     let mut cursor = kv.cursor().unwrap();
+    assert!(!cursor.seek(Find::Equal, "ab").unwrap() && !cursor.next().unwrap() && cursor.entry().unwrap().is_none());
+    assert!(cursor.seek(Find::Equal, "b").unwrap() && cursor.next().unwrap());
+    assert_eq!(cursor.value(), Some(&b"w"[..]));
     let mut backward = Vec::new();
     let mut is_there = cursor.last().unwrap();
     while is_there {

@@ -354,12 +354,36 @@ fn leaves_whose_pieces_are_gone_are_given_back_whatever_the_order() {
 }
 
 #[test]
+fn leaves_that_one_commit_emptied_are_not_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kv.sinter");
+    let database = Database::open(&path).unwrap();
+    let conn = database.connect();
+    let kv = conn.kv::<u32>("s").unwrap();
+    for key in 0..300 {
+        kv.put(key, bytes(16_000, key as usize)).unwrap();
+    }
+    let beside = database.begin_read_only().unwrap();
+    kv.delete_range(..299).unwrap();
+    assert_eq!(beside.kv::<u32>("s").unwrap().get(7).unwrap(), Some(bytes(16_000, 7)));
+    drop(beside);
+    drop((kv, conn, database));
+    let database = Database::open(&path).unwrap();
+    let conn = database.connect();
+    let kv = conn.kv::<u32>("s").unwrap();
+    assert_eq!(all(&kv), BTreeMap::from([(299, bytes(16_000, 299))]));
+    let leaves: u64 = value(&conn, "SELECT leaves FROM trees()").parse().unwrap();
+    assert!(leaves < 10, "{leaves} leaves are left");
+}
+
+#[test]
 fn damage_of_the_pieces_costs_long_values_alone() {
     const STEP_BYTES: usize = 512;
     let folder = tempfile::tempdir().unwrap();
     let config = Config::builder().background(false);
     let database = Database::open_with(folder.path().join("kv.sinter"), config).unwrap();
     let conn = database.connect();
+    conn.execute("CREATE TABLE t AS SELECT 7 AS a", &[]).unwrap();
     let kv = conn.kv::<u32>("s").unwrap();
     kv.put(1, "short").unwrap();
     kv.put(2, bytes(30_000, 2)).unwrap();
@@ -368,7 +392,7 @@ fn damage_of_the_pieces_costs_long_values_alone() {
     // With its log.
     let whole = as_after_a_crash(folder.path());
     let clean = std::fs::read(whole.path().join("kv.sinter")).unwrap();
-    let mut outcomes = [0; 2];
+    let (mut lost, mut costs_long_alone) = (0, 0);
     for at in (8192..clean.len()).step_by(STEP_BYTES) {
         let copies = as_after_a_crash(whole.path());
         let path = copies.path().join("kv.sinter");
@@ -376,23 +400,39 @@ fn damage_of_the_pieces_costs_long_values_alone() {
         damaged[at] ^= 1;
         std::fs::write(&path, &damaged).unwrap();
         let skip = Config::builder().on_corruption(OnCorruption::Skip);
-        let Ok(database) = Database::open_with(&path, skip) else { continue };
+        let database = match Database::open_with(&path, skip) {
+            Ok(database) => database,
+            Err(error) => {
+                assert!(!error.to_string().contains("does not know"), "a byte of {at} is another: {error}");
+                continue;
+            }
+        };
         let conn = database.connect();
         let Ok(kv) = conn.kv::<u32>("s") else {
-            outcomes[0] += 1;
+            assert_eq!(value(&conn, "SELECT a FROM t"), "7", "a byte of {at} is another");
+            lost += 1;
             continue;
         };
-        for (key, value) in [(1, b"short".to_vec()), (2, bytes(30_000, 2)), (3, bytes(30_000, 3))] {
-            match kv.get(key) {
-                Ok(found) => assert_eq!(found, Some(value), "a byte of {at} is another"),
-                Err(error) => {
-                    assert!(!matches!(error, Error::Internal(_)), "{error}");
-                    outcomes[1] += 1;
-                }
+        let found = [(1, b"short".to_vec()), (2, bytes(30_000, 2)), (3, bytes(30_000, 3))].map(|(key, value)| {
+            let found = kv.get(key);
+            match &found {
+                Ok(found) => assert_eq!(found.as_ref(), Some(&value), "a byte of {at} is another"),
+                Err(error) => assert!(!matches!(error, Error::Internal(_)), "{error}"),
             }
+            found.is_ok()
+        });
+        if found[0] {
+            costs_long_alone += u32::from(found.contains(&false));
+            assert_eq!(value(&conn, "SELECT count(*), sum(key) FROM s"), "3 6");
+            let short = conn.sql("SELECT value FROM s WHERE key = 1").and_then(|query| query.collect());
+            assert!(short.is_ok(), "{short:?}");
         }
-        drop((kv, conn, database));
-        let _ = sinterdb::check(&path);
+        if found != [true; 3] {
+            assert_eq!(value(&conn, "SELECT a FROM t"), "7", "a byte of {at} is another");
+            drop((kv, conn, database));
+            let report = sinterdb::check(&path).unwrap();
+            assert!(!report.is_sound(), "a byte of {at} is another: {report:?}");
+        }
     }
-    assert!(outcomes[1] > 0, "{outcomes:?}");
+    assert!(lost > 0 && costs_long_alone > 0, "{lost} times lost, {costs_long_alone} times not whole");
 }

@@ -39,6 +39,8 @@ enum Shown {
     Value(Vec<u8>),
     /// What it is on, taken apart.
     Pair(Pair),
+    /// It is on one behind the end of the range that was asked for, whose value is not in the record: none is shown.
+    Behind,
     /// None.
     Nothing,
 }
@@ -66,7 +68,7 @@ impl KvCursor {
             }
             Shown::Value(value) => self.place.entry().map(|(key, _)| (ty.decode(key), &**value)),
             Shown::Pair(pair) => Some((ty.decode(pair.key()), pair.value())),
-            Shown::Nothing => None,
+            Shown::Behind | Shown::Nothing => None,
         }
     }
 
@@ -95,7 +97,13 @@ impl KvCursor {
         match self.kv.pairs() {
             None => self.go(session, find, key, until),
             Some(pairs) => match pairs.place(find, key, until) {
-                Some(place) => self.go(session, place.find, place.from(), place.until()),
+                Some(place) => {
+                    self.go(session, place.find, place.from(), place.until())?;
+                    if find == Find::Equal && self.place.entry().is_some_and(|(key, _)| is_behind(key, place.until())) {
+                        self.shown = Shown::Nothing;
+                    }
+                    Ok(())
+                }
                 None => {
                     self.shown = Shown::Nothing;
                     Ok(())
@@ -120,6 +128,8 @@ impl KvCursor {
         let until = self.kv.encode_bound(until)?;
         match &mut self.place {
             _ if matches!(self.shown, Shown::Nothing) => return Ok(()),
+            // It is there already.
+            _ if matches!(self.shown, Shown::Behind) => {}
             Place::InSnapshot { cursor, .. } => cursor.next()?,
             Place::InTransaction { id, at } => match self.kv.pairs() {
                 None => step(session, *id, &self.kv, at, Find::Greater, until)?,
@@ -170,7 +180,11 @@ impl KvCursor {
                 pairs.read(bytes, &mut pair)?;
                 Shown::Pair(pair)
             }
-            (Some((key, _)), None, _) if is_behind(key, until) => Shown::Nothing,
+            (Some((key, record)), None, Place::InSnapshot { .. })
+                if is_behind(key, until) && Apart::of(record).is_some() =>
+            {
+                Shown::Behind
+            }
             (Some((_, record)), _, Place::InSnapshot { snapshot, .. }) => match overflow.zip(Apart::of(record)) {
                 Some((overflow, apart)) => Shown::Value(overflow.read(apart, None, snapshot.commit())?),
                 None => Shown::AsItLies,

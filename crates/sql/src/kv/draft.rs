@@ -158,7 +158,7 @@ impl<K: AnyKey + ?Sized> Draft<K> {
     /// Gives the key this value, or takes it away; nothing has happened where it fails.
     fn change(&mut self, key: &K, value: Option<&[u8]>, at: CommitNumber) -> Result<()> {
         let Some(overflow) = &self.overflow else { return self.put(key, value) };
-        let before = match overflow.overflow.is_used()? {
+        let before = match overflow.overflow.is_used() {
             true => self.record(key, at, |record| record.and_then(Apart::of))?,
             false => None,
         };
@@ -187,8 +187,8 @@ impl<K: AnyKey + ?Sized> Draft<K> {
 
     /// Whether values are apart, or were: then a key that is written has to be as it was read, since its old value's pieces
     /// go with it.
-    fn holds_values(&self) -> Result<bool> {
-        self.overflow.as_ref().map_or(Ok(false), |overflow| overflow.overflow.is_used())
+    fn holds_values(&self) -> bool {
+        self.overflow.as_ref().is_some_and(|overflow| overflow.overflow.is_used())
     }
 
     fn mark(&self) -> DraftMark {
@@ -355,13 +355,13 @@ impl<K: AnyKey + ?Sized> Draft<K> {
     }
 
     fn prepare(&self, at: CommitNumber) -> Result<Option<PreparedWithPieces<'_, K>>> {
-        let mut holds_written = self.holds_written || self.holds_values()?;
+        let mut holds_written = self.holds_written || self.holds_values();
         loop {
             let reads = Reads::new(at, self.reads.clone());
             let reads = if holds_written { reads.and_changed_keys() } else { reads };
             let Some(prepared) = self.tree.prepare(&self.changes, &reads)? else { return Ok(None) };
             // Who puts the first long value says so before he latches its key's leaf.
-            if !holds_written && self.holds_values()? {
+            if !holds_written && self.holds_values() {
                 holds_written = true;
                 continue;
             }

@@ -336,7 +336,7 @@ impl Session {
         kv.check_live(&self.database)?;
         self.database.runtime()?;
         let changed = match kv.tree.overflow() {
-            None => self.change_record(kv, key, value, condition, || Ok(true)),
+            None => self.change_record(kv, key, value, condition, || true),
             Some(overflow) => self.change_where_in_records(kv, overflow, key, value, condition),
         }?;
         if let Some(has_changed) = changed {
@@ -370,11 +370,11 @@ impl Session {
             return Ok(None);
         }
         let record = value.map(record_of);
-        if !overflow.is_used()? {
+        if !overflow.is_used() {
             let expected = if let Condition::Equals(value) = condition { Some(record_of(value)) } else { None };
             let condition = expected.as_deref().map_or(condition, Condition::Equals);
             // Whoever puts the first long value says so before he latches its leaf, which is latched here.
-            return self.change_record(kv, key, record.as_deref(), condition, || Ok(!overflow.is_used()?));
+            return self.change_record(kv, key, record.as_deref(), condition, || !overflow.is_used());
         }
         let was_apart = AtomicBool::new(false);
         let holds = |record: Option<&[u8]>| {
@@ -382,7 +382,7 @@ impl Session {
             was_apart.store(is_apart, Ordering::Relaxed);
             !is_apart && condition.holds(|| record.map(value_in))
         };
-        let changed = self.change_record(kv, key, record.as_deref(), Condition::Where(&holds), || Ok(true))?;
+        let changed = self.change_record(kv, key, record.as_deref(), Condition::Where(&holds), || true)?;
         Ok(changed.filter(|_| !was_apart.load(Ordering::Relaxed)))
     }
 
@@ -394,14 +394,14 @@ impl Session {
         key: KeyRef<'_>,
         record: Option<&[u8]>,
         condition: Condition<'_>,
-        may_stand: impl FnOnce() -> Result<bool>,
+        may_stand: impl FnOnce() -> bool,
     ) -> Result<Option<bool>> {
         let timeline = self.database.timeline();
         let mut entered = timeline.enter(None);
         let logged = kv.tree.tree().log_record(kv.tree.id(), key, record);
         let stands = Cell::new(true);
         let changed = kv.tree.tree().change(key, record, condition, || {
-            if !may_stand()? {
+            if !may_stand() {
                 stands.set(false);
                 return Err(Error::Internal("a value is apart by now".to_owned()));
             }

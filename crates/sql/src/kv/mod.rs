@@ -220,7 +220,7 @@ impl KvTree {
             self.tree.for_each(&ALL_KEYS, at, &mut |_, record| {
                 if let Some(apart) = Apart::of(record) {
                     let pieces = apart.pieces();
-                    wanted = (wanted.0 + pieces.end - pieces.start, wanted.1 + apart.bytes());
+                    wanted = (wanted.0 + (pieces.end - pieces.start), wanted.1 + apart.bytes());
                 }
                 ControlFlow::Continue(())
             })?;
@@ -270,5 +270,36 @@ impl Drop for KvTree {
         if *self.fate.get_mut() != LIVE {
             self.parts().for_each(|(_, tree)| tree.abandon());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sinter_btree::Changes;
+    use sinter_storage::Numbered;
+
+    #[test]
+    fn pieces_without_a_record_and_records_without_pieces_are_flaws() {
+        let store = Arc::new(Store::memory());
+        let shape = KvOptions::default().shape().unwrap();
+        let tree = KvTree::create(ObjectId(1), shape, Some(ObjectId(2)), &store);
+        let numbered = |commit| Numbered { commit: CommitNumber(commit), horizon: CommitNumber(commit) };
+        let overflow = tree.overflow().unwrap();
+        let value = vec![7; 10_000];
+        let apart = overflow.place(&value).unwrap();
+        let put = |number: u64| -> Changes<u64> {
+            let pieces = overflow::pieces(apart, &value).filter(|(piece, _)| number != *piece);
+            pieces.map(|(piece, bytes)| (piece, Some(bytes.into()))).collect()
+        };
+        let piece = apart.pieces().start;
+        overflow.tree().commit(&put(piece), || Ok::<_, sinter_btree::Error>(numbered(1))).unwrap();
+        let flaw = tree.flaw(CommitNumber(1)).unwrap().unwrap();
+        assert!(flaw.contains("0 pieces of 0 bytes together, and there are 3 of 6800"), "{flaw}");
+        tree.tree().change(KeyRef::U32(1), Some(&apart.record()), Condition::Always, || Ok(numbered(2))).unwrap();
+        let flaw = tree.flaw(CommitNumber(2)).unwrap().unwrap();
+        assert!(flaw.contains("4 pieces of 10000 bytes together, and there are 3 of 6800"), "{flaw}");
+        overflow.tree().commit(&put(0), || Ok::<_, sinter_btree::Error>(numbered(3))).unwrap();
+        assert_eq!(tree.flaw(CommitNumber(3)).unwrap(), None);
     }
 }

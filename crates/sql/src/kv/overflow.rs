@@ -163,12 +163,10 @@ impl Overflow {
         AnyTree::U64(Arc::clone(&self.tree))
     }
 
-    /// Whether any value is, or was, apart, as far as records can be seen that say so.
-    ///
-    /// # Errors
-    /// A leaf cannot be read.
-    pub(super) fn is_used(&self) -> Result<bool> {
-        Ok(self.next()? > FIRST_PIECE)
+    /// Whether any value is, or was, apart, as far as records can be seen that say so; or that cannot be told, as a leaf cannot
+    /// be read.
+    pub(super) fn is_used(&self) -> bool {
+        self.next().map_or(true, |next| next > FIRST_PIECE)
     }
 
     /// Numbers for the pieces of a value that is to be put.

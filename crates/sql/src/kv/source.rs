@@ -225,8 +225,7 @@ impl<K: ColumnKey + ?Sized> TreeSource<K> {
     }
 
     fn add_pieces(&mut self, range: (Bound<&K>, Bound<&K>)) -> crate::Result<()> {
-        // Where that cannot be told, it is to be feared.
-        if self.state.overflow.as_ref().is_some_and(|state| state.overflow.is_used().unwrap_or(true)) {
+        if self.state.overflow.as_ref().is_some_and(|state| state.overflow.is_used()) {
             return self.add_long(range);
         }
         let leaf_bytes = self.state.tree.options().leaf_bytes;

@@ -51,9 +51,11 @@ fn schedule(seed: u64) -> Tally {
     let mut fresh = 1000;
     let mut state = State::new();
     // In two schedules of three key-value trees are among them.
-    let trees = Trees([seed % 3 == 2, seed % 3 > 0]);
+    let trees = Trees([seed % 3 == 2, !seed.is_multiple_of(3)]);
     for (number, table) in TABLES.iter().enumerate() {
-        trees.create(number).iter().for_each(|sql| drop(conn.execute(sql, &[]).unwrap()));
+        for sql in trees.create(number) {
+            conn.execute(&sql, &[]).unwrap();
+        }
         for key in (0..KEYS).filter(|_| random.random_bool(0.6)) {
             state.insert((number, key), key);
             conn.execute(&format!("INSERT INTO {table} VALUES ({key}, {key})"), &[]).unwrap();

@@ -35,7 +35,9 @@ fn threads_are_serializable() {
     let database = Database::open_with(directory.path().join("threads.sinter"), Config::builder().threads(1)).unwrap();
     let conn = database.connect();
     for (number, table) in TABLES.iter().enumerate() {
-        TREES.create(number).iter().for_each(|sql| drop(conn.execute(sql, &[]).unwrap()));
+        for sql in TREES.create(number) {
+            conn.execute(&sql, &[]).unwrap();
+        }
         conn.execute(
             &format!("INSERT INTO {table} SELECT value, -1 - value FROM generate_series(0, {})", FEW_KEYS - 1),
             &[],
