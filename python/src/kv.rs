@@ -381,6 +381,7 @@ impl KvCursor {
             let until = end.as_ref().map_or(Border::Unbounded, |end| Border::Excluded(end.lent()));
             let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
             let (mut taken, mut bytes) = (Vec::new(), 0);
+            cursor.go_on(until)?;
             while taken.len() < count
                 && bytes < TAKEN_BYTES
                 && let Some((key, value)) = cursor.entry()

@@ -173,6 +173,14 @@ impl AnyCursor {
         self.cursor.next_until(self.kv.connection.session(), until)
     }
 
+    /// Shows the entry that it has come to, where that lay behind an earlier `until`, and lies before this one.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`](crate::Cursor::seek).
+    pub fn go_on(&mut self, until: Bound<KvKey<'_>>) -> Result<()> {
+        self.cursor.go_on_until(until)
+    }
+
     /// Goes to the entry before; from none to none.
     ///
     /// # Errors

@@ -57,7 +57,7 @@ impl KvCursor {
         KvCursor { kv, place: Place::InTransaction { id, at: None }, shown: Shown::AsItLies }
     }
 
-    /// The entry that it is on, if it is on one.
+    /// The entry that it is on, if it is on one, and that does not lie behind the end of what was asked for.
     pub fn entry(&self) -> Option<(KvKey<'_>, &[u8])> {
         let ty = self.kv.key_type();
         match &self.shown {
@@ -140,6 +140,20 @@ impl KvCursor {
             },
         }
         self.fetch(until)
+    }
+
+    /// Shows the entry that it has come to, where that lay behind the end of what was asked for before, and lies before this one.
+    ///
+    /// # Errors
+    /// As [`KvCursor::seek`].
+    pub fn go_on_until(&mut self, until: Bound<KvKey<'_>>) -> Result<()> {
+        match self.shown {
+            Shown::Behind => {
+                let until = self.kv.encode_bound(until)?;
+                self.fetch(until)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Goes to the entry before; from none to none.
