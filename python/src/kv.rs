@@ -373,7 +373,8 @@ impl KvCursor {
         self.with(py, AnyCursor::previous)
     }
 
-    /// Up to `count` entries from the one on that it is on, and before the key `end`; it goes behind them.
+    /// Up to `count` entries from the one on that it is on, and before the key `end`, fewer where they have more than 4 MiB; it
+    /// goes behind them. None where there are no more.
     #[pyo3(signature = (count, end=None))]
     fn take(&self, py: Python<'_>, count: usize, end: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Pair>> {
         let end = end.map(Key::of).transpose()?;
