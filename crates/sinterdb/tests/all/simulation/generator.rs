@@ -138,8 +138,7 @@ impl Generator {
         match kind {
             Kind::Int => Cell::Int(self.random.random_range(0..60)),
             Kind::Text => {
-                // Of a key-value tree some are too long for a leaf.
-                let repeats = if self.chance(12) { self.one_of(&[400_usize, 400, 3000]).unwrap_or(1) } else { 1 };
+                let repeats = if self.chance(12) { 400 } else { 1 };
                 Cell::Text(format!("w{}", self.random.random_range(0..7)).repeat(repeats).into())
             }
         }
@@ -147,7 +146,12 @@ impl Generator {
 
     fn cell_or_null(&mut self, column: &Column) -> Cell {
         // Now and then where it is not allowed.
-        if self.chance(if column.is_nullable { 6 } else { 60 }) { Cell::Null } else { self.cell(column.kind) }
+        match self.cell(column.kind) {
+            _ if self.chance(if column.is_nullable { 6 } else { 60 }) => Cell::Null,
+            // Of a key-value tree too long for a leaf; a DEFAULT may not be so long.
+            Cell::Text(text) if text.len() < 10 && self.chance(30) => Cell::Text(text.repeat(3000).into()),
+            cell => cell,
+        }
     }
 
     fn column(&mut self, kind: Kind) -> Column {
