@@ -4,6 +4,7 @@ use super::any_tree::{AnyCursor, Entry, KeyRef};
 use super::handle::{KvHandle, KvKey};
 use super::overflow::{Apart, value_in};
 use super::pair::{Pair, PairShape};
+use super::ranges::is_behind;
 use super::{Find, KvTree};
 use crate::catalog::Catalog;
 use crate::{Error, Result, Session};
@@ -206,15 +207,6 @@ impl KvCursor {
             (Some(_), _, Place::InTransaction { .. }) => Shown::AsItLies,
         };
         Ok(())
-    }
-}
-
-/// Whether a key is behind the end of a range.
-fn is_behind(key: KeyRef<'_>, until: Bound<KeyRef<'_>>) -> bool {
-    match until {
-        Bound::Included(until) => key > until,
-        Bound::Excluded(until) => key >= until,
-        Bound::Unbounded => false,
     }
 }
 

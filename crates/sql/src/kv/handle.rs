@@ -4,7 +4,7 @@ use super::any_tree::{Entry, Key, KeyRef};
 use super::cursor::KvCursor;
 use super::overflow::{Apart, Overflow, is_apart, record_of, show, value_in};
 use super::pair::{Pair, PairShape};
-use super::ranges::AnyRange;
+use super::ranges::{AnyRange, is_behind};
 use super::{Condition, Find, KeyType, KvOptions, KvTree, ValueType};
 use crate::catalog::{Catalog, TableName};
 use crate::statement::parse_table_name;
@@ -497,12 +497,7 @@ impl Session {
         let snapshot = self.database.timeline().snapshot();
         let mut cursor = kv.tree.tree().cursor(snapshot.commit());
         cursor.seek(find, key)?;
-        let is_wanted = |key: KeyRef<'_>| match until {
-            Bound::Included(until) => key <= until,
-            Bound::Excluded(until) => key < until,
-            Bound::Unbounded => true,
-        };
-        match cursor.entry().filter(|(key, _)| is_wanted(*key)) {
+        match cursor.entry().filter(|(key, _)| !is_behind(*key, until)) {
             Some((key, record)) => {
                 kv.show(Some(record), snapshot.commit(), |value| use_it(Some((key, value.unwrap_or_default()))))
             }

@@ -187,7 +187,7 @@ impl Overflow {
         // Pieces are put by who has asked, so those that are there have been since the database was opened.
         let mut cursor = Cursor::new(&*self.tree, CommitNumber(u64::MAX));
         let last = cursor.last()?.map(|(last, _)| *last);
-        let next = last.map_or(FIRST_PIECE, |last| last + 1);
+        let next = last.map_or(FIRST_PIECE, |last| last.saturating_add(1));
         Ok(match self.next.compare_exchange(0, next, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => next,
             Err(known) => known,

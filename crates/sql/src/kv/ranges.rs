@@ -1,6 +1,6 @@
 //! Ranges of keys, whatever these are: what a condition lets through, and what a transaction has read.
 
-use super::any_tree::Key;
+use super::any_tree::{Key, KeyRef};
 use super::{KeyType, KvKey};
 use sinter_codec::{CompareOp, Scalar, after_prefix};
 use sinter_exec::{Expr, LogicalType};
@@ -175,6 +175,15 @@ fn earlier_end(one: &Bound<Key>, other: &Bound<Key>) -> Bound<Key> {
             let is_one = one_key < key || (one_key == key && matches!(one, Bound::Excluded(_)));
             if is_one { one.clone() } else { other.clone() }
         }
+    }
+}
+
+/// Whether a key is behind the end of a range.
+pub(super) fn is_behind(key: KeyRef<'_>, end: Bound<KeyRef<'_>>) -> bool {
+    match end {
+        Bound::Included(end) => key > end,
+        Bound::Excluded(end) => key >= end,
+        Bound::Unbounded => false,
     }
 }
 
